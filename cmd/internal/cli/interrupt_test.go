@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// run runs a command line against a master that sends line and then says nothing until the
-// user has interrupted the command.
+// run runs a command line against a master that sends line and then remains silent until the user
+// interrupts the command.
 func run(t *testing.T, line string, args ...string) (exit.Code, string) {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 )
 
-// given is a cluster of which no upgrade is under way, with tasks that are paused.
+// given is a cluster without an upgrade in progress whose tasks are paused.
 type given struct{ paused bool }
 
 func (*given) ID() string     { return "lab" }
@@ -24,8 +24,8 @@ func (*given) Abandon(context.Context) (installer.Abandoned, error) {
 
 func (g *given) Unpause(context.Context) error { g.paused = false; return nil }
 
-// A run that gave the upgrade up and could not reach the master leaves the tasks to the
-// next one, which finds nothing else to do.
+// A run that abandoned the upgrade and could not reach the master leaves resuming the tasks to the next
+// run, which finds nothing else to do.
 func TestGivingUpAgainLetsTasksStart(t *testing.T) {
 	t.Parallel()
 	s, _, _ := term.Test("", false)

@@ -1,5 +1,5 @@
-// Package cmd has all commands: those that only talk to a master, those that install and
-// operate clusters, and the cluster's own roles.
+// Package cmd assembles all commands: the clients of a master, the installers and operators of clusters,
+// and the roles of the cluster itself.
 package cmd
 
 import (
@@ -64,12 +64,12 @@ func nouns() []tree.Noun {
 	}
 }
 
-// onAllPlatforms makes a verb that works on clusters wherever they are.
+// onAllPlatforms returns the constructor of a verb that finds the platform of a cluster.
 func onAllPlatforms(verb func(*term.Streams, ...cluster.Platform) *cobra.Command) func(*term.Streams) *cobra.Command {
 	return func(s *term.Streams) *cobra.Command {
 		return verb(s, aws.Platform{}, gcp.Platform{}, k8s.Platform{}, local.Platform{})
 	}
 }
 
-// New returns the whole tree.
+// New returns the root command with all subcommands.
 func New(s *term.Streams) *cobra.Command { return tree.New(s, nouns()) }

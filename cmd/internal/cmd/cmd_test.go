@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// tree returns every command but those that cobra brings.
+// tree returns every command except those that cobra adds.
 func tree(t *testing.T) []*cobra.Command {
 	t.Helper()
 	s, _, _ := term.Test("", false)
@@ -52,7 +52,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	}
 }
 
-// takesRest reports whether a command's own validate judges the arguments.
+// takesRest reports whether the command validates its arguments itself.
 func takesRest(c *cobra.Command) bool { return strings.Contains(c.Use, "…]") }
 
 func TestExamplesNameCommandsThatExist(t *testing.T) {
@@ -94,7 +94,7 @@ func TestSharedFlagsHaveOneNameTypeAndText(t *testing.T) {
 	for _, c := range tree(t) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if strings.Contains(f.Usage, "(DET_") {
-				return // a setting of a document: it is named after its path there
+				return // the flag of a setting is named after its path
 			}
 			old, ok := first[f.Name]
 			if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// refusal is what a command line comes to that is refused before anything is tried.
+// refusal returns the error of an invalid command line.
 func refusal(t *testing.T, line string) error {
 	t.Helper()
 	s, _, _ := term.Test("", false)
@@ -53,7 +53,7 @@ func TestAnUnknownFlagNamesTheNearest(t *testing.T) {
 	}
 }
 
-// A value that breaks a rule is a wrong command line, whichever package knows the rule.
+// An invalid value is a usage error, independent of the package that validates it.
 func TestAWrongValueOfAFlagIsAWrongCommandLine(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -79,7 +79,7 @@ func TestAWrongValueOfAFlagIsAWrongCommandLine(t *testing.T) {
 	}
 }
 
-// Every flag of every command is offered when one of its letters is doubled.
+// Every flag is suggested if one of its letters is doubled.
 func TestEveryFlagIsOfferedAfterASlip(t *testing.T) {
 	t.Parallel()
 	for _, c := range tree(t) {

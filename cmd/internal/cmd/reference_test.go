@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// reference is where the generated pages stand.
+// reference is the directory of the generated pages.
 const reference = "../../../docs/reference"
 
 func TestCommandReferenceIsFresh(t *testing.T) {
@@ -28,7 +28,7 @@ func TestCommandReferenceIsFresh(t *testing.T) {
 	golden.Compare(t, filepath.Join(reference, "commands.md"), b.String())
 }
 
-// page is what `--help` says of one command.
+// page writes the output of `--help` for one command.
 func page(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
 	text := c.Long
@@ -116,7 +116,7 @@ An error is printed once, on stderr: what happened, to what, and on a second lin
 	golden.Compare(t, filepath.Join(reference, "exit-codes.md"), b.String())
 }
 
-// TestHelpOfTheProgram holds the page that everybody sees first.
+// TestHelpOfTheProgram compares the help of the root command.
 func TestHelpOfTheProgram(t *testing.T) {
 	t.Parallel()
 	s, out, _ := term.Test("", false)

@@ -10,8 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// PrintAnswer prints v, a message of the API or another value, as JSON where that is
-// asked for; else text prints it.
+// PrintAnswer prints v, an API message or another value, as JSON if requested. Otherwise it calls text.
 func (o *Local) PrintAnswer(v any, text func() error) error {
 	if o.Output != term.JSON {
 		return text()
@@ -22,17 +21,17 @@ func (o *Local) PrintAnswer(v any, text func() error) error {
 	return o.PrintJSON(v)
 }
 
-// AnswerTable answers with v, in text as a table.
+// AnswerTable prints v as JSON or t as text.
 func (o *Local) AnswerTable(v any, t *term.Table) error {
 	return o.PrintAnswer(v, func() error { return o.PrintTable(t) })
 }
 
-// AnswerPairs answers with v, in text as lines of a name and a value.
+// AnswerPairs prints v as JSON or pairs as text, one per line.
 func (o *Local) AnswerPairs(v any, pairs ...[2]string) error {
 	return o.PrintAnswer(v, func() error { return o.PrintPairs(pairs...) })
 }
 
-// AnswerLine answers with v, in text with one line.
+// AnswerLine prints v as JSON or a line of text.
 func (o *Local) AnswerLine(v any, format string, args ...any) error {
 	return o.PrintAnswer(v, func() error {
 		o.Printf(format, args...)
@@ -40,7 +39,7 @@ func (o *Local) AnswerLine(v any, format string, args ...any) error {
 	})
 }
 
-// AnswerNote answers with v, where text has no answer but tells the user what was done.
+// AnswerNote prints v as JSON or, as text, a note on stderr.
 func (o *Local) AnswerNote(v any, format string, args ...any) error {
 	return o.PrintAnswer(v, func() error {
 		o.Notef(format, args...)
@@ -48,20 +47,20 @@ func (o *Local) AnswerNote(v any, format string, args ...any) error {
 	})
 }
 
-// AnswerJSON answers with v, where text was told already.
+// AnswerJSON prints v as JSON. In text mode it prints nothing, because the notes were already printed.
 func (o *Local) AnswerJSON(v any) error {
 	return o.PrintAnswer(v, func() error { return nil })
 }
 
-// Tell tells the user what was done, unless the answer is JSON and says it itself.
+// Tell prints a note on stderr, unless the output is JSON.
 func (o *Local) Tell(format string, args ...any) {
 	if o.Output != term.JSON {
 		o.Notef(format, args...)
 	}
 }
 
-// AnswerStream answers with lines as they come: with the message of each as JSON, or as
-// text writes it. An interruption ends it silently.
+// AnswerStream prints lines as they arrive: as JSON messages, or by calling text. It returns nil if it is
+// interrupted.
 func AnswerStream[L any, M proto.Message](
 	ctx context.Context, o *Local, lines iter.Seq2[L, error], message func(L) M, text func(M) error,
 ) error {

@@ -1,5 +1,5 @@
-// Package command makes commands of their text, their options and what they run, so that
-// a verb has nothing else in its file. Options embed Base, Local or Remote.
+// Package command builds cobra commands from their text, options and run function, so that the file of a
+// verb contains nothing else. Options embed Base, Local or Remote.
 package command
 
 import (
@@ -13,16 +13,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// Options is what a command reads: they embed Base, Local or Remote. Those with a method
-// Validate() error refuse a wrong command line by it.
+// Options holds the arguments and flags of a command and embeds Base, Local or Remote. If it has a method
+// Validate() error, the method checks the command line.
 type Options interface {
 	addFlags(c *cobra.Command, s *term.Streams)
 	read(c *cobra.Command, args []string)
 }
 
-// New completes c, which has its text, with the flags of o and with what it runs. The
-// names behind the verb in Use are the arguments it takes, unless Args or brackets say
-// otherwise.
+// New adds the flags of o and the run function to c. The words after the verb in Use are the required
+// arguments, unless c.Args is set or Use contains brackets.
 func New[O Options](s *term.Streams, o O, run func(context.Context, O) error, c *cobra.Command) *cobra.Command {
 	if c.Args == nil && !strings.ContainsRune(c.Use, '[') {
 		c.Args = usage.Args(strings.Fields(c.Use)[1:]...)
@@ -40,7 +39,7 @@ func New[O Options](s *term.Streams, o O, run func(context.Context, O) error, c 
 	return c
 }
 
-// NewRemote is New for a command that asks the master.
+// NewRemote is like New, for a command that connects to the master.
 func NewRemote[O remoteOptions](
 	s *term.Streams, o O, run func(context.Context, O, *client.Client) error, c *cobra.Command,
 ) *cobra.Command {
@@ -54,7 +53,7 @@ func NewRemote[O remoteOptions](
 	}, c)
 }
 
-// NewNoun returns a noun with its verbs.
+// NewNoun returns a noun with its verbs as subcommands.
 func NewNoun(s *term.Streams, use, short, example string, verbs ...func(*term.Streams) *cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Example: example}
 	for _, newVerb := range verbs {

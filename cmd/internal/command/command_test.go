@@ -26,7 +26,7 @@ func (o *greetOptions) Validate() error {
 	return nil
 }
 
-// greet runs a command with arguments and returns what it printed.
+// greet runs a command with arguments and returns its output.
 func greet(args ...string) (out, notes string, err error) {
 	s, stdout, stderr := term.Test("", false)
 	o := &greetOptions{}

@@ -9,15 +9,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// Description is what a command shows of the one thing T that its argument names.
+// Description defines a command that shows the item T named by its argument.
 type Description[T any] struct {
-	// Fetch asks the master for what the argument names. Its result is the answer in JSON.
+	// Fetch requests the item from the master. Its result is the JSON output.
 	Fetch func(ctx context.Context, master *client.Client, name string) (T, error)
-	// Pairs are the lines of a name and a value; those without a value are left out.
+	// Pairs returns the names and values of the text output. Empty values are omitted.
 	Pairs func(T) [][2]string
 }
 
-// NewDescribe returns a command that shows what its argument names, line by line or as JSON.
+// NewDescribe returns a command that shows the item named by its argument, as text or JSON.
 func NewDescribe[T any](s *term.Streams, d Description[T], c *cobra.Command) *cobra.Command {
 	return NewRemote(s, &Remote{}, func(ctx context.Context, o *Remote, master *client.Client) error {
 		found, err := d.Fetch(ctx, master, o.Args[0])

@@ -9,19 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// List is what a command lists: items T that the master has, chosen by options O.
+// List defines a command that lists items T, selected by options O.
 type List[O remoteOptions, T any] struct {
-	// Fetch asks the master for the items.
+	// Fetch requests the items from the master.
 	Fetch func(ctx context.Context, o O, master *client.Client) ([]T, error)
-	// Reply is the answer in JSON, of the form that the API has.
+	// Reply returns the JSON output, in the format of the API.
 	Reply func([]T) any
-	// Heads are the headings of the table, as term.NewTable takes them; Row has the cells
-	// of one item.
+	// Heads are the table headings in the format of term.NewTable. Row returns the cells of an item.
 	Heads []string
 	Row   func(T) []any
 }
 
-// NewList returns a command that lists what the master has: a line for each item, or JSON.
+// NewList returns a command that lists items of the master, as a table or JSON.
 func NewList[O remoteOptions, T any](s *term.Streams, o O, l List[O, T], c *cobra.Command) *cobra.Command {
 	return NewRemote(s, o, func(ctx context.Context, o O, master *client.Client) error {
 		items, err := l.Fetch(ctx, o, master)

@@ -12,7 +12,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// LogOptions is what a command has that shows logs.
+// LogOptions holds the options of a command that shows logs.
 type LogOptions struct {
 	Remote
 	client.LogQuery
@@ -20,7 +20,7 @@ type LogOptions struct {
 	since, level string
 }
 
-// AddLogFlags adds the flags of logs, which are followed until what they are of has ended.
+// AddLogFlags adds the flags of a log command. of is the object whose end ends --follow.
 func (o *LogOptions) AddLogFlags(f *pflag.FlagSet, of string) {
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the "+of+" has ended")
 	f.IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
@@ -34,7 +34,7 @@ func (o *LogOptions) AddLogFlags(f *pflag.FlagSet, of string) {
 	f.StringSliceVar(&o.Stdtypes, "stream", nil, "show only lines from these streams: stdout or stderr")
 }
 
-// Validate refuses flags that exclude each other, and reads --since and --level.
+// Validate checks the flags and parses --since and --level.
 func (o *LogOptions) Validate() error {
 	switch {
 	case o.Tail < 0 || o.Head < 0:
@@ -52,7 +52,7 @@ func (o *LogOptions) Validate() error {
 	return err
 }
 
-// parseLevel reads a level as people write it.
+// parseLevel parses the name of a log level.
 func parseLevel(text string) (apiv1.LogLevel, error) {
 	if text == "" {
 		return apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED, nil
@@ -64,14 +64,14 @@ func parseLevel(text string) (apiv1.LogLevel, error) {
 	return level, nil
 }
 
-// LogLine is a line of a log, as tasks and trials have it.
+// LogLine is a log line of a task or trial.
 type LogLine interface {
 	GetMessage() string
 	GetLog() string
 }
 
-// PrintLogLine writes a line behind the head that the master made for it. Of several
-// lines at once, which only programs in the task send, the head is not told apart.
+// PrintLogLine prints a line after the prefix that the master has added to it. For multi-line text, which
+// only programs inside the task send, the prefix cannot be separated from the text.
 func PrintLogLine(s *term.Streams, line LogLine) error {
 	text := strings.TrimSuffix(line.GetLog(), "\n") + "\n"
 	head, found := strings.CutSuffix(line.GetMessage(), text)

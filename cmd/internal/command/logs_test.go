@@ -8,7 +8,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// The master sends the text with its newline, behind its head in the message.
+// The master sends the text with its newline after the prefix in the message.
 func TestALineCannotWriteOverItsHead(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ log, message, want string }{

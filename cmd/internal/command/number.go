@@ -9,8 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// ReadNumber reads an argument that is the number of what a noun is about, such as of an
-// experiment.
+// ReadNumber parses an argument that is the ID of an item, such as an experiment.
 func ReadNumber(noun, text string) (int32, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
@@ -19,7 +18,7 @@ func ReadNumber(noun, text string) (int32, error) {
 	return int32(n), nil
 }
 
-// ByNumber fetches what a noun is about by the number that an argument is.
+// ByNumber returns a fetch function for Description that parses the argument as an ID.
 func ByNumber[T any](
 	noun string, fetch func(*client.Client, context.Context, int32) (T, error),
 ) func(context.Context, *client.Client, string) (T, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// Base is what every command has.
+// Base holds the options of every command.
 type Base struct {
 	*term.Streams
 
@@ -24,7 +24,7 @@ func (o *Base) addFlags(_ *cobra.Command, s *term.Streams) { o.Streams = s }
 
 func (o *Base) read(c *cobra.Command, args []string) { o.Args, o.Given = args, c.Flags().Changed }
 
-// Local is what a command with an answer has.
+// Local holds the options of a command that prints an answer.
 type Local struct {
 	Base
 
@@ -36,7 +36,7 @@ func (o *Local) addFlags(c *cobra.Command, s *term.Streams) {
 	o.Output.AddFlag(c.Flags())
 }
 
-// Remote is what a command that asks the master has.
+// Remote holds the options of a command that connects to the master.
 type Remote struct {
 	Local
 	contexts.MasterFlag
@@ -53,11 +53,11 @@ func (o *Remote) addFlags(c *cobra.Command, s *term.Streams) {
 	o.AddFlag(c.Flags())
 }
 
-// DialMaster returns a client for the master that the flags name.
+// DialMaster returns a client for the master selected by the flags.
 func (o *Remote) DialMaster() (*client.Client, error) { return o.Dial(o.Streams) }
 
-// ForEach calls do for every name, continues after one that fails, and returns what came
-// of the others.
+// ForEach calls do for every name, even if some calls fail. It returns the results of the successful calls
+// and the joined errors.
 func ForEach[T any](names []string, do func(name string) (T, error)) ([]T, error) {
 	done := []T{}
 	var errs []error

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// Owned is what a command has that lists what users own: that of the caller, or of all.
+// Owned holds the options of a command that lists the caller's items or those of all users.
 type Owned struct {
 	Remote
 
@@ -20,7 +20,7 @@ func (o *Owned) AddAllFlag(f *pflag.FlagSet) {
 	f.BoolVarP(&o.All, "all", "a", false, "include other users")
 }
 
-// Owners are the names of the users whose things are listed, empty for all users.
+// Owners returns the names of the users whose items are listed, or none for all users.
 func (o *Owned) Owners(ctx context.Context, master *client.Client) ([]string, error) {
 	if o.All {
 		return nil, nil

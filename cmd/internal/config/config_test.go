@@ -22,7 +22,7 @@ func parse(t *testing.T, args ...string) ([]document.Given, error) {
 	return config.Given(flags, master.Overrides())
 }
 
-// Not parallel: it sets variables.
+// Not parallel: it sets environment variables.
 func TestAFlagWinsOverItsVariable(t *testing.T) {
 	t.Setenv("DET_PORT", "1111")
 	t.Setenv("DET_DB_HOST", "db.example")
@@ -42,7 +42,7 @@ func TestAFlagWinsOverItsVariable(t *testing.T) {
 	}
 }
 
-// Not parallel: it sets variables.
+// Not parallel: it sets environment variables.
 func TestASettingWithoutAFlagIsTakenFromItsVariable(t *testing.T) {
 	t.Setenv("DET_PORT", "9000")
 	table := []document.Override{{Path: "port", Flag: "port", Env: "DET_PORT"}}

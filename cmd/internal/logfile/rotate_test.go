@@ -25,7 +25,7 @@ func TestALogFileIsBoundedWhoeverOpenedIt(t *testing.T) {
 		t.Skip("without /proc a file has no name")
 	}
 	r.limit = 1000
-	child := open(os.O_APPEND) // as a panic or a child's output
+	child := open(os.O_APPEND) // like a panic or the output of a child process
 	line := strings.Repeat("x", 99) + "\n"
 	for range 25 {
 		if _, err := r.Write([]byte(line)); err != nil {

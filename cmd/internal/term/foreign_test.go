@@ -32,7 +32,7 @@ func TestTasksDoNotCommandATerminal(t *testing.T) {
 			t.Errorf("%s, in a file: got %q, %v, want it as it is", tt.name, out, err)
 		}
 	}
-	s, out, _ := Test("", true) // without colours
+	s, out, _ := Test("", true) // without colors
 	if err := s.PrintForeign("", "\x1b[31mred\x1b[m\n"); err != nil || out.String() != "red\n" {
 		t.Errorf("without colours: got %q, %v, want none", out, err)
 	}

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// asked returns a form that asks for a name and a place.
+// asked returns a form with the questions name and place.
 func asked() *formModel {
 	m := &formModel{width: 80, height: 24, form: Form{Pages: []Page{{Key: "name"}, {Key: "place"}}}}
 	m.load = func(turn, page int, _ Answers) tea.Cmd {
@@ -34,7 +34,7 @@ func refuseBad(_ context.Context, answer string) error {
 	return nil
 }
 
-// enter types an answer, and lets check and load answer.
+// enter types an answer and runs the resulting check and load.
 func enter(m *formModel, answer string) {
 	for _, r := range answer {
 		m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
@@ -58,7 +58,7 @@ func TestAFormKeepsWhatIsGoodAndGoesBack(t *testing.T) {
 	if !errors.Is(m.checked.err, errBad) || len(m.answers) != 0 {
 		t.Fatalf("got %v and %v, want the refusal and no answer", m.checked.err, m.answers)
 	}
-	enter(m, "ly") // "badly" is good
+	enter(m, "ly") // completes the valid answer "badly"
 	if got, _ := m.answers.Get("name"); got != "badly" || m.entry.field.Label != "place" {
 		t.Fatalf("got %v, want the answer and the next question", m.answers)
 	}

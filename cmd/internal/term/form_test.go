@@ -46,7 +46,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// What stands on the screen when a form is filled in.
+// The golden file holds the screen of a completed form.
 func TestFormGolden(t *testing.T) {
 	t.Parallel()
 	s, _, screen := term.Test("x9.huge\n2\n\nlab\n", true)

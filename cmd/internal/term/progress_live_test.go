@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// begun returns a phase and a plan of which two steps run and one has ended.
+// begun returns the steps of a phase and a plan: two are running and one has ended.
 func begun() []liveStep {
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
 	steps := []liveStep{

@@ -20,7 +20,7 @@ func TestProgress(t *testing.T) {
 		{Type: event.Failed, Scope: event.Phase, Subject: "apply the plan"},
 	}
 	const want = "  x/a: waits for b\n  1/2 done   create x/a (1.5s)\n  2/2 failed create x/b (3ms)\n"
-	for _, terminal := range []bool{false, true} { // without colours, so with nothing that is drawn
+	for _, terminal := range []bool{false, true} { // without colors, so nothing is drawn
 		s, out, errs := term.Test("", terminal)
 		p := s.NewProgress()
 		p.Expect([]term.Step{{ID: "create x/a"}, {ID: "create x/b"}})

@@ -21,8 +21,7 @@ func printedTable(t *testing.T, terminal, noColour bool) string {
 	return out.String()
 }
 
-// What is printed is decided by its stream alone, also where the environment of the
-// process has its own view of colours.
+// The stream alone determines the format, even if the environment of the process requests colors.
 func TestATableIsPlainTextWithABoldHeadingOnATerminal(t *testing.T) {
 	t.Parallel()
 	plain := strings.Join([]string{

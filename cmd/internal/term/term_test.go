@@ -23,7 +23,7 @@ func TestConfirmTakesOnlyYesForYes(t *testing.T) {
 		{"\n", false},
 		{"n\n", false},
 		{"yep\n", false},
-		{"y", true}, // the input ended without a newline
+		{"y", true}, // the input ends without a newline
 	}
 	for _, tt := range tests {
 		t.Run(tt.typed, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestACancelledQuestionHasNoAnswer(t *testing.T) {
 	}
 }
 
-// blocked is an input that nobody types into.
+// blocked is an input without any data.
 type blocked struct{ ctx context.Context }
 
 func (b blocked) Read([]byte) (int, error) {

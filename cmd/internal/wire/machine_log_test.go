@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a cloud lists again, or late, is shown once.
+// A line that the cloud returns twice or late is shown once.
 func TestALineOfALogIsShownOnce(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -18,8 +18,8 @@ func TestALineOfALogIsShownOnce(t *testing.T) {
 	master := "det-deploy-master"
 	read := MachineLogs(func(_ context.Context, _ time.Time, show func(string, MachineLog)) error {
 		show("1", line("1", master, 0))
-		show("2", line("2", "det-deploy-host", time.Second)) // another unit's
-		show("1", line("1", master, 0))                      // listed again
+		show("2", line("2", "det-deploy-host", time.Second)) // of another unit
+		show("1", line("1", master, 0))                      // returned twice
 		show("4", line("4", master, 3*time.Second))
 		show("3", line("3", master, 2*time.Second)) // late
 		return nil

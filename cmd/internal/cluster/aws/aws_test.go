@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// selectUp is what up reads from its flags.
+// selectUp returns the selection of up for the given flags.
 func selectUp(t *testing.T, s *term.Streams, args []string) *clouds.Selection {
 	t.Helper()
 	w := clouds.NewSelection(s, new(provider))

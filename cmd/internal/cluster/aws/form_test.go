@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// The line that is shown can be typed as it is.
+// The printed command line can be pasted into a shell.
 func TestTheLineSaysTheSame(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "start.sh")

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 )
 
-// Only a cluster of another version is not held against this program's chart: data of
-// another one, or a question that failed, hides no drift.
+// Only for a cluster of another version is the comparison with this program's chart skipped. Data of
+// another version or a failed query must not hide drift.
 func TestOnlyAnotherVersionIsNotCompared(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// What matters most is said last, and names the way out.
+// The most important warning is printed last and names the remedy.
 func TestUpEndsWithWhoOwnsTheMachine(t *testing.T) {
 	t.Parallel()
 	for _, trusted := range []bool{false, true} {

@@ -22,7 +22,7 @@ if the master launched its machine. "det-deploy agent list --revoked" lists them
 	})
 }
 
-// admitted is the answer in JSON.
+// admitted is the JSON output of admit.
 type admitted struct {
 	Admitted []string `json:"admitted"`
 }

@@ -1,5 +1,5 @@
-// Package agent is the commands about the machines of a cluster, and the one
-// that makes this machine an agent.
+// Package agent implements the commands that manage a cluster's agents and the one that runs an agent on
+// this machine.
 package agent
 
 import (
@@ -27,7 +27,7 @@ func newConfig(s *term.Streams) *cobra.Command {
 		newValidate)
 }
 
-// nameDevices names the kinds of devices of an agent: "8 × NVIDIA A100".
+// nameDevices summarizes the devices of an agent, as in "8 × NVIDIA A100".
 func nameDevices(a *apiv1.Agent) string {
 	counts := map[string]int{}
 	for _, s := range a.GetSlots() {

@@ -9,11 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// configFile is which agent.yaml a command works with, and what flags and
-// variables put over it.
+// configFile selects the agent.yaml of a command and the flags and variables that override it.
 type configFile struct {
 	File string
-	// files are where it is looked for.
+	// files are the candidate paths of the file.
 	files []string
 	flags *pflag.FlagSet
 }
@@ -24,7 +23,7 @@ func (c *configFile) addFlags(f *pflag.FlagSet) {
 	c.flags = f
 }
 
-// loadConfig reads, checks and warns.
+// loadConfig reads and validates the configuration and prints its warnings.
 func (c *configFile) loadConfig(s *term.Streams) (config.Loaded, error) {
 	overrides, err := given.Given(c.flags, config.Overrides())
 	if err != nil {
@@ -41,7 +40,7 @@ func (c *configFile) loadConfig(s *term.Streams) (config.Loaded, error) {
 	return l, nil
 }
 
-// listUnbuilt is what of a valid configuration cannot be carried out yet.
+// listUnbuilt returns an error for each unsupported feature in a valid configuration.
 func listUnbuilt(l config.Loaded) error {
 	return l.Document.Locate(document.Errors(config.Unbuilt(l.Agent))).Err()
 }

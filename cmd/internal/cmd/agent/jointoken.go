@@ -86,7 +86,7 @@ One that "det-deploy master join-token" printed is listed from its first use on.
 	})
 }
 
-// tokenState is a join token in one word.
+// tokenState returns the state of a join token: revoked, used or valid.
 func tokenState(j *apiv1.JoinToken) string {
 	switch {
 	case j.GetRevokedAt() != nil:

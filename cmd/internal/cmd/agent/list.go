@@ -60,7 +60,7 @@ func runList(ctx context.Context, o *listOptions, master *client.Client) error {
 	return o.AnswerTable(reply, agentTable(agents))
 }
 
-// explain says of each agent that cannot start containers, or not all, why.
+// explain prints the reason for each agent that cannot start containers or is restricted.
 func (o *listOptions) explain(agents []*apiv1.Agent) {
 	for _, a := range agents {
 		for _, line := range show.Restrictions(a) {
@@ -118,5 +118,5 @@ func slotState(s *apiv1.Slot) string {
 	}
 }
 
-// countOf is a count of like things.
+// countOf formats a number of equal items.
 func countOf(n int, what string) string { return fmt.Sprintf("%d × %s", n, what) }

@@ -34,10 +34,10 @@ identity lets the agent in again until "det-deploy agent admit" takes this back.
 	return c
 }
 
-// revoked is one agent in the answer.
+// revoked is an agent in the JSON output of revoke.
 type revoked struct {
 	ID string `json:"id"`
-	// Connected says that it was.
+	// Connected reports whether the agent was connected.
 	Connected bool `json:"connected"`
 }
 

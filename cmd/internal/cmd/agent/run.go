@@ -52,8 +52,8 @@ func runRun(ctx context.Context, o *runOptions) error {
 	return wire.RunAgent(ctx, l.Agent, overlayConfig(o.configFile), o.Err, o.ErrTerminal())
 }
 
-// overlayConfig reads what a master sends, over this agent's file and under the flags
-// and variables that it was started with.
+// overlayConfig returns a function that merges the configuration sent by the master over this agent's
+// file. The flags and variables of the agent take precedence over both.
 func overlayConfig(c configFile) func([]byte) (config.Agent, error) {
 	return func(b []byte) (config.Agent, error) {
 		overrides, err := given.Given(c.flags, config.Overrides())
@@ -70,7 +70,7 @@ type sweepOptions struct {
 	configFile
 }
 
-// newSweep is what `local down` runs for each agent; it is not for users.
+// newSweep returns the hidden command that `local down` runs for each agent.
 func newSweep(s *term.Streams) *cobra.Command {
 	o := &sweepOptions{}
 	c := command.New(s, o, runSweep, &cobra.Command{

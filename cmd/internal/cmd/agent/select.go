@@ -12,7 +12,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// agentOptions is the agents, or the one slot of one agent, that a command changes.
+// agentOptions selects the agents, or a single slot of one agent, that a command changes.
 type agentOptions struct {
 	command.Remote
 
@@ -38,14 +38,14 @@ func (o *agentOptions) Validate() error {
 	return nil
 }
 
-// change is what is done to an agent, or to its slot.
+// change is an operation on an agent or on a slot.
 type change struct {
 	agent func(id string) (*apiv1.Agent, error)
 	slot  func(id string) (*apiv1.Slot, error)
 }
 
-// changeAgents changes what is selected. It prints what was changed, also where something
-// else could not be.
+// changeAgents applies an operation to the selected agents. It prints each changed agent, even if other
+// changes fail.
 func (o *agentOptions) changeAgents(ctx context.Context, master *client.Client, state string, do change) error {
 	if o.Slot != "" {
 		slots, err := command.ForEach(o.Args, func(id string) (*apiv1.Slot, error) {

@@ -1,4 +1,4 @@
-// Package audit is the command that shows who did what to a cluster.
+// Package audit implements the command that shows the audit log of a cluster.
 package audit
 
 import (
@@ -63,7 +63,7 @@ func runAudit(ctx context.Context, o *auditOptions, master *client.Client) error
 	})
 }
 
-// text is one line for people.
+// text formats an entry as a line of text.
 func text(e *apiv1.AuditEntry) string {
 	who := e.GetUser()
 	if who == "" {

@@ -1,4 +1,4 @@
-// Package checkpoint is the commands about what trials saved.
+// Package checkpoint implements the commands that manage checkpoints.
 package checkpoint
 
 import (
@@ -17,7 +17,7 @@ func New(s *term.Streams) *cobra.Command {
 		newList, newDescribe, newDownload, newDelete)
 }
 
-// stateOf is a checkpoint's state in words; one that waits for its deletion is deleting.
+// stateOf returns the state of a checkpoint. It is deleting as soon as the deletion was requested.
 func stateOf(c *apiv1.Checkpoint) string {
 	if c.GetDeletion() != nil {
 		return deleting
@@ -25,7 +25,7 @@ func stateOf(c *apiv1.Checkpoint) string {
 	return show.Enum(c.GetState(), "STATE_")
 }
 
-// bytesOf is the size of all files.
+// bytesOf returns the total size of a checkpoint's files.
 func bytesOf(c *apiv1.Checkpoint) (n int64) {
 	for _, size := range c.GetResources() {
 		n += size
@@ -33,7 +33,7 @@ func bytesOf(c *apiv1.Checkpoint) (n int64) {
 	return n
 }
 
-// stepsOf is how far the training was, as the program says.
+// stepsOf returns the number of completed steps that the training program reported.
 func stepsOf(c *apiv1.Checkpoint) int64 {
 	return int64(c.GetMetadata().GetFields()["steps_completed"].GetNumberValue())
 }

@@ -46,7 +46,7 @@ func pairs(c *apiv1.Checkpoint) [][2]string {
 
 func number(n int32) string { return strconv.Itoa(int(n)) }
 
-// metric is what the search compares checkpoints by, empty for none.
+// metric returns the value of the searcher metric, or "" if there is none.
 func metric(c *apiv1.Checkpoint) string {
 	if c.GetTraining().GetSearcherMetric() == nil {
 		return ""
@@ -54,7 +54,7 @@ func metric(c *apiv1.Checkpoint) string {
 	return strconv.FormatFloat(c.GetTraining().GetSearcherMetric().GetValue(), 'g', -1, 64)
 }
 
-// storage is where its experiment keeps checkpoints.
+// storage returns the type and location of the experiment's checkpoint storage.
 func storage(c *apiv1.Checkpoint) string {
 	place := c.GetTraining().GetExperimentConfig().GetFields()["checkpoint_storage"].GetStructValue().GetFields()
 	for _, key := range []string{"bucket", "host_path", "container_path", "container"} {

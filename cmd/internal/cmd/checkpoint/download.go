@@ -38,7 +38,7 @@ already are replaced.`,
 	return c
 }
 
-// downloaded is the answer in JSON.
+// downloaded is the JSON output of download.
 type downloaded struct {
 	Checkpoint string `json:"checkpoint"`
 	Directory  string `json:"directory"`
@@ -62,7 +62,7 @@ func runDownload(ctx context.Context, o *downloadOptions, master *client.Client)
 	return o.AnswerNote(d, "%d files with %d bytes are in %s.", d.Files, d.Bytes, d.Directory)
 }
 
-// unpack writes the files of an archive, none of them outside the directory.
+// unpack extracts the files of an archive. It returns an error for a file outside of the directory.
 func (d *downloaded) unpack(from io.Reader) error {
 	if err := os.MkdirAll(d.Directory, 0o755); err != nil {
 		return err

@@ -23,10 +23,10 @@ type listOptions struct {
 	States     []string
 }
 
-// deleting is the state of checkpoints that wait for their deletion.
+// deleting is the state of checkpoints whose deletion was requested.
 const deleting = "deleting"
 
-// states are what --state takes.
+// states lists the values of --state.
 func states() []string {
 	return []string{"active", "completed", deleting, "deleted", "error", "partially_deleted"}
 }
@@ -72,11 +72,11 @@ func (o *listOptions) Validate() error {
 	return nil
 }
 
-// query is what the flags ask for.
+// query converts the flags to a query.
 func (o *listOptions) query() client.CheckpointQuery {
 	q := client.CheckpointQuery{Experiment: o.Experiment, Trial: o.Trial, Deleting: len(o.States) == 1 && o.States[0] == deleting}
 	for _, s := range o.States {
-		if s == deleting { // such a checkpoint is active to clients of Determined
+		if s == deleting { // the API of Determined reports such a checkpoint as active
 			s = "active"
 		}
 		q.States = append(q.States, apiv1.Checkpoint_State(apiv1.Checkpoint_State_value["STATE_"+strings.ToUpper(s)]))

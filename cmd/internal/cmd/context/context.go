@@ -1,5 +1,5 @@
-// Package context is the commands about the masters that a user knows, and
-// which of them commands talk to.
+// Package context implements the commands that manage contexts, the masters known to the user, and select
+// the current one.
 package context
 
 import (
@@ -19,7 +19,7 @@ func New(s *term.Streams) *cobra.Command {
 		newList, newShow, newUse, newRemove)
 }
 
-// loadContexts reads the user's own contexts.
+// loadContexts reads the user's contexts.
 func loadContexts(s *term.Streams) (contexts.File, *contexts.Book, error) {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
@@ -29,7 +29,7 @@ func loadContexts(s *term.Streams) (contexts.File, *contexts.Book, error) {
 	return f, b, err
 }
 
-// missingError is a context that is not there.
+// missingError reports a context that does not exist.
 type missingError struct{ name string }
 
 func (e *missingError) Error() string { return fmt.Sprintf("there is no context %q", e.name) }

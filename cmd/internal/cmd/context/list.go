@@ -16,7 +16,7 @@ func newList(s *term.Streams) *cobra.Command {
 	})
 }
 
-// listed is the JSON form.
+// listed is the JSON output of list.
 type listed struct {
 	Current  string             `json:"current"`
 	Contexts []contexts.Context `json:"contexts"`

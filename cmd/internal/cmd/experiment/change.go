@@ -12,15 +12,15 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// change is a verb that asks the same of each experiment.
+// change is a verb that makes the same request for each experiment.
 type change struct {
 	verb, short, long string
-	// done is what is said of each.
+	// done is the rest of the message printed for each experiment.
 	done string
 	do   func(ctx context.Context, master *client.Client, id int32) error
 }
 
-// request is a change that the master knows by its verb.
+// request returns a change that the API has under the same name.
 func request(verb, short, long, done string) change {
 	return change{verb, short, long, done, func(ctx context.Context, master *client.Client, id int32) error {
 		return master.ChangeExperiment(ctx, id, verb)
@@ -33,7 +33,7 @@ func (v change) command(s *term.Streams) *cobra.Command {
 	})
 }
 
-// run answers with each experiment as it is then.
+// run makes the request for each experiment and answers with their new state.
 func (v change) run(ctx context.Context, o *command.Remote, master *client.Client) error {
 	changed, err := command.ForEach(o.Args, func(text string) (*apiv1.Experiment, error) {
 		id, err := command.ReadNumber(noun, text)

@@ -1,4 +1,4 @@
-// Package experiment is the commands about experiments: searches over trials.
+// Package experiment implements the commands that manage experiments.
 package experiment
 
 import (

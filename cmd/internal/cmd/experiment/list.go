@@ -41,7 +41,7 @@ func newList(s *term.Streams) *cobra.Command {
 	return c
 }
 
-// Validate refuses states that no experiment has.
+// Validate returns an error for a state that experiments do not have.
 func (o *listOptions) Validate() error {
 	if o.Limit < 0 {
 		return usage.Errorf("--limit %d: must be 1 or more", o.Limit)
@@ -78,7 +78,7 @@ func formatPercent(p *wrapperspb.DoubleValue) string {
 	return fmt.Sprintf("%.0f %%", p.GetValue()*100)
 }
 
-// formatBest is the best value of the metric that the search compares by.
+// formatBest returns the best value of the searcher metric.
 func formatBest(x *apiv1.Experiment) string {
 	if x.GetBestTrialSearcherMetric() == nil {
 		return ""

@@ -57,7 +57,7 @@ trial, the time metric and the metric. It shows which trials would have been sto
 	return c
 }
 
-// Validate refuses what is below 0.
+// Validate returns an error for a negative number.
 func (o *previewOptions) Validate() error {
 	for flag, x := range map[string]float64{
 		"hours-per-unit": o.HoursPerUnit, "hours-per-trial": o.HoursPerTrial, "price": o.Price, "first": float64(o.First),
@@ -69,11 +69,11 @@ func (o *previewOptions) Validate() error {
 	return nil
 }
 
-// previewed is the answer in JSON.
+// previewed is the JSON output of preview.
 type previewed struct {
 	Preview    preview.Preview    `json:"preview"`
 	Simulation *search.Simulation `json:"simulation,omitempty"`
-	// Warnings say what of the configuration has no effect.
+	// Warnings lists the settings that have no effect.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -108,8 +108,8 @@ func runPreview(ctx context.Context, o *previewOptions) error {
 	return o.PrintAnswer(answer, func() error { return o.printPreview(answer) })
 }
 
-// readConfiguration reads the file as a cluster would that gives nothing of its own: what only
-// matters once trials run may be missing.
+// readConfiguration reads the file with the defaults of a cluster that sets none of its own. Settings that
+// only running trials require may be missing.
 func (o *previewOptions) readConfiguration() (config.Experiment, document.Errors, error) {
 	raw, err := os.ReadFile(o.Args[0])
 	if err != nil {
@@ -123,7 +123,7 @@ func (o *previewOptions) readConfiguration() (config.Experiment, document.Errors
 	return x, warnings, nameFlag(err)
 }
 
-// nameFlag calls the flag by its name here; the API's clients call it --config.
+// nameFlag replaces --config, the name of the flag in the API's clients, by --override in errors.
 func nameFlag(err error) error {
 	problems, ok := errors.AsType[document.Errors](err)
 	if !ok {
@@ -148,7 +148,7 @@ func simulate(path string, c search.Config) (*search.Simulation, error) {
 	return &s, err
 }
 
-// askPool is the pool that the experiment would run in, as the cluster has it now.
+// askPool returns the current state of the pool in which the experiment would run.
 func (o *previewOptions) askPool(ctx context.Context, x config.Experiment) (*apiv1.ResourcePool, error) {
 	master, err := o.DialMaster()
 	if err != nil {
@@ -183,8 +183,8 @@ func describePool(p *apiv1.ResourcePool) *preview.Pool {
 	}
 }
 
-// priceOf is what the slots of a pool cost, as its cluster's owner states it. A pool with
-// spot machines may launch others where it falls back.
+// priceOf returns the configured slot price of a pool. For a pool of spot machines, the maximum is the
+// on-demand price because the pool may fall back to on-demand machines.
 func priceOf(p *apiv1.ResourcePool) preview.Price {
 	price := p.GetSlotPrice()
 	out := preview.Price{Currency: price.GetCurrency(), Expected: price.GetPerHour(), AtMost: price.GetPerHour()}

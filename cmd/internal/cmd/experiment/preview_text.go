@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// printPreview prints the numbers, then tables of groups, first trials and what a simulation did.
+// printPreview prints the totals, followed by tables of the groups, the first trials and the simulation.
 func (o *previewOptions) printPreview(a previewed) error {
 	p := a.Preview
 	pairs := [][2]string{
@@ -31,7 +31,7 @@ func (o *previewOptions) printPreview(a previewed) error {
 	return o.printTables(groupTable(p.Groups), firstTable(p.First), simulationTable(a.Simulation))
 }
 
-// printTables prints those that have rows, with an empty line before each.
+// printTables prints the non-empty tables, each after an empty line.
 func (o *previewOptions) printTables(tables ...*term.Table) error {
 	for _, t := range tables {
 		if t == nil || t.Len() == 0 {
@@ -71,13 +71,13 @@ func groupTable(groups []search.Group) *term.Table {
 func firstTable(first []search.NewTrial) *term.Table {
 	t := term.NewTable(">TRIAL", "HYPERPARAMETERS")
 	for i, c := range first {
-		values, _ := json.Marshal(c.Values) // what was drawn always can be
+		values, _ := json.Marshal(c.Values) // the values can always be encoded
 		t.Row(i+1, string(values))
 	}
 	return t
 }
 
-// simulationTable has what became of each trial; nil without a simulation.
+// simulationTable returns a table of the simulated trials, or nil without a simulation.
 func simulationTable(s *search.Simulation) *term.Table {
 	if s == nil {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// dataDisk is which disk holds a master's data.
+// dataDisk identifies the disk that holds a master's data.
 type dataDisk struct {
 	Volume string
 	Device string
 	Name   string
 }
 
-// diskName is how Google has the names that disks are attached under.
+// diskName matches the device names that Google Cloud accepts for attached disks.
 var diskName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 
 func (d *dataDisk) addFlags(f *pflag.FlagSet) {
@@ -25,7 +25,7 @@ func (d *dataDisk) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.Name, "disk-name", "", "name that the data disk of a master is attached under on Google Cloud: det-data")
 }
 
-// checkName refuses what is the name of no disk.
+// checkName returns an error if the disk name is invalid.
 func (d *dataDisk) checkName() error {
 	if d.Name != "" && !diskName.MatchString(d.Name) {
 		return usage.Errorf("--disk-name must be the name of a disk: lower-case letters, digits and hyphens (%q)", d.Name)
@@ -33,7 +33,7 @@ func (d *dataDisk) checkName() error {
 	return nil
 }
 
-// volume is the disk, to be mounted at a directory.
+// volume returns the disk to be mounted at a directory.
 func (d *dataDisk) volume(at string) wire.Volume {
 	return wire.Volume{ID: d.Volume, Device: d.Device, Name: d.Name, At: at}
 }

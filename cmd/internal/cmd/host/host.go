@@ -1,5 +1,5 @@
-// Package host is the commands that machines of a cluster in the cloud run about
-// themselves. What boots a machine types them; a person needs them to look.
+// Package host implements the commands that set up and run the machines of a cluster in a cloud. They are
+// run by the boot scripts of the machines; users need them only for troubleshooting.
 package host
 
 import (
@@ -28,7 +28,7 @@ func New(s *term.Streams) *cobra.Command {
 	return c
 }
 
-// settings are the machine's own.
+// settings are the settings of the machine.
 type settings struct{ wire.Host }
 
 func (o *settings) addFlags(f *pflag.FlagSet) {
@@ -62,7 +62,7 @@ func (o *settings) Validate() error {
 	return nil
 }
 
-// flagArgs is the settings as the flags that they came from.
+// flagArgs returns the settings as command-line flags.
 func (o *settings) flagArgs() []string {
 	var args []string
 	if o.Cloud != wire.CloudAWS {

@@ -74,7 +74,7 @@ func (o *installOptions) Validate() error {
 	return nil
 }
 
-// checkDisk refuses a data disk that the machine cannot have.
+// checkDisk returns an error if the data disk does not fit the role or cloud of the machine.
 func (o *installOptions) checkDisk() error {
 	switch {
 	case o.Volume != "" && o.Name != "":
@@ -91,8 +91,8 @@ func (o *installOptions) checkDisk() error {
 	return o.checkName()
 }
 
-// agentYAML is what the agent begins with: where its master is and how to prove
-// itself. Everything else it is sent once it has joined.
+// agentYAML returns the agent's initial configuration: the master's address and the means to prove the
+// machine's identity. The master sends the remaining settings when the agent joins.
 func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
 	u, err := url.Parse(o.Master)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -107,7 +107,7 @@ func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
 	}
 	a.MachineSocket, a.ClusterID = wire.MachineSocket, o.Cluster
 	a.ContainerRuntime = o.Runtime
-	// A machine that its master does not want costs money and does nothing.
+	// A machine that the master rejects would incur costs for nothing.
 	a.Hooks.OnJoinRefused = []string{"systemctl", "poweroff"}
 	a.Security.TLS = agentconfig.TLS{Enabled: u.Scheme == "https", MasterCert: o.MasterCA, MasterCertName: o.MasterName}
 	if problems := a.Validate(""); len(problems) > 0 {

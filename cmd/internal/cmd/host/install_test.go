@@ -61,7 +61,7 @@ func TestTheUnitRunsWithTheSettingsGiven(t *testing.T) {
 	}
 }
 
-// What boots a machine at Google gives arguments that the command takes.
+// The command accepts the arguments of the startup script on Google Cloud.
 func TestAStartupScriptsArgumentsAreTaken(t *testing.T) {
 	t.Parallel()
 	sums := map[string]string{"amd64": strings.Repeat("ab", 32)}
@@ -96,7 +96,7 @@ func TestAStartupScriptsArgumentsAreTaken(t *testing.T) {
 	}
 }
 
-// The services of a machine are given what its installation was.
+// The services of a machine get the settings of its installation.
 func TestAMachineAtGoogleIsSetUp(t *testing.T) {
 	t.Parallel()
 	o := &installOptions{}

@@ -1,5 +1,4 @@
-// Package job is the commands about the queue: who waits for what, and who goes
-// first.
+// Package job implements the commands that show and change the job queue.
 package job
 
 import (

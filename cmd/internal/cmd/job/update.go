@@ -58,12 +58,12 @@ func (o *updateOptions) Validate() error {
 	return nil
 }
 
-// change is the one change that the flags ask for.
+// change returns the update that the flags request.
 func (o *updateOptions) change() *apiv1.QueueControl {
 	q := &apiv1.QueueControl{JobId: o.Args[0]}
 	switch {
 	case o.Given("priority"):
-		n := int32(o.Priority) // validate has seen that it is 1 to 99
+		n := int32(o.Priority) // Validate has checked that it is from 1 to 99
 		q.Priority = &n
 	case o.Given("pool"):
 		q.ResourcePool = &o.Pool
@@ -88,8 +88,7 @@ func runUpdate(ctx context.Context, o *updateOptions, master *client.Client) err
 	return o.printJob(ctx, master)
 }
 
-// printJob shows the job as it is now. One that ended meanwhile is in no queue, and
-// then its name is all there is to show.
+// printJob prints the updated job. If the job has ended in the meantime, it prints only its ID.
 func (o *updateOptions) printJob(ctx context.Context, master *client.Client) error {
 	jobs, err := master.Jobs(ctx, "")
 	if err != nil {

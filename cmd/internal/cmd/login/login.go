@@ -1,5 +1,4 @@
-// Package login is the commands that begin and end a user's session with a
-// master.
+// Package login implements the commands that start and end a user's session with a master.
 package login
 
 import (
@@ -90,7 +89,7 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	return o.AnswerNote(c, "Logged in to %s as %s. Commands talk to context %s.", c.Master, c.User, c.Name)
 }
 
-// password reads it from where the user said.
+// password reads the password from stdin or prompts for it.
 func (o *loginOptions) password(ctx context.Context) (string, error) {
 	if o.PasswordStdin {
 		return o.ReadSecret()
@@ -98,8 +97,7 @@ func (o *loginOptions) password(ctx context.Context) (string, error) {
 	return o.Password(ctx, term.Question{Text: "Password for " + o.Args[0] + ":", Flag: "--password-stdin"})
 }
 
-// session logs in and returns c with the session and what the master says of
-// itself.
+// session logs in and returns c with the session and the name of the cluster.
 func (o *loginOptions) session(ctx context.Context, c contexts.Context, password string) (contexts.Context, error) {
 	c.Token = ""
 	master, err := c.Client()
@@ -123,7 +121,7 @@ func (o *loginOptions) session(ctx context.Context, c contexts.Context, password
 	return c, nil
 }
 
-// readCA reads the authority that the user named.
+// readCA reads the file with the certificate authority.
 func readCA(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -31,7 +31,7 @@ func runLogout(ctx context.Context, o *command.Remote) error {
 		return err
 	}
 	defer master.Close()
-	// A session that the master has forgotten is ended already.
+	// An unknown session has already ended.
 	if err := master.Logout(ctx); err != nil && client.KindOf(err) != client.Unauthenticated {
 		return err
 	}

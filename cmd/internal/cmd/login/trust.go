@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// trustMaster returns c with the reason to believe that its master is the one meant.
-// Nothing secret is sent before.
+// trustMaster establishes trust in the master's certificate and returns c with the authority or
+// fingerprint. No credentials are sent before it has succeeded.
 func (o *loginOptions) trustMaster(ctx context.Context, c contexts.Context) (contexts.Context, error) {
 	var err error
 	switch {
@@ -37,7 +37,7 @@ func (o *loginOptions) trustMaster(ctx context.Context, c contexts.Context) (con
 	return o.accept(ctx, c, shown)
 }
 
-// accept shows a certificate to the user and pins it if they say so.
+// accept shows a certificate to the user and pins it if they confirm it.
 func (o *loginOptions) accept(ctx context.Context, c contexts.Context, shown client.Certificate) (contexts.Context, error) {
 	if c.Fingerprint != "" {
 		o.Notef("The certificate of %s is NOT the one that was accepted before.", c.Master)
@@ -58,7 +58,7 @@ func (o *loginOptions) accept(ctx context.Context, c contexts.Context, shown cli
 	return c, nil
 }
 
-// declinedError is a certificate that the user did not accept.
+// declinedError reports that the user did not accept a certificate.
 type declinedError struct{ master string }
 
 func (e *declinedError) Error() string {
@@ -69,17 +69,17 @@ func (e *declinedError) Hint() string {
 	return "compare the fingerprint with the master's log, or name its authority with --ca-file"
 }
 
-// wrongError is a login that was refused.
+// wrongError reports a rejected login.
 type wrongError struct{ user string }
 
 func (e *wrongError) Error() string {
 	return fmt.Sprintf("log in as %s: the user or the password is wrong", e.user)
 }
 
-// Denied makes it the exit code of a refusal.
+// Denied selects the exit code for denied requests.
 func (e *wrongError) Denied() bool { return true }
 
-// explainRefusal puts a refused login in words: the master says only "unauthenticated".
+// explainRefusal replaces the master's "unauthenticated" error by a *wrongError.
 func explainRefusal(err error, user string) error {
 	if client.KindOf(err) == client.Unauthenticated {
 		return &wrongError{user}
@@ -87,7 +87,7 @@ func explainRefusal(err error, user string) error {
 	return err
 }
 
-// nameFor names a context after its cluster, else after its host.
+// nameFor returns the name of a context: that of the cluster, or else the master's host.
 func nameFor(c contexts.Context) string {
 	if c.Name != "" {
 		return c.Name

@@ -48,7 +48,7 @@ func checkFile(path string) error {
 	return nil
 }
 
-// written is the answer in JSON.
+// written is the JSON output of backup.
 type written struct {
 	File   string `json:"file"`
 	Bytes  int64  `json:"bytes"`

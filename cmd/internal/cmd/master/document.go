@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// configFile is which master.yaml a command works with, or which values of the
-// Helm chart, and what flags and variables put over it.
+// configFile selects the master.yaml or the Helm values of a command, and the flags and variables that
+// override them.
 type configFile struct {
 	File   string
 	Values string
@@ -33,14 +33,14 @@ func (c *configFile) addDocumentFlags(f *pflag.FlagSet) {
 	c.flags = f
 }
 
-// addStateFlags is addFlags of a command that reads or writes the master's state and runs no master: its flags
-// say where the state is.
+// addStateFlags declares the flags of a command that accesses the master's state without running a master.
+// They only locate the state.
 func (c *configFile) addStateFlags(f *pflag.FlagSet) {
 	c.addDocumentFlags(f)
 	given.Declare(f, config.StateOverrides())
 }
 
-// loadConfig reads, checks and warns.
+// loadConfig reads and validates the configuration and prints its warnings.
 func (c *configFile) loadConfig(s *term.Streams) (config.Loaded, error) {
 	overrides, err := given.Given(c.flags, config.Overrides())
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *configFile) read(s *term.Streams, overrides []document.Given) (config.L
 	}
 }
 
-// listRefusals is what of a valid configuration keeps a master from starting.
+// listRefusals returns the errors in a valid configuration that prevent a master from starting.
 func (c *configFile) listRefusals(l config.Loaded) error {
 	if c.Values != "" {
 		return helm.Locate(l, wire.Refusals(l.Master))
@@ -75,10 +75,10 @@ func (c *configFile) listRefusals(l config.Loaded) error {
 	return errors.Join(listUnfit(l), listUnbuilt(l))
 }
 
-// listUnfit is what the parts of a master refuse when it starts.
+// listUnfit returns the errors that the parts of a master report when it starts.
 func listUnfit(l config.Loaded) error { return l.Document.Locate(wire.Problems(l.Master)).Err() }
 
-// listUnbuilt is what cannot be carried out yet.
+// listUnbuilt returns an error for each unsupported feature.
 func listUnbuilt(l config.Loaded) error {
 	return l.Document.Locate(document.Errors(config.Unbuilt(l.Master))).Err()
 }

@@ -56,10 +56,10 @@ func (o *joinTokenOptions) Validate() error {
 	return nil
 }
 
-// joinToken is the answer in JSON.
+// joinToken is the JSON output of join-token.
 type joinToken struct {
 	Pool    string    `json:"pool"`
-	Token   string    `json:"token"` // the answer is the secret itself
+	Token   string    `json:"token"` // the requested secret
 	ID      string    `json:"id"`
 	Expires time.Time `json:"expires"`
 	Uses    int       `json:"uses"`

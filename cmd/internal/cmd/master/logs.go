@@ -45,7 +45,7 @@ func runLogs(ctx context.Context, o *logsOptions, master *client.Client) error {
 		func(e *apiv1.LogEntry) error { return o.PrintForeign("", text(e)) })
 }
 
-// text is one line for people.
+// text formats an entry as a line of text.
 func text(e *apiv1.LogEntry) string {
 	level := strings.ToLower(strings.TrimPrefix(e.GetLevel().String(), "LOG_LEVEL_"))
 	return fmt.Sprintf("[%s] %s: %s\n", e.GetTimestamp().AsTime().UTC().Format(time.RFC3339), level, strings.TrimSuffix(e.GetMessage(), "\n"))

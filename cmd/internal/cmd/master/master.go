@@ -1,5 +1,4 @@
-// Package master is the commands about a cluster's master, and the one that
-// makes this process a master.
+// Package master implements the commands that inspect a cluster's master and the one that runs a master.
 package master
 
 import (

@@ -31,7 +31,7 @@ way back is still open; master run --on-hold does the same and stays.`,
 	return c
 }
 
-// rehearsed is the answer in JSON.
+// rehearsed is the JSON output of rehearse.
 type rehearsed struct {
 	Schema     string `json:"schema"`
 	SchemaFrom int64  `json:"schema_from"`

@@ -33,7 +33,7 @@ refused, and then nothing of it is kept.`,
 	return c
 }
 
-// restored is the answer in JSON.
+// restored is the JSON output of restore.
 type restored struct {
 	File string `json:"file"`
 }

@@ -30,7 +30,7 @@ whatever was signed before.`,
 	return c
 }
 
-// rotated is the answer in JSON.
+// rotated is the JSON output of rotate-keys.
 type rotated struct {
 	Rotated bool `json:"rotated"`
 }

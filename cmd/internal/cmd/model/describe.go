@@ -46,7 +46,7 @@ func pairs(reply *apiv1.GetModelVersionsResponse) [][2]string {
 	return out
 }
 
-// describeVersion says which checkpoint a version is, and what its owner says of it.
+// describeVersion describes the checkpoint, name and comment of a version.
 func describeVersion(v *apiv1.ModelVersion) string {
 	text := "checkpoint " + v.GetCheckpoint().GetUuid()
 	if id := v.GetCheckpoint().GetTraining().GetTrialId(); id != nil {

@@ -17,7 +17,7 @@ type listOptions struct {
 	command.Remote
 	client.ModelQuery
 
-	// workspaces are the names of workspaces by their number.
+	// workspaces maps the IDs of workspaces to their names.
 	workspaces map[int32]string
 }
 

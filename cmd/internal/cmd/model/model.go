@@ -1,4 +1,4 @@
-// Package model is the commands about the registry of models.
+// Package model implements the commands that show the model registry.
 package model
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// registry answers as a master with one model of two versions, in pages of one.
+// registry serves one model with two versions, one item per page.
 func registry(t *testing.T) string {
 	t.Helper()
 	const model = `{"id": 3, "name": "digits", "username": "ada", "workspaceId": 2, "numVersions": 2, "labels": ["a", "b"]}`

@@ -1,5 +1,5 @@
-// Package pod is the commands that run inside the pods of a cluster's tasks.
-// Kubernetes types them; a person needs them to look.
+// Package pod implements the commands that run inside task pods. They are run by Kubernetes; users need
+// them only for troubleshooting.
 package pod
 
 import (

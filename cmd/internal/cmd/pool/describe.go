@@ -21,7 +21,7 @@ func newDescribe(s *term.Streams) *cobra.Command {
 	})
 }
 
-// missingError is a pool that is not there.
+// missingError reports a resource pool that does not exist.
 type missingError struct{ name string }
 
 func (e *missingError) Error() string { return fmt.Sprintf("there is no resource pool %q", e.name) }
@@ -69,7 +69,7 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 	return out
 }
 
-// machines says what is launched, and what keeps it from being launched.
+// machines describes the machines of a pool, and the refusals and problems of launching them.
 func machines(m *apiv1.PoolMachines) [][2]string {
 	if m == nil {
 		return nil
@@ -100,7 +100,7 @@ func machines(m *apiv1.PoolMachines) [][2]string {
 	return out
 }
 
-// agents says how many there are and, where machines are launched, may be.
+// agents returns the number of agents and, in a pool that launches machines, its limits.
 func agents(p *apiv1.ResourcePool) string {
 	s := strconv.Itoa(int(p.GetNumAgents()))
 	if p.GetMaxAgents() > 0 {

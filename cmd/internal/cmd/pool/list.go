@@ -36,7 +36,7 @@ func formatPool(p *apiv1.ResourcePool) []any {
 	}
 }
 
-// note is what there is to say of machines that come or cannot come.
+// note summarizes machines that are starting or cannot be launched.
 func note(m *apiv1.PoolMachines) string {
 	var out []string
 	if n := m.GetLaunching() + m.GetStarting(); n > 0 {

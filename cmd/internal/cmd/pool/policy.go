@@ -8,9 +8,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// describePolicy says what tasks of the pool may do to their machines, a line for each thing.
+// describePolicy describes the task policy of a pool, one setting per line.
 func describePolicy(p *apiv1.TaskPolicy) [][2]string {
-	if p == nil { // a master of an earlier version
+	if p == nil { // the master is older than task policies
 		return nil
 	}
 	var paths []string

@@ -1,4 +1,4 @@
-// Package pool is the commands about the resource pools of a cluster.
+// Package pool implements the commands that show a cluster's resource pools.
 package pool
 
 import (
@@ -17,7 +17,7 @@ func New(s *term.Streams) *cobra.Command {
 		newList, newDescribe, newHistory)
 }
 
-// describeDefaults says what a pool is the default for.
+// describeDefaults lists the kinds of tasks for which a pool is the default.
 func describeDefaults(p *apiv1.ResourcePool) string {
 	var out []string
 	if p.GetDefaultComputePool() {

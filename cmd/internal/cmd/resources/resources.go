@@ -1,4 +1,4 @@
-// Package resources is the commands about what a cluster was used for, and what that cost.
+// Package resources implements the commands that show the usage of a cluster and its cost.
 package resources
 
 import (

@@ -48,7 +48,7 @@ ID.`,
 	return c
 }
 
-// Validate reads --by and --since.
+// Validate parses --by and --since.
 func (o *usageOptions) Validate() (err error) {
 	o.group = apiv1.ResourceUsageGroup(apiv1.ResourceUsageGroup_value["RESOURCE_USAGE_GROUP_"+strings.ToUpper(o.By)])
 	if o.group == apiv1.ResourceUsageGroup_RESOURCE_USAGE_GROUP_UNSPECIFIED {

@@ -9,10 +9,10 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// arrayForm is N, or FIRST-LAST.
+// arrayForm matches N and FIRST-LAST.
 var arrayForm = regexp.MustCompile(`^(\d{1,9})(?:-(\d{1,9}))?$`)
 
-// parseArray reads the value of --array; nil for none given.
+// parseArray parses the value of --array. It returns nil if text is empty.
 func parseArray(text string) (*apiv1.TaskArray, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // see above
@@ -21,7 +21,7 @@ func parseArray(text string) (*apiv1.TaskArray, error) {
 	if m == nil {
 		return nil, usage.Errorf("--array %q: must be a number of tasks, or FIRST-LAST; lists, steps and a limit on how many run at once are not supported", text)
 	}
-	first, _ := strconv.Atoi(m[1]) // the form says that they are numbers
+	first, _ := strconv.Atoi(m[1]) // the expression matches digits only
 	if m[2] == "" {
 		if first == 0 {
 			return nil, usage.Errorf("--array 0: must be at least 1 task")
@@ -35,7 +35,7 @@ func parseArray(text string) (*apiv1.TaskArray, error) {
 	return &apiv1.TaskArray{First: int32(first), Size: int32(last - first + 1)}, nil //nolint:gosec // at most nine digits
 }
 
-// announceArray prints the ID of what was launched.
+// announceArray prints the ID of the launched array.
 func (o *runOptions) announceArray(launched *apiv1.LaunchCommandResponse) error {
 	o.Notef("Launched array %s (%s and following).", launched.GetArrayId(), launched.GetCommand().GetDescription())
 	o.tellWarnings(launched)

@@ -12,7 +12,7 @@ func TestParseArray(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		text string
-		want *apiv1.TaskArray // nil is refused
+		want *apiv1.TaskArray // nil if an error is expected
 	}{
 		{"1", &apiv1.TaskArray{Size: 1}},
 		{"1000", &apiv1.TaskArray{Size: 1000}},

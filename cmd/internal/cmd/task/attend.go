@@ -11,11 +11,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// partingLimit is how long the last calls after Ctrl-C may take: a person who
-// wants to leave does not wait longer.
+// partingLimit is the time limit for the last calls after Ctrl-C. It is short because the user is waiting
+// to leave.
 const partingLimit = 15 * time.Second
 
-// attendTask shows what a task prints until it ends, and ends with its code.
+// attendTask prints a task's output until the task ends, and returns its exit code.
 func (o *runOptions) attendTask(ctx context.Context, master *client.Client, id string) error {
 	err := o.followLog(ctx, master, id)
 	if ctx.Err() != nil {
@@ -35,7 +35,7 @@ func (o *runOptions) attendTask(ctx context.Context, master *client.Client, id s
 	return taskOutcome(reply.GetCommand())
 }
 
-// followLog prints the task's lines on stdout as they come.
+// followLog prints the task's output on stdout as it arrives.
 func (o *runOptions) followLog(ctx context.Context, master *client.Client, id string) error {
 	for line, err := range master.Logs(ctx, id, client.LogQuery{Follow: true}) {
 		if err != nil {
@@ -48,8 +48,8 @@ func (o *runOptions) followLog(ctx context.Context, master *client.Client, id st
 	return nil
 }
 
-// handleInterrupt is what the first Ctrl-C does: ask whether to kill the task, or kill it
-// where there is no terminal to ask on. The context of the command is over by then.
+// handleInterrupt handles the first Ctrl-C. It asks whether to kill the task, or kills it if there is no
+// terminal. The context of the command is already canceled.
 func (o *runOptions) handleInterrupt(ctx context.Context, master *client.Client, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), partingLimit)
 	defer cancel()
@@ -70,14 +70,14 @@ func (o *runOptions) handleInterrupt(ctx context.Context, master *client.Client,
 	return exit.With(exit.Interrupted, nil)
 }
 
-// leftError is a task that was left to itself.
+// leftError reports that the command was interrupted and its task continues.
 type leftError struct{ id string }
 
 func (e *leftError) Error() string { return "interrupted; task " + e.id + " runs on" }
 func (e *leftError) Hint() string  { return "det-deploy task kill " + e.id }
 
-// taskOutcome is what `task run` ends with: the task's own code, or 125 when the
-// cluster could not bring it to one.
+// taskOutcome returns the result of `task run`: the task's exit code, or 125 if the task ended without
+// one.
 func taskOutcome(c *apiv1.Command) error {
 	if c.ExitCode != nil {
 		if code := c.GetExitCode(); code != 0 {
@@ -88,7 +88,7 @@ func taskOutcome(c *apiv1.Command) error {
 	return exit.With(exit.NotTheTask, &failedError{id: c.GetId(), status: c.GetExitStatus()})
 }
 
-// failedError is a task that ended without its program having said how.
+// failedError reports a task that ended without an exit code.
 type failedError struct{ id, status string }
 
 func (e *failedError) Error() string {

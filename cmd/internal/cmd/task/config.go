@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// readConfig reads the file and lays the flags over it. The master checks keys and
-// values: it knows them, and the cluster's defaults.
+// readConfig reads the file and applies the flags. The master validates the result because it knows the
+// keys and the cluster's defaults.
 func (o *runOptions) readConfig() (*structpb.Struct, error) {
 	tree, err := readConfig(o.ConfigFile)
 	if err != nil {
@@ -31,7 +31,7 @@ func (o *runOptions) readConfig() (*structpb.Struct, error) {
 	if tree["entrypoint"] == nil {
 		return nil, usage.Errorf("%s has no entrypoint: name one there, or put the command behind --", o.ConfigFile)
 	}
-	// JSON is what is sent, and knows no dates and no keys that are numbers.
+	// The configuration is sent as JSON, which has neither dates nor numeric keys.
 	raw, err := json.Marshal(tree)
 	if err != nil {
 		return nil, usage.Errorf("read %s: %w", o.ConfigFile, err)
@@ -59,7 +59,7 @@ func readConfig(path string) (map[string]any, error) {
 	return tree, nil
 }
 
-// applyFlags puts the flags that were given over the file's keys.
+// applyFlags overrides keys of the file by the given flags.
 func (o *runOptions) applyFlags(tree map[string]any) error {
 	rows := []struct {
 		flag  string
@@ -87,7 +87,7 @@ func (o *runOptions) applyFlags(tree map[string]any) error {
 	return o.layMounts(tree)
 }
 
-// setPath sets a value at a path, making the objects on the way.
+// setPath sets the value at a path. It creates missing objects.
 func setPath(tree map[string]any, path string, value any) error {
 	keys := strings.Split(path, ".")
 	for _, k := range keys[:len(keys)-1] {
@@ -104,7 +104,8 @@ func setPath(tree map[string]any, path string, value any) error {
 	return nil
 }
 
-// layEnv adds the variables of --env behind those of the file, where they win.
+// layEnv appends the variables of --env to those of the file; for duplicates, the last one takes
+// precedence.
 func (w *wanted) layEnv(tree map[string]any) error {
 	if len(w.Env) == 0 {
 		return nil
@@ -130,15 +131,15 @@ func (w *wanted) layEnv(tree map[string]any) error {
 	return setPath(tree, "environment.environment_variables", list)
 }
 
-// listVariables returns the file's variables as a list. An object, by name or by kind
-// of device, cannot be added to without guessing which of the two it is.
+// listVariables returns the file's variables as a list. It returns an error for an object because its keys
+// may be either variables or kinds of devices.
 func listVariables(tree map[string]any) ([]any, error) {
 	env, ok := tree["environment"].(map[string]any)
 	if !ok || env["environment_variables"] == nil {
 		return nil, nil
 	}
 	if object, ok := env["environment_variables"].(map[string]any); ok && len(object) == 0 {
-		return nil, nil // as a configuration that was shown has it
+		return nil, nil // a printed configuration contains an empty object
 	}
 	list, ok := env["environment_variables"].([]any)
 	if !ok {
@@ -147,7 +148,7 @@ func listVariables(tree map[string]any) ([]any, error) {
 	return list, nil
 }
 
-// layMounts adds the directories of --mount to those of the file.
+// layMounts appends the directories of --mount to those of the file.
 func (w *wanted) layMounts(tree map[string]any) error {
 	if len(w.Mounts) == 0 {
 		return nil

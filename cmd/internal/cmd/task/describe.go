@@ -55,7 +55,7 @@ func started(c *apiv1.Command) string {
 	return c.GetStartTime().AsTime().UTC().Format(time.RFC3339)
 }
 
-// slotsOf is the devices that the task asked for, as its configuration says.
+// slotsOf returns the number of slots in the task's configuration.
 func slotsOf(r *apiv1.GetCommandResponse) string {
 	v := r.GetConfig().GetFields()["resources"].GetStructValue().GetFields()["slots"]
 	if v == nil {

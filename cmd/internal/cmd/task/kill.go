@@ -36,7 +36,7 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: slices.Concat(killed...)}))
 }
 
-// killArray ends the tasks of an array. Unless there is one of that ID either, the error is noTask.
+// killArray kills the tasks of an array. It returns noTask if there is no array with this ID.
 func killArray(ctx context.Context, o *command.Remote, master *client.Client, id string, noTask error) ([]*apiv1.Command, error) {
 	n, err := master.KillArray(ctx, id)
 	if client.KindOf(err) == client.NotFound {

@@ -24,8 +24,8 @@ type runOptions struct {
 	Detach     bool
 }
 
-// wanted is the flags that stand for a key of the task's configuration. What is
-// not given is left to the file and to the cluster's defaults.
+// wanted holds the flags that override keys of the task's configuration. Keys without a flag come from the
+// file or from the cluster's defaults.
 type wanted struct {
 	Slots    int
 	Pool     string
@@ -59,7 +59,7 @@ and "task kill" with the array's ID ends them.`,
   det-deploy task run --array 100 -- 'python evaluate.py --part $DET_TASK_ARRAY_INDEX'`,
 	})
 	f := c.Flags()
-	f.SetInterspersed(false) // what follows the command belongs to it
+	f.SetInterspersed(false) // flags after the command belong to the command
 	f.IntVar(&o.Slots, "slots", 0, "number of slots; 0 runs without a device (default 1)")
 	f.StringVar(&o.Pool, "pool", "", "resource pool (default the cluster's)")
 	f.StringVar(&o.Image, "image", "", "container image (default the cluster's)")
@@ -75,7 +75,7 @@ and "task kill" with the array's ID ends them.`,
 	return c
 }
 
-// Validate refuses a wrong command line, by an exit code that no task ends with.
+// Validate checks the command line. Its errors have an exit code that no task uses.
 func (o *runOptions) Validate() error {
 	if err := o.checkFlags(); err != nil {
 		return exit.With(exit.NotTheTask, err)
@@ -124,7 +124,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	return o.attendTask(ctx, master, launched.GetCommand().GetId())
 }
 
-// buildRequest says what to launch.
+// buildRequest returns the launch request.
 func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	config, err := o.readConfig()
 	if err != nil {
@@ -138,11 +138,11 @@ func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The ID makes it safe to send the request again when the reply was lost.
+	// The request ID makes it safe to retry the request if the response was lost.
 	return &apiv1.LaunchCommandRequest{Config: config, Files: files, RequestId: rand.Text(), Array: array}, nil
 }
 
-// announceTask tells on stderr what was launched: stdout is the task's.
+// announceTask prints the launched task to stderr, because stdout is the task's output.
 func (o *runOptions) announceTask(launched *apiv1.LaunchCommandResponse) {
 	c := launched.GetCommand()
 	o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())

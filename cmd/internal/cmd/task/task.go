@@ -1,5 +1,4 @@
-// Package task is the commands that run programs on a cluster and look after
-// them.
+// Package task implements the commands that run and manage tasks.
 package task
 
 import (
@@ -18,8 +17,8 @@ func New(s *term.Streams) *cobra.Command {
 		newRun, newList, newLogs, newDescribe, newKill)
 }
 
-// hasEnded reports whether a command has come to its end.
+// hasEnded reports whether a task has ended.
 func hasEnded(c *apiv1.Command) bool { return c.GetState() == apiv1.Task_STATE_TERMINATED }
 
-// formatNumber prints a whole number of a configuration.
+// formatNumber formats an integer of a configuration.
 func formatNumber(f float64) string { return strconv.FormatInt(int64(f), 10) }

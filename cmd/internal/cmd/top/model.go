@@ -6,33 +6,33 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// model is what is shown of a cluster. It changes by messages only:
+// model is the displayed state of a cluster. It changes only by messages:
 //
 //	        ┌──────────── dueMsg, after a while ◀── lookedMsg ◀─┐
 //	        ▼                                                   │
-//	looking at the master ──────────────────────────────────────┘
+//	polling the master ─────────────────────────────────────────┘
 //
 //	        ┌── enter ──▶ the log fills the screen ──┐
 //	tasks ──┤                                        ├──▶ tasks
 //	  ▲     └── tab ──▶ machines ── tab ─────────────┘
-//	  └─ q, ctrl+c: it ends, from everywhere
+//	  └─ q and ctrl+c quit in every state
 type model struct {
 	ways
 	snapshot snapshot
-	// away is why the last look failed; the snapshot is older then.
+	// away is the error of the last poll; the snapshot is then outdated.
 	away error
 
 	width, height int
 	focus         focus
-	// machine and task are the ids of what is selected, which stays when rows move.
+	// machine and task are the IDs of the selected rows. They remain selected if rows move.
 	machine, task string
-	// wholeLog shows the log alone.
+	// wholeLog shows only the log.
 	wholeLog bool
 	log      []string
 	logErr   error
 }
 
-// focus is the table in which the arrows move.
+// focus is the table that the arrow keys scroll.
 type focus string
 
 const (
@@ -40,7 +40,7 @@ const (
 	onMachines focus = "machines"
 )
 
-// ways are how the model comes to know more; each is a command that ends in a message.
+// ways are the commands by which the model gets data. Each of them results in a message.
 type ways struct {
 	url     string
 	look    tea.Cmd
@@ -48,16 +48,16 @@ type ways struct {
 	readLog func(task string) tea.Cmd
 }
 
-// lookedMsg is what the master said.
+// lookedMsg is the result of a poll.
 type lookedMsg struct {
 	snapshot snapshot
 	err      error
 }
 
-// dueMsg means that it is time to look again.
+// dueMsg triggers the next poll.
 type dueMsg struct{}
 
-// logMsg is the end of a task's log.
+// logMsg contains the last lines of a task's log.
 type logMsg struct {
 	task  string
 	lines []string
@@ -70,10 +70,10 @@ func newModel(first snapshot, w ways) *model {
 	return m
 }
 
-// Init reads the first log and looks again after a while.
+// Init reads the first log and schedules the next poll.
 func (m *model) Init() tea.Cmd { return tea.Batch(m.wait(), m.readSelected()) }
 
-// Update is the model after a message.
+// Update returns the model changed by a message.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -96,7 +96,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// showSnapshot shows another snapshot; what was selected stays so while it is there.
+// showSnapshot replaces the snapshot. The selection is kept if the selected rows still exist.
 func (m *model) showSnapshot(s snapshot) {
 	m.snapshot = s
 	if ids := m.rowIDs(onMachines); !slices.Contains(ids, m.machine) {
@@ -125,7 +125,7 @@ func (m *model) pressKey(key string) tea.Cmd {
 	return nil
 }
 
-// moveSelection selects the row before or after in the table that has the focus.
+// moveSelection moves the selection in the focused table.
 func (m *model) moveSelection(by int) tea.Cmd {
 	ids := m.rowIDs(m.focus)
 	if len(ids) == 0 {
@@ -156,7 +156,7 @@ func (m *model) readSelected() tea.Cmd {
 	return m.readLog(m.task)
 }
 
-// rowIDs are the rows of a table.
+// rowIDs returns the IDs of a table's rows.
 func (m *model) rowIDs(of focus) []string {
 	var out []string
 	if of == onMachines {

@@ -59,7 +59,7 @@ func lab() snapshot {
 	}, noon)
 }
 
-// open returns a model whose commands say which they are.
+// open returns a model whose commands identify themselves.
 func open() *model {
 	return newModel(lab(), ways{
 		url:     "https://lab:8443",

@@ -14,35 +14,35 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// snapshot is what a cluster was at a time.
+// snapshot is the state of a cluster at a point in time.
 type snapshot struct {
 	at       time.Time
 	machines []machine
 	tasks    []task
-	// problems are why pools get no machines, a line each.
+	// problems lists the reasons why pools cannot launch machines, one per line.
 	problems []string
 }
 
-// machine is an agent, or one that is on its way to be one.
+// machine is an agent, or a machine that has not joined yet.
 type machine struct {
 	id, pool, state string
 	used, slots     int
-	// instance is its type and price what is known of what an hour costs; both are empty for
-	// machines that the master did not launch.
+	// instance is the machine's type, and price its price per hour if known. Both are empty for machines
+	// that the master did not launch.
 	instance, price string
 	since           time.Time
 }
 
-// task is what runs or waits, in the order of the queue.
+// task is a running or waiting task, in the order of the queue.
 type task struct {
 	id, name, user, pool, state string
 	held, asked                 int32
 	submitted                   time.Time
-	// reason is why it waits.
+	// reason is the reason why it waits.
 	reason string
 }
 
-// answers are what the master says, as its API has it.
+// answers holds the master's responses.
 type answers struct {
 	agents   []*apiv1.Agent
 	pools    []*apiv1.ResourcePool
@@ -51,7 +51,7 @@ type answers struct {
 	commands []*apiv1.Command
 }
 
-// fetchSnapshot asks the master for everything.
+// fetchSnapshot queries the master.
 func fetchSnapshot(ctx context.Context, master *client.Client) (snapshot, error) {
 	var a answers
 	var err error
@@ -63,7 +63,7 @@ func fetchSnapshot(ctx context.Context, master *client.Client) (snapshot, error)
 	}
 	for _, p := range a.pools {
 		if p.GetMachines() == nil {
-			continue // nothing is launched for it
+			continue // the pool launches no machines
 		}
 		machines, err := master.PoolMachines(ctx, p.GetName())
 		if err != nil {
@@ -80,7 +80,7 @@ func fetchSnapshot(ctx context.Context, master *client.Client) (snapshot, error)
 	return buildSnapshot(a, time.Now()), nil
 }
 
-// readLog reads the end of a task's log.
+// readLog reads the last lines of a task's log.
 func readLog(ctx context.Context, master *client.Client, task string) ([]string, error) {
 	var lines []string
 	for line, err := range master.Logs(ctx, task, client.LogQuery{Tail: logLines}) {
@@ -94,7 +94,7 @@ func readLog(ctx context.Context, master *client.Client, task string) ([]string,
 	return lines, nil
 }
 
-// levelOf is what a line said of its level at its beginning.
+// levelOf returns the prefix for the level of a log line.
 func levelOf(line *apiv1.TaskLogsResponse) string {
 	level, _ := strings.CutPrefix(line.GetLevel().String(), "LOG_LEVEL_")
 	if line.GetLevel() == apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
@@ -103,7 +103,7 @@ func levelOf(line *apiv1.TaskLogsResponse) string {
 	return level + ": "
 }
 
-// buildSnapshot puts together what the master says at a time.
+// buildSnapshot builds a snapshot from the master's responses.
 func buildSnapshot(a answers, now time.Time) snapshot {
 	s := snapshot{at: now, machines: arrangeMachines(a), tasks: arrangeTasks(a)}
 	for _, p := range a.pools {
@@ -144,8 +144,8 @@ func arrangeMachines(a answers) []machine {
 	return out
 }
 
-// priceOf says how a machine is paid for, and for a spot machine the most that its pool
-// pays for an hour. What Amazon asks for others is not known to the master.
+// priceOf returns the price model of a machine and, for a spot machine, the maximum price per hour of its
+// pool. The master does not know the prices of other machines.
 func priceOf(m *apiv1.Machine, pools []*apiv1.ResourcePool) string {
 	for _, p := range pools {
 		most := p.GetDetails().GetAws().GetSpotMaxPrice()

@@ -1,5 +1,5 @@
-// Package top is the command that shows a cluster live: its machines, its queue and the log
-// of one task. The model is pure: what is looked up, and what time it is, comes as a message.
+// Package top implements the command that shows machines, queue and a task's log of a cluster live. The
+// model is pure: the cluster's state and the time arrive as messages.
 package top
 
 import (
@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// refreshInterval is the time between an answer of the master and the next look.
+	// refreshInterval is the time between a response of the master and the next poll.
 	refreshInterval = 2 * time.Second
-	// logLines is how much of the selected task's log is read.
+	// logLines is the number of log lines shown for the selected task.
 	logLines = 200
-	// instead is what to use where nothing can be drawn.
+	// instead names the commands to use without a terminal.
 	instead = "`det-deploy agent list`, `pool list`, `job list` or `task logs`, each with --output json"
 )
 
@@ -53,7 +53,7 @@ func runTop(ctx context.Context, o *topOptions) error {
 	if err != nil {
 		return err
 	}
-	master, err := where.Client() // it says nothing on the screen while the master is away
+	master, err := where.Client() // without messages on the screen while the master is unavailable
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func runTop(ctx context.Context, o *topOptions) error {
 	return exit.Followed(ctx, err)
 }
 
-// masterCommands are the model's ways to the master.
+// masterCommands returns the commands that poll the master.
 func masterCommands(ctx context.Context, master *client.Client) ways {
 	return ways{
 		url: master.URL(),

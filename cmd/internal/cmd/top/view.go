@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// View is the screen: a line of counts, the machines, the queue, the log of the selected task,
-// and the keys. Each table gets at most a third of it; the log has the rest.
+// View renders the screen: totals, machines, queue, the log of the selected task, and keys. Each table
+// gets at most a third of the screen, and the log the remaining lines.
 func (m *model) View() tea.View {
 	top := []string{term.Bold.Paint(m.renderTitle()), m.renderCounts()}
 	if m.away != nil {
@@ -21,7 +21,7 @@ func (m *model) View() tea.View {
 	for _, p := range m.snapshot.problems {
 		top = append(top, term.Red.Paint(term.Harmless(p)))
 	}
-	room := m.height - 1 // the keys
+	room := m.height - 1 // less the line of keys
 	lines := append(top, m.renderBody(room-len(top))...)
 	lines = fitLines(lines, room)
 	lines = append(lines, term.Faint.Paint(m.renderKeys()))
@@ -33,7 +33,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// renderBody fills as many lines as there is room for.
+// renderBody renders as many lines as there is room for.
 func (m *model) renderBody(room int) []string {
 	if m.wholeLog {
 		return m.logPart(room)
@@ -45,7 +45,7 @@ func (m *model) renderBody(room int) []string {
 	return append(lines, m.logPart(room-len(lines))...)
 }
 
-// fitLines cuts or fills up to as many lines as there is room for.
+// fitLines truncates or pads lines to the available room.
 func fitLines(lines []string, room int) []string {
 	room = max(room, 0)
 	for len(lines) < room {
@@ -93,7 +93,7 @@ func (m *model) taskTable() *term.Table {
 	return t
 }
 
-// since is how long something was so when the snapshot was taken.
+// since formats the time between t and the snapshot.
 func (m *model) since(t time.Time) string {
 	d := m.snapshot.at.Sub(t)
 	switch {
@@ -110,8 +110,7 @@ func (m *model) since(t time.Time) string {
 	}
 }
 
-// renderTable is a blank line, the title and the rows around the selected one, in as many lines as
-// there is room for.
+// renderTable renders a blank line, the title and the rows around the selected one in the available room.
 func (m *model) renderTable(title string, of focus, t *term.Table, selected string, room int) []string {
 	head, rows := t.Lines()
 	at := slices.Index(m.rowIDs(of), selected)
@@ -130,14 +129,14 @@ func (m *model) renderTable(title string, of focus, t *term.Table, selected stri
 	return lines
 }
 
-// visibleRows is the rows to show of n, so that the selected one is among them.
+// visibleRows returns the range of rows to show, which includes the selected one.
 func visibleRows(selected, n, room int) (from, to int) {
 	room = max(room, 1)
 	from = max(0, min(selected-room/2, n-room))
 	return from, min(n, from+room)
 }
 
-// hiddenRows says how many rows are above and below those that are shown.
+// hiddenRows returns text with the number of rows above and below the visible ones.
 func hiddenRows(above, below int) string {
 	if above+below == 0 {
 		return ""
@@ -145,7 +144,7 @@ func hiddenRows(above, below int) string {
 	return fmt.Sprintf("  %d more above, %d below", above, below)
 }
 
-// logPart is the end of the selected task's log.
+// logPart renders the last lines of the selected task's log.
 func (m *model) logPart(room int) []string {
 	if m.task == "" || room < 3 {
 		return nil
@@ -160,7 +159,7 @@ func (m *model) logPart(room int) []string {
 	return lines
 }
 
-// renderKeys names the keys that do something.
+// renderKeys lists the available keys.
 func (m *model) renderKeys() string {
 	if m.wholeLog {
 		return "↑/↓ other task · esc back · q quit"

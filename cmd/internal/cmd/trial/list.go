@@ -40,6 +40,6 @@ func formatBest(m *apiv1.Trial) string {
 }
 
 func formatHyperparameters(m *apiv1.Trial) string {
-	values, _ := json.Marshal(m.GetHparams().AsMap()) // it came as JSON
+	values, _ := json.Marshal(m.GetHparams().AsMap()) // the values were decoded from JSON
 	return string(values)
 }

@@ -56,7 +56,7 @@ func runMetrics(ctx context.Context, o *metricsOptions, master *client.Client) e
 	return o.AnswerTable(&apiv1.GetMetricsResponse{Metrics: reports}, tabulateReports(reports))
 }
 
-// tabulateSummary has a line a metric.
+// tabulateSummary returns a table with a row per metric.
 func tabulateSummary(summary *structpb.Struct) *term.Table {
 	t := term.NewTable("GROUP", "METRIC", ">REPORTS", ">LAST", ">MIN", ">MAX", ">MEAN")
 	for _, key := range slices.Sorted(maps.Keys(summary.GetFields())) {
@@ -69,7 +69,7 @@ func tabulateSummary(summary *structpb.Struct) *term.Table {
 	return t
 }
 
-// groupNamed is the group of a key of the API.
+// groupNamed returns the group for a key of the API.
 func groupNamed(key string) string {
 	switch key {
 	case "avg_metrics":
@@ -80,7 +80,7 @@ func groupNamed(key string) string {
 	return key
 }
 
-// tabulateReports has a line a report, and a column a metric.
+// tabulateReports returns a table with a row per report and a column per metric.
 func tabulateReports(reports []*apiv1.MetricsReport) *term.Table {
 	names := map[string]bool{}
 	for _, r := range reports {
@@ -109,7 +109,7 @@ func averages(r *apiv1.MetricsReport) map[string]*structpb.Value {
 	return cmp.Or(f["avg_metrics"], f["validation_metrics"]).GetStructValue().GetFields()
 }
 
-// formatValue is a value in a table, empty for one that is missing.
+// formatValue formats a value for a table. It returns "" for a missing value.
 func formatValue(v *structpb.Value) string {
 	switch x := v.AsInterface().(type) {
 	case nil:

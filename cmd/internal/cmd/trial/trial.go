@@ -1,4 +1,4 @@
-// Package trial is the commands about the trials of experiments.
+// Package trial implements the commands that manage the trials of experiments.
 package trial
 
 import (

@@ -60,7 +60,7 @@ func (o *editOptions) Validate() error {
 	return nil
 }
 
-// changedFields is what the flags that were given ask for.
+// changedFields returns the changes that the flags request.
 func (o *editOptions) changedFields() *apiv1.PatchUser {
 	p := &apiv1.PatchUser{}
 	if o.Given("rename") {

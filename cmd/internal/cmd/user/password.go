@@ -15,7 +15,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// passwordSource is where a new password comes from.
+// passwordSource selects the source of a new password.
 type passwordSource struct {
 	Stdin bool
 }
@@ -24,7 +24,7 @@ func (p *passwordSource) addFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&p.Stdin, "password-stdin", false, "read the password from standard input")
 }
 
-// readTwice asks twice, because what is typed is not shown.
+// readTwice prompts twice because the input is not shown.
 func (p *passwordSource) readTwice(ctx context.Context, s *term.Streams, user string) (string, error) {
 	if p.Stdin {
 		secret, err := s.ReadSecret()
@@ -50,8 +50,8 @@ func (p *passwordSource) readTwice(ctx context.Context, s *term.Streams, user st
 	return first, nil
 }
 
-// checkRule holds a new password to the rule before it is hashed: the master sees the hash
-// only. Whether there may be a blank one is the master's setting.
+// checkRule returns an error if a new password violates the password rule. It runs before hashing because
+// the master receives only the hash. The master decides whether an empty password is allowed.
 func checkRule(secret string) error {
 	if secret != "" && !password.Strong(secret) {
 		return usage.Errorf("the password %s; nothing was changed", password.Rule)

@@ -30,7 +30,7 @@ func (o *sessionsOptions) addUser(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// findUser returns the user whose sessions are meant.
+// findUser returns the user of --user, or the caller.
 func (o *sessionsOptions) findUser(ctx context.Context, master *client.Client) (*apiv1.User, error) {
 	if o.User == "" {
 		return master.Me(ctx)
@@ -85,7 +85,7 @@ with the word all, also the one that asks. Tasks go on.`,
 	}))
 }
 
-// ended is the answer in JSON.
+// ended is the JSON output of end.
 type ended struct {
 	User  string `json:"user"`
 	Ended int32  `json:"ended"`

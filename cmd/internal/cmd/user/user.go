@@ -1,4 +1,4 @@
-// Package user is the commands about the accounts of a cluster.
+// Package user implements the commands that manage users.
 package user
 
 import (
@@ -18,7 +18,7 @@ func New(s *term.Streams) *cobra.Command {
 		newList, newWhoami, newCreate, newEdit, newActivate, newDeactivate, newPassword, newSessions)
 }
 
-// patchUser changes the user with a name.
+// patchUser changes a user by name.
 func patchUser(ctx context.Context, master *client.Client, name string, change *apiv1.PatchUser) (*apiv1.User, error) {
 	u, err := master.User(ctx, name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package version is the command that says which det-deploy this is.
+// Package version implements the command that prints the version of det-deploy.
 package version
 
 import (
@@ -22,11 +22,11 @@ func New(s *term.Streams) *cobra.Command {
 	})
 }
 
-// info is the JSON form.
+// info is the JSON output of version.
 type info struct {
 	build.Info
 
-	// AgentProtocol is the version of the link between masters and agents.
+	// AgentProtocol is the version of the protocol between masters and agents.
 	AgentProtocol int `json:"agent_protocol"`
 }
 

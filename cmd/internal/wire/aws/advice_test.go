@@ -8,7 +8,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-// What the form offers runs: with the stock image only what that has a driver for.
+// Every type that the form offers works. With the stock image, it offers only types with a driver.
 func TestTheFormLeavesOutGPUsWithoutADriver(t *testing.T) {
 	t.Parallel()
 	a := Advice{facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)}}

@@ -13,8 +13,8 @@ func openedWith(settings map[string]string) *opened {
 	return &opened{CloudCluster: wire.CloudCluster{Opened: wire.Opened{Known: true, Record: record.Record{Settings: settings}}}}
 }
 
-// A record that another version wrote may say what this one does not know. The
-// cluster is taken down all the same, by its mark.
+// The record of another version may contain unknown settings. The cluster can still be removed, because
+// its resources are found by their tags.
 func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 	t.Parallel()
 	a := openedWith(map[string]string{
@@ -31,8 +31,7 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 	}
 }
 
-// What an earlier version let pass is read: its cluster is not locked out by a rule
-// that is younger than its record.
+// Settings that an earlier version accepted are read, so that a new rule does not lock the cluster out.
 func TestSettingsOfAnEarlierVersionAreRead(t *testing.T) {
 	t.Parallel()
 	a := openedWith(map[string]string{

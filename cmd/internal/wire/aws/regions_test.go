@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A region that does not answer costs the list nothing but its place.
+// A region that does not answer only loses its place in the list.
 func TestARegionThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

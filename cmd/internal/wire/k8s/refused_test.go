@@ -19,7 +19,7 @@ const mistyped = `taskContainerDefaults:
     spec: {tolerationss: [], priorityClassName: low}
 `
 
-// openedWith is a cluster that has values, over which those of a corrected file are laid.
+// openedWith returns a cluster with values and a request with a corrected file.
 func openedWith(t *testing.T, kept chart.Values, ready int32) (*Opened, Request) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "values.yaml")

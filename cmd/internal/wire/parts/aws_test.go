@@ -23,7 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// elsewhere is a machine that is not Amazon's.
+// elsewhere is a machine outside of AWS.
 type elsewhere struct{}
 
 var errElsewhere = errors.New("no metadata service")
@@ -53,8 +53,7 @@ func awsEnv(t *testing.T, yaml string) (master.Env, provider.AWS) {
 	}, *m.ResourcePools[0].Provider.AWS
 }
 
-// The block of an old cluster, as it stands in the manual, is all that a fleet
-// needs.
+// The provider block of an old cluster in the manual is sufficient for a fleet.
 func TestAnOldClustersBlockIsAFleet(t *testing.T) {
 	t.Parallel()
 	yaml, err := os.ReadFile("../../../../docs/examples/pedl-master.yaml")

@@ -18,8 +18,7 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// A backup in a bucket is the file that it would have been, written with the keys of the
-// checkpoint storage.
+// A backup in a bucket equals a backup in a file. It is written with the keys of the checkpoint storage.
 func TestABackupInABucketCanBeRestored(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)

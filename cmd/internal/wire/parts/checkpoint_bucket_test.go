@@ -22,7 +22,7 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// checkSource reads what is in a storage with the prefix "runs": the file u/weights, and not u/none.
+// checkSource reads from a storage that contains runs/u/weights and not runs/u/none.
 func checkSource(t *testing.T, src storage.Source, err error) {
 	t.Helper()
 	if err != nil {
@@ -42,7 +42,7 @@ func checkSource(t *testing.T, src storage.Source, err error) {
 	if _, _, err := src.Open(t.Context(), "u/none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v for an object that does not exist, want fs.ErrNotExist", err)
 	}
-	if body, _, err := src.Open(t.Context(), "u/weights"); err != nil || body.Close() != nil { // it is not read
+	if body, _, err := src.Open(t.Context(), "u/weights"); err != nil || body.Close() != nil { // the body is not read
 		t.Errorf("got %v", err)
 	}
 	if err := src.Close(); err != nil {
@@ -72,7 +72,7 @@ func TestCheckpointsInS3AreRead(t *testing.T) {
 	checkSource(t, src, err)
 }
 
-// googleClients are those of a Cloud Storage behind a client.
+// googleClients returns clients that send their requests through client.
 func googleClients(t *testing.T, client *http.Client) gcpapi.Clients {
 	t.Helper()
 	c, err := gcpapi.New(t.Context(), client, gcpapi.Options{Project: gcptest.Project, AnyRegion: true})

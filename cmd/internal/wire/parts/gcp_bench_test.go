@@ -22,8 +22,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// From the scheduling pass that leaves a task waiting until Google has the call that
-// inserts a machine, with the ledger on a real disk.
+// The benchmark measures from the scheduling pass that leaves a task waiting until Google receives the
+// insert call, with the ledger on a real disk.
 func BenchmarkQueueToInsert(b *testing.B) {
 	w := gcptest.New(b, gcptest.Options{})
 	w.SetQuota(gcptest.Project, "CPUS", 1<<30)
@@ -77,7 +77,7 @@ func BenchmarkQueueToInsert(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// nobody is a scheduler without agents.
+// nobody implements a scheduler without agents.
 type nobody struct{}
 
 func (nobody) Retire(rm.AgentID) int              { return 0 }

@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// slow is Google as it is: nothing is done at once, and lists are late.
+// slow returns the latencies of the real Google Cloud: operations take time, and lists are delayed.
 func slow() gcptest.Options {
 	return gcptest.Options{
 		Latency: 200 * time.Millisecond, Operation: 2 * time.Second, Provisioning: 3 * time.Second, Staging: 10 * time.Second,
@@ -27,7 +27,7 @@ func slow() gcptest.Options {
 	}
 }
 
-// inBubble runs a test of a master on a pool's settings.
+// inBubble runs a test of a master with a pool's settings.
 func inBubble(t *testing.T, extra string, do func(t *testing.T, w *googleWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { do(t, openGoogle(t, onGoogle(extra), slow(), gcptest.Caller{})) })
@@ -67,7 +67,7 @@ func TestATaskGetsAMachineOfGoogleAndAnIdleOneGoes(t *testing.T) {
 	}
 }
 
-// What nobody needs asks for nothing: one list every half hour.
+// An idle pool makes one list call every half hour.
 func TestAPoolAtRestAsksGoogleSeldom(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "", func(t *testing.T, w *googleWorld) {
@@ -93,8 +93,8 @@ func TestWithoutMachinesInAZoneTheNextIsTriedAtOnce(t *testing.T) {
 		if w.on("one") == "" {
 			t.Error("the task waits")
 		}
-		// The zone that has none is not asked again as long as the other one has some,
-		// by the next master neither.
+		// A zone without capacity is not retried while the other one has some, not even by a restarted
+		// master.
 		w.restart()
 		w.submit("two", "default").later(time.Minute)
 		if got := countOps(w, "compute.instances.insert"); got != 3 {
@@ -109,7 +109,7 @@ func countOps(w *googleWorld, op string) (n int) {
 			n++
 		}
 	}
-	return n - 1 // the master's own machine
+	return n - 1 // without the master's own machine
 }
 
 func TestAPreemptedMachineIsDeletedAndTheHistorySaysSo(t *testing.T) {
@@ -149,7 +149,7 @@ func TestAPreemptedMachineIsDeletedAndTheHistorySaysSo(t *testing.T) {
 	}
 }
 
-// spotPool is the pool with another setting in place of its machine, or beside it.
+// spotPool returns the pool with an additional setting, or with another machine type.
 func spotPool(setting string) string {
 	pool := onGoogle("      " + setting)
 	if strings.HasPrefix(setting, "instance_type") {
@@ -158,7 +158,7 @@ func spotPool(setting string) string {
 	return pool
 }
 
-// history waits until the history of a machine has a text.
+// history waits until the history of a machine contains a text.
 func (w *googleWorld) history(name, want string) {
 	w.t.Helper()
 	all, err := w.History(w.t.Context(), "default")
@@ -173,7 +173,7 @@ func (w *googleWorld) history(name, want string) {
 	w.t.Errorf("the history of %s has no %q: %v", name, want, all)
 }
 
-// However a master dies while it launches, the next one has one machine and not two.
+// If a master is killed during a launch, its successor has exactly one machine.
 func TestAMasterThatIsKilledWhileItLaunchesMakesNoSecondMachine(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
@@ -195,8 +195,8 @@ func TestAMasterThatIsKilledWhileItLaunchesMakesNoSecondMachine(t *testing.T) {
 	}
 }
 
-// A master that is killed at any second finds its machine again, lets it in, and makes no
-// other.
+// If a master is killed at any second, its successor finds the machine, accepts its agent and launches no
+// other machine.
 func TestAMasterThatIsKilledAnyTimeFindsItsMachine(t *testing.T) {
 	t.Parallel()
 	for seconds := 0; seconds < 20; seconds += faults.Stride(rest.Choose(9, 3)) {
@@ -214,8 +214,7 @@ func TestAMasterThatIsKilledAnyTimeFindsItsMachine(t *testing.T) {
 	}
 }
 
-// A master that has just started knows its machines by its ledger, whether or not Google
-// lists them.
+// A restarted master knows its machines from the ledger before Google lists them.
 func TestAMachineIsLetInBeforeTheFirstListAfterARestart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "", func(t *testing.T, w *googleWorld) {
@@ -235,7 +234,7 @@ func TestAMachineIsLetInBeforeTheFirstListAfterARestart(t *testing.T) {
 	})
 }
 
-// The seed's warning: what has the same label and is not ours is left alone.
+// Foreign machines with the same label are never deleted.
 func TestAForeignMachineWithTheLabelIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "", func(t *testing.T, w *googleWorld) {
@@ -252,7 +251,7 @@ func TestAForeignMachineWithTheLabelIsLeftAlone(t *testing.T) {
 	})
 }
 
-// Names of pools may have what labels cannot, and two of them differ all the same.
+// Pool names may contain characters that labels cannot, and similar names remain distinct.
 func TestPoolsWhoseNamesAreNoLabels(t *testing.T) {
 	t.Parallel()
 	const head = "resource_manager: {type: agent, default_aux_resource_pool: GPU Pool, default_compute_resource_pool: gpu pool}\n"
@@ -277,8 +276,8 @@ func TestPoolsWhoseNamesAreNoLabels(t *testing.T) {
 	})
 }
 
-// Option 2 of the manual: the default account with Compute Engine: Read Write, and nothing
-// else. Option 1: an account with the role Compute Admin, and Service Account User.
+// The manual's option 2 is the default account with the scope Compute Engine: Read Write. Option 1 is an
+// account with the roles Compute Admin and Service Account User.
 func TestAMasterThatSomebodyInstalledRunsItsPools(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -313,7 +312,7 @@ func TestAMasterThatSomebodyInstalledRunsItsPools(t *testing.T) {
 	}
 }
 
-// prove is what a machine shows.
+// prove returns the proof of a machine.
 func (w *googleWorld) prove(name string) cloud.Proof {
 	w.t.Helper()
 	proof, err := w.prover(w.machines()[name]).Prove(w.t.Context(), w.env.ClusterID)
@@ -352,7 +351,7 @@ func TestImpostorsAreNotLetIn(t *testing.T) {
 	}
 }
 
-// forgeProofs is what others could show to be let in as a machine.
+// forgeProofs returns proofs that others could present to join as a machine.
 func (w *googleWorld) forgeProofs(mine string) map[string]cloud.Proof {
 	w.t.Helper()
 	guest := func(secret string) cloud.Proof {
@@ -371,7 +370,7 @@ func (w *googleWorld) forgeProofs(mine string) map[string]cloud.Proof {
 	}
 	all := map[string]cloud.Proof{"a guessed secret": guest(strings.Repeat("s", 40))}
 	if len(w.machines()[mine].ServiceAccounts) == 0 {
-		return all // it has no tokens
+		return all // the machine has no tokens
 	}
 	right := attest.Audience(w.env.ClusterID, strings.Repeat("n", 26))
 	other := token(attest.Audience("other", strings.Repeat("n", 26)), func(map[string]any) {})
@@ -386,11 +385,11 @@ func (w *googleWorld) forgeProofs(mine string) map[string]cloud.Proof {
 	return all
 }
 
-// However one call fails, the task gets its machine, there is never more than one for it,
-// and in the end there is none.
+// However a call fails, the task gets a machine, there is never more than one machine for it, and no
+// machine remains.
 func TestEveryCallOfALaunchFailsInEveryWay(t *testing.T) {
 	t.Parallel()
-	const calls = 8 // from the task's wait until it runs
+	const calls = 8 // from the task's submission until it runs
 	stride, at := faults.Stride(rest.Choose(27, 9)), 0
 	for _, fault := range gcptest.Faults() {
 		for n := 1; n <= calls; n++ {

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// insertions keeps what machines are asked for with.
+// insertions records the bodies of insert requests.
 type insertions struct {
 	next http.RoundTripper
 
@@ -41,7 +41,7 @@ func (i *insertions) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.next.RoundTrip(r)
 }
 
-// What the pools of the manuals ask Google for, word for word.
+// The golden files hold the exact requests to Google for the pools of the manuals.
 func TestThePoolsOfTheManualsAskForTheseMachines(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"gcp-master", "gcp-registry-master"} {
@@ -58,8 +58,8 @@ func TestThePoolsOfTheManualsAskForTheseMachines(t *testing.T) {
 	}
 }
 
-// insertionOf is what the first machine of a pool is asked for with, without its startup
-// script, which has golden files of its own.
+// insertionOf returns the insert request for the first machine of a pool, without its startup script,
+// which has separate golden files.
 func insertionOf(t *testing.T, yaml string) []byte {
 	t.Helper()
 	w, p := atGoogle(t)

@@ -13,8 +13,8 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// giveRoles gives the master's and the agents' account of cluster lab what `gcp up` gives
-// them, and returns their e-mail addresses.
+// giveRoles grants the roles that `gcp up` grants to the accounts of the master and the agents of cluster
+// lab, and returns their e-mail addresses.
 func giveRoles(t *testing.T, w *gcptest.World) (master, agent string) {
 	t.Helper()
 	clients, err := api.New(t.Context(), w.Client(""), api.Options{Project: gcptest.Project, Region: "us-west1"})
@@ -37,8 +37,8 @@ func giveRoles(t *testing.T, w *gcptest.World) (master, agent string) {
 	return of.Email(), agents.Email()
 }
 
-// ownPools are a pool of spot machines with the agents' account, and one of machines without
-// any, as `gcp up` writes them.
+// ownPools returns the pools that `gcp up` writes: one of spot machines with the agents' account, and one
+// of machines without an account.
 func ownPools(agent string) string {
 	pool := strings.NewReplacer("label_key: managed-by", "label_key: det-deploy-agents")
 	first := pool.Replace(strings.Replace(onGoogle("      spot: true\n      service_account: {email: "+agent+"}\n"), "pool_name: default", "pool_name: Spot", 1))
@@ -46,8 +46,7 @@ func ownPools(agent string) string {
 	return "resource_manager: {type: agent, default_aux_resource_pool: default, default_compute_resource_pool: Spot}\n" + first + second
 }
 
-// A master that `gcp up` has made runs its pools with the role that it was given, whose
-// conditions are on names, and on nothing else.
+// A master installed by `gcp up` runs its pools with its own role, whose conditions depend on names only.
 func TestAMasterRunsItsPoolsOnItsOwnRole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// atGoogle is the provider of a master on a machine of Google's.
+// atGoogle returns the provider of a master on a Google Cloud machine.
 func atGoogle(t *testing.T) (*gcptest.World, *gcpProvider) {
 	t.Helper()
 	w := gcptest.New(t, gcptest.Options{})
@@ -27,7 +27,7 @@ func atGoogle(t *testing.T) (*gcptest.World, *gcpProvider) {
 	return w, gcpParts(w, gcptest.Caller{}, masterName)
 }
 
-// awayFromGoogle is that of a master on a machine of another platform.
+// awayFromGoogle returns the provider of a master on another platform.
 func awayFromGoogle(t *testing.T) *gcpProvider {
 	t.Helper()
 	_, p := atGoogle(t)
@@ -35,8 +35,7 @@ func awayFromGoogle(t *testing.T) *gcpProvider {
 	return p
 }
 
-// The second disk of the manual, as it stands there with its values filled in, is all that
-// a fleet needs on a machine of Google's.
+// The manual's provider block with its values filled in is sufficient for a fleet on Google Cloud.
 func TestTheSecondDiskOfTheManualIsAFleet(t *testing.T) {
 	t.Parallel()
 	yaml, err := os.ReadFile("../../../../docs/examples/gcp-master.yaml")

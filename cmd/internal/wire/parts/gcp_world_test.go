@@ -34,13 +34,13 @@ import (
 const (
 	zoneA = "us-west1-a"
 	zoneB = "us-west1-b"
-	// masterName is the machine that the master runs on, in zone B.
+	// masterName is the name of the master's machine, in zone B.
 	masterName = "det-lab-master"
-	// masterAccount is the service account that its machine has.
+	// masterAccount is the service account of the master's machine.
 	masterAccount = "det-master@" + gcptest.Project + ".iam.gserviceaccount.com"
 )
 
-// onGoogle is a pool of the manual, with what a test adds.
+// onGoogle returns the manual's pool with additional settings.
 func onGoogle(extra string) string {
 	return `
 resource_pools:
@@ -56,8 +56,8 @@ resource_pools:
 ` + extra
 }
 
-// googleWorld is a master's scheduler and launchers with pools at Google, in memory, whose
-// machines join by proving themselves as real ones do. It lives inside of testing/synctest.
+// googleWorld is a master's scheduler and launchers with pools in an in-memory Google Cloud. Its machines
+// join by proving their identity as real machines do. It runs inside testing/synctest.
 type googleWorld struct {
 	t      *testing.T
 	google *gcptest.World
@@ -74,15 +74,15 @@ type googleWorld struct {
 
 	mu          sync.Mutex
 	stopped     bool
-	agents      map[rm.AgentID]string // connected, and the pool that each is of
+	agents      map[rm.AgentID]string // the pool of each connected agent
 	retired     map[rm.AgentID]bool
 	allocations map[pool.AllocationID]*pool.Allocation
 	pools       map[pool.AllocationID]string
-	refused     map[string]error // why machines were not let in, by their names
+	refused     map[string]error // join errors by machine
 	removed     []string
 }
 
-// openGoogle starts a master on a machine of Google's. Its calls are those of the caller.
+// openGoogle starts a master on a Google Cloud machine. Its calls are those of the caller.
 func openGoogle(t *testing.T, yaml string, o gcptest.Options, c gcptest.Caller) *googleWorld {
 	t.Helper()
 	w := &googleWorld{
@@ -116,7 +116,7 @@ func gcpEnv(t *testing.T, yaml string) master.Env {
 	}
 }
 
-// gcpParts is the provider of a master on a machine, whose calls are those of a caller.
+// gcpParts returns the provider of a master on a machine, with the caller's permissions.
 func gcpParts(w *gcptest.World, c gcptest.Caller, machine string) *gcpProvider {
 	p := newGCPProvider()
 	p.open = func(ctx context.Context, o api.Options) (api.Clients, error) {
@@ -129,7 +129,7 @@ func gcpParts(w *gcptest.World, c gcptest.Caller, machine string) *gcpProvider {
 	return p
 }
 
-// insert makes a machine behind the master's back.
+// insert creates a machine without the master's knowledge.
 func (w *googleWorld) insert(zone, name string, change func(*compute.Instance)) {
 	w.t.Helper()
 	insertMachine(w.t, w.google, zone, name, change)
@@ -154,7 +154,7 @@ func insertMachine(t *testing.T, w *gcptest.World, zone, name string, change fun
 	}
 }
 
-// start is a master that starts on what an earlier one has left.
+// start starts a master on the state of its predecessor.
 func (w *googleWorld) start() {
 	w.t.Helper()
 	w.provider = gcpParts(w.google, w.caller, masterName)
@@ -209,7 +209,7 @@ func (w *googleWorld) launcherPools() []launcher.Pool {
 	return out
 }
 
-// kill stops the master at once: what is not written is forgotten.
+// kill stops the master immediately; unwritten state is lost.
 func (w *googleWorld) kill() {
 	w.mu.Lock()
 	stopped := w.stopped
@@ -220,7 +220,7 @@ func (w *googleWorld) kill() {
 	}
 }
 
-// restart kills the master and starts another one.
+// restart kills the master and starts a new one.
 func (w *googleWorld) restart() {
 	w.t.Helper()
 	w.kill()
@@ -228,7 +228,7 @@ func (w *googleWorld) restart() {
 	w.start()
 }
 
-// later lets time pass; every second machines and the scheduler move on.
+// later advances time; machines and the scheduler make progress every second.
 func (w *googleWorld) later(d time.Duration) *googleWorld {
 	w.t.Helper()
 	for range max(int(d/time.Second), 1) {
@@ -239,7 +239,7 @@ func (w *googleWorld) later(d time.Duration) *googleWorld {
 	return w
 }
 
-// machine is one that Google has, besides the master's.
+// googleMachine is a machine other than the master's.
 type googleMachine struct {
 	*compute.Instance
 
@@ -258,7 +258,7 @@ func (w *googleWorld) machines() map[string]googleMachine {
 
 func (w *googleWorld) names() []string { return slices.Sorted(maps.Keys(w.machines())) }
 
-// join has every machine that runs show its proof, and connects those that are let in.
+// join presents the proofs of all running machines and connects the accepted ones.
 func (w *googleWorld) join() {
 	all := w.machines()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -282,7 +282,7 @@ func (w *googleWorld) join() {
 	}
 }
 
-// knock is what a machine does to be let in.
+// knock presents a machine's proof to the master.
 func (w *googleWorld) knock(m googleMachine) error {
 	proof, err := w.prover(m).Prove(w.t.Context(), w.env.ClusterID)
 	if err != nil {
@@ -295,7 +295,7 @@ func (w *googleWorld) prover(m googleMachine) attest.Prover {
 	return attest.Prover{Metadata: metadata.Server{Transport: gcptest.InProcess(w.google.Metadata(gcptest.Project, m.zone, m.Name))}}
 }
 
-// admit is what a master does with a proof.
+// admit verifies a proof as a master does.
 func (w *googleWorld) admit(proof cloud.Proof) error {
 	who, err := w.attestor.Attest(w.t.Context(), w.env.ClusterID, proof)
 	if err != nil {
@@ -311,7 +311,7 @@ func (w *googleWorld) admit(proof cloud.Proof) error {
 	return nil
 }
 
-// lose takes an agent away, and puts what ran there back into the queue.
+// lose disconnects an agent and returns its allocations to the queue.
 func (w *googleWorld) lose(id rm.AgentID) {
 	delete(w.agents, id)
 	for _, a := range w.allocations {
@@ -321,7 +321,7 @@ func (w *googleWorld) lose(id rm.AgentID) {
 	}
 }
 
-// pass is one scheduling pass of every pool, as agentrm makes it.
+// pass makes one scheduling pass in every pool, as agentrm does.
 func (w *googleWorld) pass() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -352,7 +352,7 @@ func (w *googleWorld) pass() {
 	}
 }
 
-// submit queues a task of one slot.
+// submit queues a task with one slot.
 func (w *googleWorld) submit(id, poolName string) *googleWorld {
 	w.mu.Lock()
 	w.pools[pool.AllocationID(id)] = poolName
@@ -372,7 +372,7 @@ func (w *googleWorld) end(id string) *googleWorld {
 	return w
 }
 
-// on is the machine that a task runs on, or empty.
+// on returns the machine that runs a task, or "".
 func (w *googleWorld) on(id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -382,7 +382,7 @@ func (w *googleWorld) on(id string) string {
 	return ""
 }
 
-// whyRefused is why a machine was not let in when it last tried.
+// whyRefused returns the error of a machine's last attempt to join.
 func (w *googleWorld) whyRefused(name string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// servedAs writes a certificate for some names that is signed by itself.
+// servedAs writes a self-signed certificate for some names.
 func servedAs(t *testing.T, names ...string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -17,7 +17,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// storeSecret adds a secret with a version for each value.
+// storeSecret adds a secret with one version per value.
 func storeSecret(t *testing.T, c api.Clients, id string, values ...string) {
 	t.Helper()
 	err := api.Send(t.Context(), c.Secrets.Projects.Secrets.Create(c.ProjectName(), &secretmanager.Secret{Replication: &secretmanager.Replication{Automatic: &secretmanager.Automatic{}}}).SecretId(id))
@@ -83,7 +83,7 @@ func TestReferencesToSecretManagerAreResolved(t *testing.T) {
 	}
 }
 
-// A master whose settings have such a reference can read it.
+// A master can read every kind of secret reference.
 func TestAMasterReadsEveryPlaceOfSecrets(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []secret.Scheme{secret.AWS, secret.GCP} {

@@ -1,4 +1,4 @@
-// Command det-deploy installs, operates and is a deep-learning cluster.
+// Command det-deploy installs and operates deep-learning clusters, and runs their masters and agents.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package build says which det-deploy this is: what `det-deploy version` prints
-// and what a master and its agents tell each other.
+// Package build describes this build of det-deploy. `det-deploy version` prints it, and masters and agents
+// exchange it.
 package build
 
 import (
@@ -12,26 +12,26 @@ import (
 //
 //	go build -ldflags "-X github.com/det-deploy/det-deploy/cmd/internal/build.version=v1.2.3"
 //
-// A build from a checkout has none and is named after its commit.
+// It is empty in a build from a checkout, which is named after its commit.
 var version string
 
-// Info is what is known about a binary.
+// Info describes a binary.
 type Info struct {
-	// Version is the release, "v1.2.3", or "dev" with the commit it was built from.
+	// Version is the release, such as "v1.2.3", or "dev" followed by the commit.
 	Version string `json:"version"`
-	// Commit is the revision of the source, empty where it is not known.
+	// Commit is the source revision, or empty if unknown.
 	Commit string `json:"commit"`
-	// Modified is true when the source differed from the commit.
+	// Modified is true if the source differed from the commit.
 	Modified bool `json:"modified"`
-	// Time is when the commit was made.
+	// Time is the time of the commit.
 	Time string `json:"commit_time"`
-	// Go is the compiler.
+	// Go is the version of the compiler.
 	Go string `json:"go"`
-	// Platform is what it was built for: "linux/amd64".
+	// Platform is the target platform, such as "linux/amd64".
 	Platform string `json:"platform"`
 }
 
-// Read returns what the linker and the compiler left in this binary.
+// Read returns the build information embedded in this binary.
 func Read() Info {
 	i := Info{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if b, ok := debug.ReadBuildInfo(); ok {
@@ -57,7 +57,8 @@ func (i Info) with(settings []debug.BuildSetting) Info {
 	return i
 }
 
-// unreleasedName names a build from a checkout: "dev-1a2b3c4d", with "-modified".
+// unreleasedName returns the name of a build from a checkout, such as "dev-1a2b3c4d" or
+// "dev-1a2b3c4d-modified".
 func (i Info) unreleasedName() string {
 	parts := []string{"dev"}
 	if len(i.Commit) >= 8 {

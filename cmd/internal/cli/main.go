@@ -1,6 +1,5 @@
-// Package cli is the program without its process: it runs a command line, and
-// is the one place where signals become cancellation and errors become text
-// and an exit code.
+// Package cli runs a command line. It is the only place that converts signals to cancellation, and errors
+// to text and an exit code.
 package cli
 
 import (
@@ -15,20 +14,20 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// Tree makes the tree of all commands.
+// Tree returns the root command with all subcommands.
 type Tree func(*term.Streams) *cobra.Command
 
-// Main runs the process's own command line. The first interruption lets the
-// step in hand finish; the second ends the process at once.
+// Main runs the command line of the process. The first interrupt cancels the context, so that the current
+// step can finish; the second ends the process immediately.
 func Main(t Tree) exit.Code {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // the one root of all contexts
 	defer stop()
-	// Give the signals back as soon as the first one came.
+	// Restore the default signal handling after the first signal.
 	defer context.AfterFunc(ctx, stop)()
 	return Run(ctx, term.System(), t, os.Args[1:])
 }
 
-// Run runs one command line and says what to exit with.
+// Run runs a command line and returns the exit code.
 func Run(ctx context.Context, s *term.Streams, t Tree, args []string) exit.Code {
 	root := t(s)
 	root.SetArgs(args)

@@ -13,11 +13,11 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// Schema names the version of an error's JSON form. Fields may be added under
-// the same name; none is renamed or removed without a new one.
+// Schema is the version of the JSON format of errors. Compatible versions may add fields; renaming or
+// removing a field requires a new name.
 const Schema = "det-deploy.error/v1"
 
-// failure is the JSON form of an error, one line on stderr.
+// failure is the JSON format of an error, printed as one line on stderr.
 type failure struct {
 	Schema   string    `json:"schema"`
 	Error    string    `json:"error"`
@@ -26,8 +26,7 @@ type failure struct {
 	ExitCode exit.Code `json:"exit_code"`
 }
 
-// reportError tells err once: what happened, and what to do next. It is the only
-// place that prints errors.
+// reportError prints err and its hint. No other function prints errors.
 func reportError(s *term.Streams, c *cobra.Command, err error) {
 	if exit.Silent(err) {
 		return
@@ -46,7 +45,7 @@ func reportError(s *term.Streams, c *cobra.Command, err error) {
 	if wantsJSON(c) {
 		code := exit.Of(err)
 		line, jsonErr := json.Marshal(failure{Schema, strings.Join(lines, "\n"), hint, code.Name(), code})
-		if jsonErr == nil { // strings and a number always marshal
+		if jsonErr == nil { // strings and numbers can always be encoded
 			s.Notef("%s", line)
 			return
 		}
@@ -54,14 +53,13 @@ func reportError(s *term.Streams, c *cobra.Command, err error) {
 	s.PrintError(lines, hint)
 }
 
-// splitError splits an error that joins several, so that each is a line of its own.
+// splitError splits a joined error into its lines.
 func splitError(err error) []string { return strings.Split(strings.TrimSpace(err.Error()), "\n") }
 
-// canceled is the library's text of a call that a signal ended.
+// canceled is the text of context.Canceled, which ends the error of an interrupted call.
 var canceled = context.Canceled.Error()
 
-// explainInterruption puts the words of a user in the place of the library's: which step
-// was interrupted.
+// explainInterruption replaces the text of context.Canceled by the name of the interrupted step.
 func explainInterruption(lines []string) []string {
 	var out []string
 	for _, line := range lines {

@@ -1,7 +1,6 @@
-// Package config collects what a user gave by flag and by environment, for the
-// settings of a document that can be given so, and shows each setting with its
-// source. It alone knows viper; documents are decoded elsewhere, because viper
-// lower-cases their keys and splits them at dots.
+// Package config collects the settings of a document that are given by flags and environment variables,
+// and lists each setting with its source. Only this package imports viper; documents are decoded elsewhere
+// because viper lower-cases their keys and splits them at dots.
 package config
 
 import (
@@ -32,7 +31,7 @@ func Declare(flags *pflag.FlagSet, table []document.Override) {
 	}
 }
 
-// declareText adds a flag whose value the document's decoder judges.
+// declareText adds a flag whose value is validated by the document's decoder.
 func declareText(flags *pflag.FlagSet, o document.Override, usage string) {
 	if !o.Bool {
 		flags.String(o.Flag, "", usage)
@@ -42,18 +41,18 @@ func declareText(flags *pflag.FlagSet, o document.Override, usage string) {
 	flags.Lookup(o.Flag).NoOptDefVal = "true"
 }
 
-// Given is what the user gave, a flag winning over a variable; an empty variable
-// counts as not given. A command need not have a flag of every override. The error is
-// document.Errors when a secret itself stands on the command line.
+// Given returns the given settings. A flag takes precedence over a variable, and an empty variable counts
+// as not set. A command may declare only some of the flags. Given returns a document.Errors if a secret
+// itself is given on the command line.
 func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, error) {
 	v := viper.New()
 	var out []document.Given
 	var problems document.Errors
 	for i, o := range table {
-		key := fmt.Sprintf("setting%d", i) // viper would take a path apart
+		key := fmt.Sprintf("setting%d", i) // viper would split a path
 		flag := flags.Lookup(o.Flag)
 		changed := flag != nil && flag.Changed
-		if changed { // viper takes a boolean that was not given for false
+		if changed { // viper reads an unset boolean flag as false
 			if err := v.BindPFlag(key, flag); err != nil {
 				return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
 			}
@@ -80,8 +79,8 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 	return out, problems.Err()
 }
 
-// Files is the document that a user named by --config-file, else by
-// DET_CONFIG_FILE; empty when neither did.
+// Files returns the path given by --config-file or else by DET_CONFIG_FILE. It returns nil if neither is
+// set.
 func Files(flag string, getenv func(string) string) []string {
 	if flag == "" {
 		flag = getenv("DET_CONFIG_FILE")
@@ -92,14 +91,14 @@ func Files(flag string, getenv func(string) string) []string {
 	return []string{flag}
 }
 
-// isSpelledOut reports whether a value is a secret rather than a reference to one.
+// isSpelledOut reports whether a value is a secret itself instead of a reference.
 func isSpelledOut(value string) bool {
 	parsed, err := secret.Parse(value)
 	return err == nil && parsed.Reveal() != ""
 }
 
-// Settings lists every setting of a decoded configuration with where it came
-// from: a flag, a variable, a line of the file, or "default". Secrets are masked.
+// Settings lists the settings of a decoded configuration with their sources: a flag, a variable, a line of
+// the file, or "default". Secrets are masked.
 func Settings(configuration any, from *document.Document) []document.Setting {
 	settings := document.Settings(configuration)
 	for i, s := range settings {

@@ -1,15 +1,14 @@
 package config
 
-// truth is a flag that reads as one that is true or false, and keeps what was
-// typed: whether that is either is for the document's decoder to say, in the same
-// words as for a file.
+// truth is the value of a boolean flag. It keeps the text unparsed, so that the document's decoder reports
+// an invalid value in the same way as for a file.
 type truth string
 
-// String is what was typed, or empty.
+// String returns the text, or "" if the flag is not set.
 func (t *truth) String() string { return string(*t) }
 
-// Set keeps s.
+// Set stores s.
 func (t *truth) Set(s string) error { *t = truth(s); return nil }
 
-// Type makes the help show the flag without a value.
+// Type returns "bool", so that the help shows the flag without a value.
 func (t *truth) Type() string { return "bool" }

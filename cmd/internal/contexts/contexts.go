@@ -1,6 +1,5 @@
-// Package contexts remembers the masters that a user talks to: where each is,
-// how its certificate is recognised, and as whom the user is logged in. They
-// stand in $XDG_CONFIG_HOME/det-deploy/contexts.yaml, readable by the user only.
+// Package contexts stores the masters known to a user: the address, the trusted certificate and the
+// session of each. The file $XDG_CONFIG_HOME/det-deploy/contexts.yaml is readable only by the user.
 package contexts
 
 import (
@@ -16,56 +15,55 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Version is the form of the file. A file of another version is refused rather
-// than misread.
+// Version is the version of the file format. A file of another version causes an error.
 const Version = 1
 
-// Context is one master and the user's session with it.
+// Context is a master with the user's session.
 type Context struct {
-	// Name is what the user calls it.
+	// Name is the user's name for it.
 	Name string `yaml:"name" json:"name"`
-	// Master is its base address.
+	// Master is the master's base URL.
 	Master string `yaml:"master" json:"master"`
-	// Cluster is the ID of the cluster, as the master gives it.
+	// Cluster is the cluster ID reported by the master.
 	Cluster string `yaml:"cluster,omitempty" json:"cluster"`
-	// Platform is where the cluster runs, "aws", and Region which part of it, for
-	// those that this user installed.
+	// Platform is the platform of the cluster, such as "aws", and Region its region. They are set for
+	// clusters installed by this user.
 	Platform string `yaml:"platform,omitempty" json:"platform,omitempty"`
 	Region   string `yaml:"region,omitempty" json:"region,omitempty"`
-	// Project is the Google project that it is in.
+	// Project is the cluster's Google project.
 	Project string `yaml:"project,omitempty" json:"project,omitempty"`
-	// KubeContext and Namespace are where on Kubernetes it runs.
+	// KubeContext and Namespace locate a cluster on Kubernetes.
 	KubeContext string `yaml:"kube_context,omitempty" json:"kube_context,omitempty"`
 	Namespace   string `yaml:"namespace,omitempty" json:"namespace,omitempty"`
-	// CA is a PEM bundle that signs the master's certificate.
+	// CA is a PEM bundle of authorities that verify the master's certificate.
 	CA string `yaml:"ca,omitempty" json:"-"`
-	// ServerName is the name in the certificate where it is not the host of Master.
+	// ServerName is the name in the certificate if it differs from the host of Master.
 	ServerName string `yaml:"server_name,omitempty" json:"server_name,omitempty"`
 	// Fingerprint is the SHA-256 of the certificate that the user accepted.
 	Fingerprint string `yaml:"fingerprint,omitempty" json:"fingerprint,omitempty"`
-	// User and Token are the session; both are empty after a logout.
+	// User and Token are the session; both are empty after logout.
 	User  string `yaml:"user,omitempty" json:"user"`
 	Token Token  `yaml:"token,omitempty" json:"-"`
 }
 
-// Token is a session's token. It prints redacted; only the file holds it.
+// Token is a session token. It is redacted when printed; only the file contains it.
 type Token string
 
-// String hides the token.
+// String returns a redacted text.
 func (Token) String() string { return "‹redacted›" }
 
-// GoString hides the token.
+// GoString returns a redacted text.
 func (Token) GoString() string { return "‹redacted›" }
 
-// MarshalJSON refuses: a token has no place in an answer.
+// MarshalJSON returns an error because tokens must not be part of any output.
 func (Token) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a session token is not printed")
 }
 
-// Book is all contexts of a user.
+// Book holds the contexts of a user.
 type Book struct {
 	Version int `yaml:"version"`
-	// Current is the name of the one that commands talk to.
+	// Current is the name of the current context.
 	Current  string    `yaml:"current,omitempty"`
 	Contexts []Context `yaml:"contexts"`
 }
@@ -79,29 +77,29 @@ func (b *Book) Get(name string) (Context, bool) {
 	return b.Contexts[i], true
 }
 
-// Put adds c, or replaces the one with its name, in the order of names.
+// Put adds c or replaces the context with its name. Contexts are sorted by name.
 func (b *Book) Put(c Context) {
 	b.Remove(c.Name)
 	b.Contexts = append(b.Contexts, c)
 	slices.SortFunc(b.Contexts, func(x, y Context) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// Remove deletes the context with a name and reports whether there was one.
+// Remove deletes the context with a name and reports whether it existed.
 func (b *Book) Remove(name string) bool {
 	n := len(b.Contexts)
 	b.Contexts = slices.DeleteFunc(b.Contexts, func(c Context) bool { return c.Name == name })
 	return len(b.Contexts) < n
 }
 
-// File is where the contexts of a user stand.
+// File is the file with a user's contexts.
 type File struct {
 	Path string
 }
 
-// Default returns the user's own file.
+// Default returns the file of the current user.
 func Default(getenv func(string) string) (File, error) {
 	dir := getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // a relative one is to be ignored, says the XDG specification
+	if !filepath.IsAbs(dir) { // the XDG specification requires ignoring a relative path
 		home := getenv("HOME")
 		if home == "" {
 			return File{}, errors.New("find the contexts file: neither XDG_CONFIG_HOME nor HOME is set")
@@ -111,7 +109,7 @@ func Default(getenv func(string) string) (File, error) {
 	return File{filepath.Join(dir, "det-deploy", "contexts.yaml")}, nil
 }
 
-// Load reads the file. One that is not there holds no contexts.
+// Load reads the file. A missing file contains no contexts.
 func (f File) Load() (*Book, error) {
 	raw, err := os.ReadFile(f.Path)
 	if errors.Is(err, os.ErrNotExist) {

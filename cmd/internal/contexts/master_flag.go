@@ -10,32 +10,32 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// MasterFlag is the master that a command talks to: --master, else DET_MASTER, else
-// the current context. A flag or variable may name a context or an address.
+// MasterFlag selects the master of a command: by --master, or else DET_MASTER, or else the current
+// context. The flag and the variable accept the name of a context or an address.
 type MasterFlag struct {
 	Master string
 }
 
-// AddFlag defines --master, with the same words for every command.
+// AddFlag declares --master.
 func (t *MasterFlag) AddFlag(fs *pflag.FlagSet) {
 	fs.StringVarP(&t.Master, "master", "m", "", "master to talk to, a context or an address (default $DET_MASTER, else the current context)")
 }
 
-// NoMasterError means that nothing says which master to talk to.
+// NoMasterError reports that no master was selected.
 type NoMasterError struct{}
 
-// Error says so.
+// Error implements error.
 func (*NoMasterError) Error() string {
 	return "no master to talk to: there is no --master, no DET_MASTER and no current context"
 }
 
-// Hint is how to get one.
+// Hint names the commands that select a master.
 func (*NoMasterError) Hint() string {
 	return "det-deploy local up, or det-deploy login USER --master ADDRESS"
 }
 
-// Resolve finds the context. Named is whether it stands in the file; one made
-// from an address alone does not.
+// Resolve returns the selected context. named reports whether it comes from the file; a context made from
+// an address does not.
 func (t MasterFlag) Resolve(s *term.Streams) (c Context, named bool, err error) {
 	f, err := Default(s.Getenv)
 	if err != nil {
@@ -66,7 +66,7 @@ func (t MasterFlag) Resolve(s *term.Streams) (c Context, named bool, err error) 
 	return c, named, nil
 }
 
-// unresolvedError is an address that leads to no master.
+// unresolvedError reports an address that is not a master's.
 type unresolvedError struct {
 	cause error
 	flag  bool
@@ -75,11 +75,11 @@ type unresolvedError struct {
 func (e *unresolvedError) Error() string { return e.cause.Error() }
 func (e *unresolvedError) Unwrap() error { return e.cause }
 
-// FromFlags reports whether --master gave the address.
+// FromFlags reports whether the address comes from --master.
 func (e *unresolvedError) FromFlags() bool { return e.flag }
 
-// byAddress finds the context of an address, or makes one up. The variables are
-// those that the det client and task containers have.
+// byAddress returns the context with an address, or makes one from the environment variables of the det
+// client and task containers.
 func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) {
 	u, err := client.ParseURL(address)
 	if err != nil {
@@ -104,7 +104,7 @@ func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) 
 	return c, false, nil
 }
 
-// Dial returns a client for the target.
+// Dial returns a client for the selected master.
 func (t MasterFlag) Dial(s *term.Streams) (*client.Client, error) {
 	c, _, err := t.Resolve(s)
 	if err != nil {
@@ -113,7 +113,7 @@ func (t MasterFlag) Dial(s *term.Streams) (*client.Client, error) {
 	return c.dialMaster(func(err error) { s.Notef("%v; waiting until it is back (Ctrl-C ends this)", err) })
 }
 
-// Client returns a client for the master of c, with the session of c.
+// Client returns a client for the master of c that uses the session of c.
 func (c Context) Client() (*client.Client, error) { return c.dialMaster(nil) }
 
 func (c Context) dialMaster(away func(error)) (*client.Client, error) {

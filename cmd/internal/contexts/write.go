@@ -14,12 +14,11 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// lockLimit is how long to wait for another det-deploy that is changing the
-// file; a change takes milliseconds.
+// lockLimit is how long to wait for the lock. A change by another process takes milliseconds.
 const lockLimit = 5 * time.Second
 
-// Change loads the file, lets edit change it, and writes it whole. Several
-// processes may do so at once; each change is kept.
+// Change loads the file, applies edit and rewrites the file. Concurrent changes by several processes are
+// serialized by a lock.
 func (f File) Change(ctx context.Context, edit func(*Book) error) error {
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return fmt.Errorf("write the contexts: %w", err)
@@ -41,8 +40,7 @@ func (f File) Change(ctx context.Context, edit func(*Book) error) error {
 	return f.replaceFile(b)
 }
 
-// Save adds or replaces a context and makes it the current one. It is what
-// `local up` and `login` end with.
+// Save adds or replaces a context and makes it the current one. `up` and `login` call it last.
 func (f File) Save(ctx context.Context, c Context) error {
 	return f.Change(ctx, func(b *Book) error {
 		b.Put(c)
@@ -51,8 +49,7 @@ func (f File) Save(ctx context.Context, c Context) error {
 	})
 }
 
-// Forget removes the context with a name. One that is not there is forgotten
-// already.
+// Forget removes the context with a name, if it exists.
 func (f File) Forget(ctx context.Context, name string) error {
 	return f.Change(ctx, func(b *Book) error {
 		b.Remove(name)
@@ -63,7 +60,7 @@ func (f File) Forget(ctx context.Context, name string) error {
 	})
 }
 
-// replaceFile replaces the file at once, so that a reader sees the old or the new.
+// replaceFile replaces the file atomically.
 func (f File) replaceFile(b *Book) error {
 	var out bytes.Buffer
 	out.WriteString("# Written by det-deploy. It holds session tokens: keep it to yourself.\n")

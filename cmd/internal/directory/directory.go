@@ -11,18 +11,19 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// limit is the most that a directory may hold, in bytes. It is
-// that of the det client; a master accepts a third more for the encoding.
+// limit is the maximum size of a directory in bytes, which is that of the det client. A master accepts a
+// third more because of the encoding.
 const limit = 96 << 20
 
-// The types of entries are those of tar.
+// The types of entries, as in tar files.
 const (
 	tarFile      = '0'
 	tarDirectory = '5'
 )
 
-// Read reads a directory, without what its .detignore names; "" is none. Links are
-// followed for files and left out for directories, which could go in circles.
+// Read reads the files of a directory except for those that its .detignore excludes. It returns nil if dir
+// is "". Symbolic links to files are followed; links to directories are omitted because they may form
+// cycles.
 func Read(dir string) ([]*apiv1.File, error) {
 	if dir == "" {
 		return nil, nil
@@ -66,8 +67,7 @@ func Read(dir string) ([]*apiv1.File, error) {
 	return files, nil
 }
 
-// readEntry returns a file or directory, and nil for anything else, such as a
-// socket.
+// readEntry returns a file or directory. It returns nil for other entries, such as sockets.
 func readEntry(path, rel string) (*apiv1.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// ignore is the patterns of a .detignore file, which are those of .gitignore. The
-// last pattern that matches decides.
+// ignore holds the patterns of a .detignore file, in the format of .gitignore. The last matching pattern
+// takes precedence.
 type ignore []pattern
 
 type pattern struct {
-	// parts is the pattern between its slashes.
+	// parts are the elements of the pattern between slashes.
 	parts []string
-	// anchored patterns match from the top, others at any depth.
+	// anchored patterns match from the root of the directory, others at any depth.
 	anchored bool
-	// keep is a pattern that began with "!".
+	// keep is true if the pattern began with "!".
 	keep bool
-	// dirs is a pattern that ended with "/" and matches directories only.
+	// dirs is true if the pattern ended with "/" and matches only directories.
 	dirs bool
 }
 
@@ -43,7 +43,7 @@ func parseIgnore(text string) (ignore, error) {
 		}
 		var p pattern
 		line, p.keep = strings.CutPrefix(line, "!")
-		line = strings.TrimPrefix(line, `\`) // \# and \! are not special
+		line = strings.TrimPrefix(line, `\`) // \# and \! are literal
 		line, p.dirs = strings.CutSuffix(line, "/")
 		p.anchored = strings.Contains(line, "/")
 		p.parts = strings.Split(strings.TrimPrefix(line, "/"), "/")
@@ -57,7 +57,7 @@ func parseIgnore(text string) (ignore, error) {
 	return out, nil
 }
 
-// matchesPath reports whether the entry at the slash-separated path is left out.
+// matchesPath reports whether the entry at a slash-separated path is excluded.
 func (g ignore) matchesPath(name string, isDir bool) bool {
 	out := false
 	names := strings.Split(name, "/")
@@ -76,14 +76,14 @@ func (g ignore) matchesPath(name string, isDir bool) bool {
 	return out
 }
 
-// matchParts matches element by element; "**" stands for any number of them.
+// matchParts matches element by element; "**" matches any number of elements.
 func matchParts(parts, names []string) bool {
 	if len(parts) == 0 {
 		return len(names) == 0
 	}
 	if parts[0] == "**" {
 		for i := range len(names) + 1 {
-			// A final ** matches what is inside, not the directory itself.
+			// A trailing ** matches the contents of a directory, but not the directory itself.
 			if (len(parts) > 1 || i > 0) && matchParts(parts[1:], names[i:]) {
 				return true
 			}

@@ -1,5 +1,5 @@
-// Package exit holds the numbers that det-deploy ends with, so that scripts can
-// tell what happened without reading text: one table from errors to codes.
+// Package exit defines the exit codes of det-deploy and maps errors to them, so that scripts need not
+// parse messages.
 package exit
 
 import (
@@ -14,43 +14,41 @@ import (
 // Code is a process exit code.
 type Code int
 
-// The codes. Those of a task itself pass through `task run` unchanged.
+// The exit codes. `task run` passes the code of the task through.
 const (
-	// Done means that what was asked for is so.
+	// Done reports success.
 	Done Code = 0
-	// Error means that it is not; the message says what to do.
+	// Error reports a failure; the message suggests a remedy.
 	Error Code = 1
-	// Usage means that the command line is wrong and nothing was tried.
+	// Usage reports an invalid command line; nothing was tried.
 	Usage Code = 2
-	// Interrupted means that a signal or a lost lease stopped the work between two
-	// steps; the same command continues.
+	// Interrupted reports that a signal or a lost lease stopped the work between two steps. Running the
+	// command again continues it.
 	Interrupted Code = 3
-	// Denied means that a platform or a master knows the caller and refuses.
+	// Denied reports that a platform or a master denied access.
 	Denied Code = 4
-	// Capacity means that a platform has no machines of the kind, or a quota of
-	// the account is used up.
+	// Capacity reports that a platform lacks capacity for a type of machine, or that a quota of the
+	// account is exhausted.
 	Capacity Code = 5
-	// Unwanted means that a master does not want this machine as an agent.
-	// Starting it again does not help.
+	// Unwanted reports that a master rejects this machine as an agent. Restarting the agent does not help.
 	Unwanted Code = 6
-	// NotTheTask is what `task run` ends with when det-deploy, and not the
-	// task, went wrong. It is the number that docker run, timeout and xargs keep
-	// clear of programs' own codes.
+	// NotTheTask is the exit code of `task run` if det-deploy or the cluster failed, and not the task.
+	// docker run, timeout and xargs reserve the same code.
 	NotTheTask Code = 125
 )
 
-// Rule is one row of the table.
+// Rule maps errors to an exit code.
 type Rule struct {
 	Code Code
-	// Name is the word for the code in JSON.
+	// Name identifies the code in JSON.
 	Name string
-	// Means is one sentence for the documentation.
+	// Means describes the code in the documentation.
 	Means string
-	// is says whether an error falls under the rule; nil where no error does.
+	// is reports whether the rule matches an error; nil matches none.
 	is func(error) bool
 }
 
-// Rules returns the table, in the order in which the rules are asked.
+// Rules returns the rules in the order of evaluation.
 func Rules() []Rule {
 	return []Rule{
 		{Done, "done", "What was asked for is so, whether or not anything had to be done.", nil},
@@ -64,7 +62,7 @@ func Rules() []Rule {
 	}
 }
 
-// status is an error that brings its own code.
+// status is an error with an explicit exit code.
 type status struct {
 	code Code
 	err  error
@@ -79,14 +77,13 @@ func (s *status) Error() string {
 
 func (s *status) Unwrap() error { return s.err }
 
-// With returns err with the code that the program is to end with. A nil err
-// ends it silently.
+// With returns err with an explicit exit code. If err is nil, no message is printed.
 func With(code Code, err error) error {
 	return &status{code, err}
 }
 
-// Followed is how a command ends that shows something until it is interrupted: silently
-// with Interrupted once ctx is done, because its user has seen enough, and else with err.
+// Followed returns the error of a command that shows something until it is interrupted. Once ctx is done,
+// that is Interrupted without a message; otherwise it is err.
 func Followed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return With(Interrupted, nil)
@@ -94,8 +91,8 @@ func Followed(ctx context.Context, err error) error {
 	return err
 }
 
-// Unless ends the program with Error where what was asked about is not ok, silently:
-// the answer has said why.
+// Unless returns an error with the code Error and without a message unless ok is true. The output has
+// already described the problem.
 func Unless(ok bool) error {
 	if ok {
 		return nil
@@ -103,14 +100,13 @@ func Unless(ok bool) error {
 	return With(Error, nil)
 }
 
-// Silent reports whether there is nothing left to print about err: what had to
-// be said was said by the task itself.
+// Silent reports whether no message is to be printed for err.
 func Silent(err error) bool {
 	s, ok := errors.AsType[*status](err)
 	return ok && s.err == nil
 }
 
-// Of returns the code for err.
+// Of returns the exit code for err.
 func Of(err error) Code {
 	if err == nil {
 		return Done
@@ -126,7 +122,7 @@ func Of(err error) Code {
 	return Error
 }
 
-// Name returns the word for c: "usage", or "task" for a task's own code.
+// Name returns the JSON name of c, such as "usage". It returns "task" for the code of a task.
 func (c Code) Name() string {
 	for _, r := range Rules() {
 		if r.Code == c {
@@ -141,8 +137,7 @@ func isUsage(err error) bool {
 	return ok || isFromFlags(err)
 }
 
-// fromFlags is implemented by complaints about values wherever they came from: a
-// flag, a variable, a document.
+// fromFlags is implemented by errors about values that may come from a flag, a variable or a document.
 type fromFlags interface{ FromFlags() bool }
 
 func isFromFlags(err error) bool {
@@ -157,8 +152,7 @@ func isInterrupted(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, record.ErrLost)
 }
 
-// denied is implemented by the errors of a master's client: not logged in, or
-// logged in as a user who may not.
+// denied is implemented by the errors of the master's client for requests without a session or permission.
 type denied interface{ Denied() bool }
 
 func isDenied(err error) bool {
@@ -171,7 +165,7 @@ func isDenied(err error) bool {
 	return cloud.KindOf(err) == cloud.Denied
 }
 
-// unwanted is implemented by a master's refusal of an agent.
+// unwanted is implemented by the error of a rejected agent.
 type unwanted interface{ Unwanted() bool }
 
 func isUnwanted(err error) bool {
@@ -182,7 +176,7 @@ func isUnwanted(err error) bool {
 	return ok && u.Unwanted() || isRevoked(err)
 }
 
-// revoked is how a master's refusal says that an administrator has revoked the agent.
+// revoked is implemented by the error of an agent that an administrator has revoked.
 type revoked interface{ Revoked() bool }
 
 func isRevoked(err error) bool {

@@ -1,4 +1,4 @@
-// Package logfile bounds the files that roles log to.
+// Package logfile limits the size of the log files of the roles.
 package logfile
 
 import (
@@ -14,13 +14,11 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// logBytes is the size at which a log file is rotated; the one before it is kept
-// beside it, as NAME.1.
+// logBytes is the size at which a log file is rotated. One previous file is kept as NAME.1.
 const logBytes = 64 << 20
 
-// Rotating bounds the log file that w is, if it is one which is appended to: its
-// parent gave this process a file and not a rotation. What is not a file of its own
-// is returned as it is.
+// Rotating returns a writer that rotates w if w is a regular file opened for appending, which is the case
+// if the parent process redirects to a file without rotation. Otherwise it returns w.
 func Rotating(w io.Writer) io.Writer {
 	f, is := w.(*os.File)
 	if !is {
@@ -32,20 +30,20 @@ func Rotating(w io.Writer) io.Writer {
 	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err != nil || strings.HasSuffix(path, " (deleted)") {
-		return w // without /proc the file has no name
+		return w // without /proc the name of the file is unknown
 	}
 	return &rotating{file: f, path: path, limit: logBytes}
 }
 
-// isAppending says whether f is written to at its end, wherever that is: others hold the
-// same file, and must go on at its new beginning.
+// isAppending reports whether f was opened with O_APPEND. Only then do other processes with the same open
+// file continue at its new start after it is truncated.
 func isAppending(f *os.File) bool {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	return err == nil && flags&unix.O_APPEND != 0
 }
 
-// rotating copies a file that is full and empties it, rather than put another one in
-// its place: the process's standard error is this file, and so is its children's.
+// rotating copies a full file and truncates it instead of replacing it, because the file is the standard
+// error of this process and its children.
 type rotating struct {
 	path  string
 	limit int64
@@ -60,14 +58,14 @@ func (r *rotating) Write(b []byte) (int, error) {
 	defer r.mu.Unlock()
 	if info, err := r.file.Stat(); err == nil && info.Size() >= r.limit {
 		if err := r.keepOld(); err != nil {
-			// A log that cannot be kept is dropped: it must not fill the disk.
+			// A log that cannot be copied is discarded, because it must not fill the disk.
 			_, _ = fmt.Fprintf(r.file, "cannot keep the log before this: %v\n", err)
 		}
 	}
 	return r.file.Write(b)
 }
 
-// keepOld moves what there is to NAME.1, over the one before it.
+// keepOld copies the file to NAME.1, replacing the previous copy, and truncates it.
 func (r *rotating) keepOld() error {
 	err := copyFile(r.path, r.path+".1")
 	return errors.Join(err, r.file.Truncate(0))
@@ -78,7 +76,7 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }() // it was only read
+	defer func() { _ = in.Close() }() // read only
 	return atomicfile.Replace(to, 0o600, func(w io.Writer) error {
 		_, err := io.Copy(w, in)
 		return err

@@ -7,7 +7,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Costs are amounts of money, one for each currency: "12.50 USD".
+// Costs formats amounts of money, one per currency, as in "12.50 USD".
 func Costs(costs []*apiv1.Cost) string {
 	texts := make([]string, 0, len(costs))
 	for _, c := range costs {
@@ -16,7 +16,7 @@ func Costs(costs []*apiv1.Cost) string {
 	return strings.Join(texts, " + ")
 }
 
-// Usage is slot-hours and what they cost, as far as that is known.
+// Usage formats slot-hours and their known cost.
 func Usage(u *apiv1.ResourceUsage) string {
 	if u == nil {
 		return ""
@@ -31,7 +31,7 @@ func Usage(u *apiv1.ResourceUsage) string {
 	return text
 }
 
-// SlotPrice is what a slot costs in an hour; empty where that is not known.
+// SlotPrice formats the price of a slot per hour, or returns "" if it is unknown.
 func SlotPrice(p *apiv1.SlotPrice) string {
 	if p == nil {
 		return ""

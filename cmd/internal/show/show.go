@@ -1,4 +1,4 @@
-// Package show writes what the master's API says in the words of tables.
+// Package show formats values of the master's API for tables.
 package show
 
 import (
@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Time is a time of this machine's zone; it is empty for none.
+// Time formats a time in the local time zone. It returns "" for nil.
 func Time(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
@@ -19,14 +19,14 @@ func Time(t *timestamppb.Timestamp) string {
 	return t.AsTime().Local().Format(time.DateTime)
 }
 
-// Enum is the value of an enum without its prefix: RESOURCE_POOL_TYPE_AWS is "aws", and
-// one that is not known is empty.
+// Enum returns the name of an enum value without its prefix, such as "aws" for RESOURCE_POOL_TYPE_AWS. It
+// returns "" for an unspecified value.
 func Enum(value fmt.Stringer, prefix string) string {
 	s := strings.ToLower(strings.TrimPrefix(value.String(), prefix))
 	return strings.ReplaceAll(strings.TrimSuffix(s, "unspecified"), "_", " ")
 }
 
-// YesNo is a yes or a no.
+// YesNo returns "yes" or "no".
 func YesNo(b bool) string {
 	if b {
 		return "yes"
@@ -34,7 +34,7 @@ func YesNo(b bool) string {
 	return "no"
 }
 
-// AgentState is whether an agent takes tasks, and why not.
+// AgentState returns the state of an agent, which determines whether it accepts tasks.
 func AgentState(a *apiv1.Agent) string {
 	switch {
 	case a.GetSick() != nil:
@@ -50,8 +50,8 @@ func AgentState(a *apiv1.Agent) string {
 	}
 }
 
-// Restrictions are sentences on which tasks an agent does not run, and why, and on whom it
-// trusts.
+// Restrictions lists the restrictions of an agent, one sentence each: the tasks that it does not run with
+// reasons, and the users that it trusts.
 func Restrictions(a *apiv1.Agent) []string {
 	var out []string
 	switch {
@@ -67,7 +67,7 @@ func Restrictions(a *apiv1.Agent) []string {
 	return out
 }
 
-// CountBusy counts the slots of an agent that run something, of those that there are.
+// CountBusy returns the number of busy slots of an agent and of all its slots.
 func CountBusy(a *apiv1.Agent) (used, all int) {
 	for _, s := range a.GetSlots() {
 		all++

@@ -13,16 +13,16 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// Question is something that only a person, or a flag, can answer.
+// Question is a question to the user that a flag can answer instead.
 type Question struct {
-	// Text is the question: "Apply this plan?"
+	// Text is the question, such as "Apply this plan?".
 	Text string
-	// Flag answers it without a terminal: "--yes".
+	// Flag is the flag that answers it without a terminal, such as "--yes".
 	Flag string
 }
 
-// Confirm asks for yes or no; no is the default. Without a terminal it is a
-// usage error that names the flag.
+// Confirm asks for yes or no; the default is no. Without a terminal it returns a usage error that names
+// the flag.
 func (s *Streams) Confirm(ctx context.Context, q Question) (bool, error) {
 	answer, err := s.askQuestion(ctx, q, " [y/N] ")
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Streams) Confirm(ctx context.Context, q Question) (bool, error) {
 	}
 }
 
-// Agreed is Confirm for what --yes agrees to, and may have already.
+// Agreed is like Confirm for the flag --yes. It returns true without asking if yes is set.
 func (s *Streams) Agreed(ctx context.Context, yes bool, text string) (bool, error) {
 	if yes {
 		return true, nil
@@ -44,14 +44,13 @@ func (s *Streams) Agreed(ctx context.Context, yes bool, text string) (bool, erro
 	return s.Confirm(ctx, Question{Text: text, Flag: "--yes"})
 }
 
-// ConfirmTyped asks the person to type want, for what cannot be taken back.
+// ConfirmTyped asks the user to type want, for irreversible operations.
 func (s *Streams) ConfirmTyped(ctx context.Context, q Question, want string) (bool, error) {
 	answer, err := s.askQuestion(ctx, q, fmt.Sprintf("\nType %s to go on: ", want))
 	return err == nil && answer == want, err
 }
 
-// Password asks without showing what is typed. From a test's buffer it reads a
-// line.
+// Password prompts without echo. If the input is a buffer of a test, it reads a line.
 func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	f, ok := s.In.(*os.File)
 	if !ok || !s.CanAsk() {
@@ -69,8 +68,8 @@ func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	})
 	s.promptLine("\n")
 	if err != nil {
-		// An interrupted reading left the echo off.
-		_ = term.Restore(fd, saved) // the error of the reading is the one to tell
+		// An interrupted read leaves the echo off.
+		_ = term.Restore(fd, saved) // the error of the read takes precedence
 		return "", fmt.Errorf("read the answer to %q: %w", q.Text, err)
 	}
 	return typed, nil
@@ -89,8 +88,7 @@ func (s *Streams) askQuestion(ctx context.Context, q Question, suffix string) (s
 	return strings.TrimSpace(answer), nil
 }
 
-// readLine reads byte by byte, so that what follows the line stays for the
-// next question.
+// readLine reads byte by byte, so that the remaining input is left for the next question.
 func (s *Streams) readLine() (string, error) {
 	var b strings.Builder
 	one := bufio.NewReaderSize(io.LimitReader(s.In, 1), 16)
@@ -123,11 +121,11 @@ func (s *Streams) ReadSecret() (string, error) {
 }
 
 func (s *Streams) promptLine(text string) {
-	_, _ = io.WriteString(s.Err, text) // a person who cannot be shown the question gives no answer
+	_, _ = io.WriteString(s.Err, text) // if the prompt cannot be written, no answer arrives
 }
 
-// wait returns when read does, or when ctx ends first. A read of a terminal
-// cannot be interrupted: its goroutine is left behind, and the program ends.
+// wait returns when read returns or ctx ends. A read from a terminal cannot be interrupted; its goroutine
+// leaks until the process exits.
 func wait(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
 		line string

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// runModel runs a model of bubbletea until it ends, and leaves the terminal as it was. It takes
-// no signals: the context ends it, and Ctrl-C is a key.
+// runModel runs a bubbletea model until it quits and restores the terminal. Signals are handled by the
+// context; Ctrl-C is a key press.
 func (s *Streams) runModel(ctx context.Context, out io.Writer, m tea.Model) (tea.Model, error) {
 	last, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.In), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 	switch {
@@ -23,9 +23,8 @@ func (s *Streams) runModel(ctx context.Context, out io.Writer, m tea.Model) (tea
 	return last, nil
 }
 
-// DrawScreen runs a model that fills the screen until it ends, and shows what was there
-// before. It is a usage error where there is no screen, or none that may be drawn on;
-// instead is what to use then.
+// DrawScreen runs a full-screen model until it quits and restores the previous screen. It returns a usage
+// error that names instead if there is no terminal or it must not be drawn on.
 func (s *Streams) DrawScreen(ctx context.Context, m tea.Model, instead string) (tea.Model, error) {
 	if err := s.CheckScreen(instead); err != nil {
 		return m, err
@@ -33,7 +32,7 @@ func (s *Streams) DrawScreen(ctx context.Context, m tea.Model, instead string) (
 	return s.runModel(ctx, s.Out, m)
 }
 
-// CheckScreen is nil where a screen can be drawn on.
+// CheckScreen returns a usage error that names instead unless a full-screen model can be drawn.
 func (s *Streams) CheckScreen(instead string) error {
 	switch {
 	case !s.inTerminal || !s.outTerminal:

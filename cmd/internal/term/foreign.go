@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// PrintForeign writes to the answer what a task or another program has said, behind
-// a head that tells who. On a terminal it may colour itself and no more: whatever
-// would move the cursor, clear the screen or answer in the reader's name is shown
-// instead, colours end with the line, and a line that writes over itself, as bars of
-// progress do, shows what is there in the end. Others get all of it as it is.
+// PrintForeign writes the output of a task or another program, after a prefix that identifies its source.
+// On a terminal, the text may contain color sequences only: other control characters, which could move the
+// cursor, clear the screen or fake input, are printed as escapes. Colors are reset at the end of a line,
+// and of a line that overwrites itself, such as a progress bar, the final state is printed. To other
+// outputs, the text is written unchanged.
 func (s *Streams) PrintForeign(head, text string) error {
 	if s.outTerminal {
 		head, text = tame(head, s.colourOut()), tame(lastWritten(text), s.colourOut())
@@ -25,12 +25,12 @@ func (s *Streams) PrintForeign(head, text string) error {
 	return nil
 }
 
-// Harmless is a line of another program as a screen may show it, without colours.
+// Harmless returns a line of another program that is safe to display, without colors.
 func Harmless(line string) string {
 	return strings.ReplaceAll(tame(strings.TrimSuffix(lastWritten(line), "\n"), false), "\t", "    ")
 }
 
-// lastWritten is what a line shows that goes back to its beginning.
+// lastWritten returns the visible part of a line with carriage returns.
 func lastWritten(line string) string {
 	text, ended := strings.CutSuffix(line, "\n")
 	text = strings.TrimRight(text, "\r")
@@ -43,10 +43,10 @@ func lastWritten(line string) string {
 
 const colourEnd = "\x1b[0m"
 
-// colour is a sequence that changes colours and weights, and nothing else.
+// colour matches a sequence that changes only colors and text attributes.
 var colour = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
 
-// tame makes a text harmless for a terminal.
+// tame escapes the control characters of a text for a terminal.
 func tame(text string, colours bool) string {
 	var b strings.Builder
 	coloured := false
@@ -73,7 +73,7 @@ func tame(text string, colours bool) string {
 	return b.String()
 }
 
-// visible is a character, or its number where a terminal would obey it.
+// visible returns a character, or its escape if a terminal would interpret it.
 func visible(r rune) string {
 	if r == '\n' || r == '\t' || !isObeyed(r) {
 		return string(r)
@@ -81,8 +81,8 @@ func visible(r rune) string {
 	return strings.Trim(strconv.QuoteRuneToASCII(r), "'")
 }
 
-// isObeyed reports the characters that terminals act upon: control characters, and
-// those that turn the direction of writing.
+// isObeyed reports whether terminals interpret a character: a control character or one that changes the
+// writing direction.
 func isObeyed(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }

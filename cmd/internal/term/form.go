@@ -5,62 +5,60 @@ import (
 	"errors"
 )
 
-// Form is questions that follow each other.
+// Form is a sequence of questions.
 type Form struct {
-	// Title says what the answers are for: "Create a cluster on AWS".
+	// Title describes the purpose, such as "Create a cluster on AWS".
 	Title string
 	Pages []Page
-	// Summary says what the answers so far come to, a line each. It is called after each
-	// answer and must not wait. It may be nil.
+	// Summary summarizes the answers so far, one item per line. It is called after each answer and must
+	// not block. It may be nil.
 	Summary func(Answers) []string
-	// Lines asks line by line, where something else writes on the screen too.
+	// Lines asks line by line because other output goes to the same terminal.
 	Lines bool
 }
 
-// Page is one question of a form.
+// Page is a question of a form.
 type Page struct {
-	// Key names its answer.
+	// Key identifies its answer.
 	Key string
-	// Field returns what is asked after the answers before it, or nil where nothing is to
-	// be asked. It may take its time, is called again after a step back, and never twice at
-	// a time.
+	// Field returns the question for the preceding answers, or nil to skip the page. It may block, is
+	// called again after a step back, and is never called concurrently.
 	Field func(ctx context.Context, before Answers) (*Field, error)
 }
 
-// Field is one thing that a person is asked.
+// Field is a question.
 type Field struct {
-	// Label names it: "Region".
+	// Label is its name, such as "Region".
 	Label string
-	// Help is a line that says what it is for.
+	// Help is a one-line description.
 	Help string
-	// Flag answers it without a terminal: "--region".
+	// Flag is the flag that answers it without a terminal, such as "--region".
 	Flag string
-	// Default is taken for an empty answer; without one there must be an answer.
+	// Default is used for an empty answer. Without a default, an answer is required.
 	Default string
-	// Choices are what is known to be good. An answer may be another one, if Check
-	// takes it; where Check refuses what is a part of some, those are shown.
+	// Choices are suggested answers. Other answers are allowed if Check accepts them. If Check rejects an
+	// answer that is part of some choices, those are shown.
 	Choices []Choice
-	// Check judges an answer when it is given; it may ask others. Its error is
-	// shown, and the field asked again.
+	// Check validates an answer. It may make API calls. Its error is shown and the question repeated.
 	Check func(ctx context.Context, answer string) error
 }
 
-// Choice is a possible answer, with what helps to choose it.
+// Choice is a suggested answer with a description.
 type Choice struct {
 	Value, About string
 }
 
-// Answers are what was answered, in the order of the questions.
+// Answers holds the answers in the order of the questions.
 type Answers []Answer
 
-// Answer is what was answered to one page.
+// Answer is the answer to a page.
 type Answer struct {
-	// Key is the page's, Label and Flag the field's.
+	// Key is the key of the page. Label and Flag are those of the field.
 	Key, Label, Flag string
 	Value            string
 }
 
-// Get returns the answer to a page, and whether the page was answered.
+// Get returns the answer to a page and whether the page was answered.
 func (a Answers) Get(key string) (string, bool) {
 	for _, one := range a {
 		if one.Key == key {
@@ -70,9 +68,9 @@ func (a Answers) Get(key string) (string, bool) {
 	return "", false
 }
 
-// FillForm asks for all pages of a form. On a terminal that can be drawn on, the form is
-// drawn, and a person can go back; elsewhere it is lines. Without a terminal it is a usage
-// error that names the flag of the first question.
+// FillForm asks the questions of a form. On a capable terminal it draws the form, and the user can go
+// back; otherwise it asks line by line. Without a terminal it returns a usage error that names the flag of
+// the first question.
 func (s *Streams) FillForm(ctx context.Context, f Form) (Answers, error) {
 	if s.canDraw() && !f.Lines {
 		return s.drawForm(ctx, f)
@@ -80,7 +78,7 @@ func (s *Streams) FillForm(ctx context.Context, f Form) (Answers, error) {
 	return lineForm{s}.fillLines(ctx, f)
 }
 
-// Fill asks for one field.
+// Fill asks a single question.
 func (s *Streams) Fill(ctx context.Context, f Field) (string, error) {
 	one := Page{Key: f.Label, Field: func(context.Context, Answers) (*Field, error) { return &f, nil }}
 	answers, err := s.FillForm(ctx, Form{Pages: []Page{one}})

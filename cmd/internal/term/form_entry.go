@@ -8,23 +8,22 @@ import (
 	"charm.land/huh/v2"
 )
 
-// entry is the field that is asked: a line to type in and, below it, the choices that have
-// what is typed.
+// entry is the current question: an input line and, below it, the choices that match the input.
 type entry struct {
 	field Field
 	typed string
 	input *huh.Input
-	// list is nil where there is nothing to choose from; shown is what it has.
+	// list is nil if there are no choices; shown holds its contents.
 	list  *huh.Select[string]
 	shown []Choice
-	// listed is the choice that the list points at.
+	// listed is the selected choice.
 	listed string
 }
 
-// formLines is the most of a form that is not choices.
+// formLines is the maximum number of lines of a form without its choices.
 const formLines = 17
 
-// newEntry returns a field to be answered; prior is what was answered before a step back.
+// newEntry returns an entry for a field. prior is the previous answer after a step back.
 func newEntry(f Field, prior string) *entry {
 	e := &entry{field: f, listed: f.Default}
 	if prior != "" {
@@ -51,7 +50,7 @@ func (e *entry) hasChoice(value string) bool {
 	return false
 }
 
-// plainTheme is huh's without borders and with the colours that a terminal has.
+// plainTheme is huh's base theme without borders, in the terminal's own colors.
 func plainTheme() huh.Theme {
 	return huh.ThemeFunc(func(dark bool) *huh.Styles {
 		t := huh.ThemeBase(dark)
@@ -61,15 +60,14 @@ func plainTheme() huh.Theme {
 	})
 }
 
-// resizeField fits the field to a screen. The choices take what the rest leaves, and none of
-// them is chosen by it.
+// resizeField adapts the field to the screen size. The choices get the remaining lines; the selection is
+// unchanged.
 func (e *entry) resizeField(width, height int) {
 	e.input.WithWidth(width)
 	e.drawList(width, height)
 }
 
-// narrow shows the choices that have what is typed, and points at the one pointed at before
-// or the first.
+// narrow filters the choices by the input and keeps the selection or selects the first choice.
 func (e *entry) narrow() {
 	e.shown = e.field.Choices
 	if e.typed != "" && !e.hasChoice(e.typed) {
@@ -80,7 +78,7 @@ func (e *entry) narrow() {
 	}
 }
 
-// drawList makes the list of what is shown.
+// drawList creates the list of the matching choices.
 func (e *entry) drawList(width, height int) {
 	e.list = nil
 	if len(e.shown) == 0 {
@@ -92,7 +90,8 @@ func (e *entry) drawList(width, height int) {
 	e.list.Focus()
 }
 
-// point keeps what is pointed at among what is shown; what is typed whole comes first.
+// point selects the choice that equals the input, or else keeps the selection, or else selects the first
+// choice.
 func (e *entry) point() {
 	if e.hasChoice(e.typed) {
 		e.listed = e.typed
@@ -105,7 +104,7 @@ func (e *entry) point() {
 	e.listed = e.shown[0].Value
 }
 
-// options are choices as huh has them, one line each.
+// options converts choices to huh options, one line each.
 func options(choices []Choice, width int) []huh.Option[string] {
 	longest := 0
 	for _, c := range choices {
@@ -119,7 +118,8 @@ func options(choices []Choice, width int) []huh.Option[string] {
 	return out
 }
 
-// currentAnswer is what Enter gives: what the list points at, else what is typed, else the default.
+// currentAnswer returns the answer that Enter submits: the selected choice, or else the input, or else the
+// default.
 func (e *entry) currentAnswer() string {
 	switch typed := strings.TrimSpace(e.typed); {
 	case e.list != nil:
@@ -131,7 +131,7 @@ func (e *entry) currentAnswer() string {
 	}
 }
 
-// updateField gives a key, or whatever else huh takes, to the line or the list.
+// updateField passes a key press or another message to the input or the list.
 func (e *entry) updateField(msg tea.Msg, width, height int) tea.Cmd {
 	if k, ok := msg.(tea.KeyPressMsg); ok && isListKey(k.String()) {
 		if e.list == nil {
@@ -149,7 +149,7 @@ func (e *entry) updateField(msg tea.Msg, width, height int) tea.Cmd {
 	return cmd
 }
 
-// isListKey reports the keys that move in the list; all others are typed.
+// isListKey reports whether a key moves the selection. All other keys are input.
 func isListKey(key string) bool { return key == "up" || key == "down" }
 
 func (e *entry) renderView() string {

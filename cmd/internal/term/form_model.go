@@ -10,30 +10,30 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// formModel is a form that is drawn. Its state follows from the messages it was given:
+// formModel draws a form. Its state changes only by messages:
 //
-//	loading ──fieldMsg──▶ asking ──enter──▶ asking, submitted ──checkedMsg: good──▶ loading the next page ──…──▶ ended
-//	   ▲                    │                       │                                    │ its field is an error
-//	   └──────── esc ───────┘ ◀───── refused ───────┘                                    └──▶ ended
+//	loading ──fieldMsg──▶ asking ──enter──▶ asking, submitted ──checkedMsg: ok──▶ loading the next page ──…──▶ ended
+//	   ▲                    │                       │                                    │ loading fails
+//	   └──────── esc ───────┘ ◀───── error ─────────┘                                    └──▶ ended
 //
-// Ctrl-C ends it from everywhere. What waits is a command: load and check.
+// Ctrl-C ends it in every state. The blocking calls, load and check, are commands.
 type formModel struct {
 	form Form
 	load func(turn, page int, before Answers) tea.Cmd
-	// check asks whether an answer is good, after a while in which more may be typed.
+	// check validates an answer after a delay in which the user may continue typing.
 	check func(turn int, f Field, answer string, after time.Duration) tea.Cmd
 
 	width, height int
-	// turn counts what was asked for, so that late answers to other questions are dropped.
+	// turn numbers the questions, so that late results for other questions are dropped.
 	turn int
 	page int
-	// first is the question to begin with.
+	// first is the first question.
 	first *Field
-	// entry is the question that is asked; nil while it is loaded.
+	// entry is the current question, or nil while it is loading.
 	entry   *entry
 	answers Answers
-	asked   []int // the pages of answers
-	// prior is the answer that a step back has taken away.
+	asked   []int // the page of each answer
+	// prior is the answer removed by a step back.
 	prior string
 
 	checked   verdict
@@ -42,32 +42,32 @@ type formModel struct {
 	err       error
 }
 
-// verdict is what is known of an answer.
+// verdict is the result of checking an answer.
 type verdict struct {
 	answer string
 	known  bool
 	err    error
 }
 
-// fieldMsg is a page's question; field is nil where there is none.
+// fieldMsg is the question of a page; field is nil if the page is skipped.
 type fieldMsg struct {
 	turn  int
 	field *Field
 	err   error
 }
 
-// checkedMsg is what a check said of an answer.
+// checkedMsg is the result of a check.
 type checkedMsg struct {
 	turn   int
 	answer string
 	err    error
 }
 
-// typingPause is how long nothing is typed before an answer is checked: a check may ask a
-// cloud.
+// typingPause is the delay after the last key press before an answer is checked, because a check may call
+// a cloud API.
 const typingPause = 300 * time.Millisecond
 
-// drawForm asks for the pages of a form on a screen.
+// drawForm asks the questions of a form on the screen.
 func (s *Streams) drawForm(ctx context.Context, f Form) (Answers, error) {
 	first, field, err := firstField(ctx, f)
 	if err != nil || field == nil {
@@ -80,7 +80,7 @@ func (s *Streams) drawForm(ctx context.Context, f Form) (Answers, error) {
 	return m.answers, m.err
 }
 
-// firstField finds the first question; a form without one is not drawn.
+// firstField returns the first question. A form without questions is not drawn.
 func firstField(ctx context.Context, f Form) (int, *Field, error) {
 	for i, p := range f.Pages {
 		if field, err := p.Field(ctx, nil); field != nil || err != nil {
@@ -91,7 +91,7 @@ func firstField(ctx context.Context, f Form) (int, *Field, error) {
 }
 
 func loadField(ctx context.Context, f Form) func(turn, page int, before Answers) tea.Cmd {
-	var mu sync.Mutex // guards the pages: what was loaded before a step back may still be under way
+	var mu sync.Mutex // serializes calls of Field; one made before a step back may still be running
 	return func(turn, page int, before Answers) tea.Cmd {
 		return func() tea.Msg {
 			mu.Lock()
@@ -112,17 +112,17 @@ func checkAnswer(ctx context.Context) func(int, Field, string, time.Duration) te
 	}
 }
 
-// dueMsg is a check whose time has come.
+// dueMsg starts a check after its delay.
 type dueMsg struct {
 	turn   int
 	answer string
 	check  tea.Cmd
 }
 
-// Init asks the first question.
+// Init shows the first question.
 func (m *formModel) Init() tea.Cmd { return m.takeField(fieldMsg{turn: m.turn, field: m.first}) }
 
-// loadPage asks for the question of the page, or ends after the last.
+// loadPage loads the question of the current page, or quits after the last page.
 func (m *formModel) loadPage() tea.Cmd {
 	m.entry, m.checked, m.submitted = nil, verdict{}, false
 	m.turn++
@@ -133,7 +133,7 @@ func (m *formModel) loadPage() tea.Cmd {
 	return m.load(m.turn, m.page, slices.Clone(m.answers))
 }
 
-// Update is the form after a message.
+// Update returns the form changed by a message.
 func (m *formModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -164,7 +164,7 @@ func (m *formModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, m.updateEntry(msg)
 }
 
-// takeField asks for the loaded field, or continues where there is nothing to ask.
+// takeField shows the loaded question, or continues with the next page if there is none.
 func (m *formModel) takeField(msg fieldMsg) tea.Cmd {
 	switch {
 	case msg.turn != m.turn:
@@ -182,7 +182,7 @@ func (m *formModel) takeField(msg fieldMsg) tea.Cmd {
 	return tea.Batch(m.entry.input.Focus(), m.checkLater(0))
 }
 
-// updateEntry lets the question take a message, and checks what it is answered with then.
+// updateEntry passes a message to the question and checks the changed answer.
 func (m *formModel) updateEntry(msg tea.Msg) tea.Cmd {
 	if m.entry == nil {
 		return nil
@@ -196,7 +196,7 @@ func (m *formModel) updateEntry(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, m.checkLater(typingPause))
 }
 
-// checkLater checks the answer after a while; what is nothing, or needs no check, is not.
+// checkLater checks the answer after a delay. It skips empty answers and fields without a check.
 func (m *formModel) checkLater(after time.Duration) tea.Cmd {
 	answer := m.entry.currentAnswer()
 	if answer == "" {
@@ -221,7 +221,7 @@ func (m *formModel) takeVerdict(msg checkedMsg) tea.Cmd {
 	return m.accept()
 }
 
-// submit takes the answer when it is known to be good, or as soon as it is.
+// submit accepts the answer if it is valid, or as soon as the check succeeds.
 func (m *formModel) submit() tea.Cmd {
 	if m.entry == nil {
 		return nil
@@ -237,7 +237,7 @@ func (m *formModel) submit() tea.Cmd {
 	return m.checkLater(0)
 }
 
-// accept keeps a valid answer and continues.
+// accept stores the valid answer and continues.
 func (m *formModel) accept() tea.Cmd {
 	if m.checked.err != nil {
 		return nil
@@ -249,7 +249,7 @@ func (m *formModel) accept() tea.Cmd {
 	return m.loadPage()
 }
 
-// goBack takes the last answer away and asks for it again.
+// goBack removes the last answer and asks the question again.
 func (m *formModel) goBack() tea.Cmd {
 	last := len(m.asked) - 1
 	if last < 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// View is the form as it is now. What was answered stays on the screen when it has ended.
+// View renders the form. After the end, the answers remain on the screen.
 func (m *formModel) View() tea.View {
 	var b strings.Builder
 	if m.form.Title != "" {
@@ -30,7 +30,7 @@ func (m *formModel) View() tea.View {
 
 func (m *formModel) cut(line string) string { return CutLine(line, m.width) }
 
-// CutLine is a line that fits; what is too much ends in an ellipsis.
+// CutLine truncates a line to a width and marks the end with an ellipsis.
 func CutLine(line string, width int) string { return ansi.Truncate(line, max(width, 1), "…") }
 
 func (m *formModel) writeAnswers(b *strings.Builder) {
@@ -47,7 +47,7 @@ func (m *formModel) writeAnswers(b *strings.Builder) {
 	}
 }
 
-// writeQuestion is the question, its check beside the label, and what may be answered.
+// writeQuestion renders the question with the result of its check, and the input.
 func (m *formModel) writeQuestion(b *strings.Builder) {
 	f := m.entry.field
 	b.WriteString(m.cut(Bold.Paint(f.Label)+"  "+m.judgement()) + "\n")
@@ -66,7 +66,7 @@ func (m *formModel) writeWrapped(b *strings.Builder, text string, style Style) {
 	}
 }
 
-// judgement says what is known of the answer that Enter would give.
+// judgement renders the result of checking the current answer.
 func (m *formModel) judgement() string {
 	answer := m.entry.currentAnswer()
 	switch {
@@ -95,7 +95,7 @@ func (m *formModel) writeSummary(b *strings.Builder) {
 	}
 }
 
-// withCurrent is the answers with the one that Enter would give, once it is known to be good.
+// withCurrent returns the answers including the current one if it is valid.
 func (m *formModel) withCurrent() Answers {
 	if m.entry == nil || !m.checked.known || m.checked.err != nil {
 		return m.answers
@@ -105,7 +105,7 @@ func (m *formModel) withCurrent() Answers {
 	return append(m.answers[:len(m.answers):len(m.answers)], current)
 }
 
-// keys names the keys that do something now.
+// keys lists the available keys.
 func (m *formModel) keys() string {
 	keys := []string{"ctrl+c quit"}
 	if len(m.asked) > 0 {

@@ -7,20 +7,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Format is the form of an answer: --output text or json. JSON may gain fields;
-// none is renamed or removed.
+// Format is an output format, the value of --output. The JSON format may gain fields; none is renamed or
+// removed.
 type Format string
 
-// The formats of answers.
+// The output formats.
 const (
 	Text Format = "text"
 	JSON Format = "json"
 )
 
-// String is the flag's value.
+// String implements pflag.Value.
 func (f *Format) String() string { return string(*f) }
 
-// Set accepts text and json.
+// Set implements pflag.Value. It accepts text and json.
 func (f *Format) Set(s string) error {
 	switch Format(s) {
 	case Text, JSON:
@@ -31,10 +31,10 @@ func (f *Format) Set(s string) error {
 	}
 }
 
-// Type names the flag's value in help texts.
+// Type implements pflag.Value. It returns the name of the value in help texts.
 func (f *Format) Type() string { return "text|json" }
 
-// AddFlag defines --output, with the same words for every command.
+// AddFlag declares --output.
 func (f *Format) AddFlag(fs *pflag.FlagSet) {
 	*f = Text
 	fs.VarP(f, "output", "o", "output format")
@@ -51,13 +51,13 @@ func (s *Streams) PrintJSON(v any) error {
 	return nil
 }
 
-// Printf writes a line of the answer; the newline is added. What a reader that
-// went away misses does not stop the work.
+// Printf writes a line to Out; the newline is added. Errors are ignored, so that a closed pipe does not
+// stop an operation.
 func (s *Streams) Printf(format string, args ...any) {
 	fmt.Fprintf(s.Out, format+"\n", args...)
 }
 
-// Notef writes a line of the conversation; the newline is added.
+// Notef writes a line to Err; the newline is added.
 func (s *Streams) Notef(format string, args ...any) {
 	fmt.Fprintf(s.Err, format+"\n", args...)
 }

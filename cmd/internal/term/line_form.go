@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// shownChoices is how many choices fit above the question without scrolling it off
-// a small screen.
+// shownChoices is the maximum number of choices that fit on a small screen together with the question.
 const shownChoices = 15
 
-// lineForm asks for the fields of a form line by line.
+// lineForm asks the questions of a form line by line.
 type lineForm struct{ *Streams }
 
-// fillLine asks for a field until an answer is good; back is whether there is a question
-// before, to which a person may go.
+// fillLine asks for a field until an answer is valid. back reports whether the user can return to a
+// previous question.
 //
-// It writes line by line and asks the terminal nothing: it works over the slowest
-// connection, in a screen reader, and leaves what was answered on the screen.
+// It uses plain lines without terminal sequences, so that it works over slow connections and in screen
+// readers and leaves the answers on the screen.
 func (s lineForm) fillLine(ctx context.Context, f Field, back bool) (string, error) {
 	if s.CanAsk() {
 		s.introduce(f)
@@ -61,7 +60,7 @@ func (s lineForm) fillLine(ctx context.Context, f Field, back bool) (string, err
 	}
 }
 
-// choicesWith are the choices of which part is a part.
+// choicesWith returns the choices that contain part.
 func choicesWith(choices []Choice, part string) []Choice {
 	var out []Choice
 	for _, c := range choices {
@@ -80,7 +79,7 @@ func (s lineForm) introduce(f Field) {
 	s.choices(f.Choices)
 }
 
-// choices shows what may be chosen by its number.
+// choices prints the numbered choices.
 func (s lineForm) choices(all []Choice) {
 	width := 0
 	for _, c := range all[:min(len(all), shownChoices)] {
@@ -95,7 +94,7 @@ func (s lineForm) choices(all []Choice) {
 	}
 }
 
-// pick reads an answer: nothing is the default, a number that is shown a choice.
+// pick resolves an answer: empty to the default, and the number of a shown choice to its value.
 func (f Field) pick(answer string) string {
 	if answer == "" {
 		return f.Default
@@ -110,16 +109,16 @@ func (s lineForm) complain(err error) {
 	s.Notef("  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 
-// backWord is the answer that goes back to the question before.
+// backWord is the answer that returns to the previous question.
 const backWord = "<"
 
-// errBack means that a person wants to see the question before.
+// errBack reports that the user wants to return to the previous question.
 var errBack = errors.New("back to the question before")
 
-// fillLines asks for the pages of a form, a line each.
+// fillLines asks the questions of a form line by line.
 func (s lineForm) fillLines(ctx context.Context, f Form) (Answers, error) {
 	var answers Answers
-	var asked []int // the pages of answers
+	var asked []int // the page of each answer
 	for page := 0; page < len(f.Pages); page++ {
 		field, err := f.Pages[page].Field(ctx, answers)
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// PrintMessage writes a message of the API to Out as indented JSON: the same
-// names and values that the API itself has, and the same bytes each time.
+// PrintMessage writes an API message to Out as indented JSON, with the names and values of the API and
+// byte-for-byte reproducible.
 func (s *Streams) PrintMessage(m proto.Message) error {
 	tight, err := compactJSON(m)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Streams) PrintMessage(m proto.Message) error {
 	return s.printLine(out.Bytes())
 }
 
-// PrintMessageLine writes a message as JSON on one line, for streams.
+// PrintMessageLine writes an API message as one line of JSON, for streams.
 func (s *Streams) PrintMessageLine(m proto.Message) error {
 	tight, err := compactJSON(m)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Streams) PrintMessageLine(m proto.Message) error {
 	return s.printLine(tight)
 }
 
-// compactJSON takes out the spaces, which protojson varies on purpose.
+// compactJSON encodes a message without spaces, which protojson randomizes.
 func compactJSON(m proto.Message) ([]byte, error) {
 	raw, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Streams) printLine(text []byte) error {
 	return nil
 }
 
-// PrintError writes what went wrong and what to try next to Err.
+// PrintError writes an error and its hint to Err.
 func (s *Streams) PrintError(what []string, hint string) {
 	label, try := "error:", "try:"
 	if s.colourErr() {

@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// defaultProgram is the name of the program where PATH leads to it.
+// defaultProgram is the name of the program if PATH contains it.
 const defaultProgram = "det-deploy"
 
-// Command returns the command line that passes arguments to this program, as the user can
-// type it from here: by the program's name where PATH leads to it, otherwise by the path
-// that started it.
+// Command returns a command line for this program that the user can run: with the program's name if PATH
+// contains it, or else with the path of this process.
 func (s *Streams) Command(arguments string) string {
 	return cmp.Or(s.program, defaultProgram) + " " + arguments
 }
 
-// programName returns how the user can start the program that was started as arg0. A
-// name without a directory was found in PATH.
+// programName returns the command that starts the program with the given os.Args[0]. A name without a
+// directory was found in PATH.
 func programName(arg0 string) string {
 	if filepath.Base(arg0) == arg0 {
 		return defaultProgram

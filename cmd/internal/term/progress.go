@@ -9,32 +9,31 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// Progress tells a person on Err how an operation goes: a line for what has ended and, on a
-// terminal that can be written over, below them what is not finished. Nothing runs beside
-// the operation: it is drawn with each event, and a program that is killed leaves the cursor
-// below whole lines.
+// Progress shows the progress of an operation on Err: a line for each finished step and, on a capable
+// terminal, the unfinished steps below them. It is redrawn with each event and uses no goroutine, so that
+// a killed process leaves the cursor below complete lines.
 type Progress struct {
 	s *Streams
 
-	mu sync.Mutex // guards what follows
-	// steps are what is not finished: phases first, then the plan's steps in its order.
+	mu sync.Mutex // guards the following fields
+	// steps are the unfinished steps: phases first, followed by the plan's steps in their order.
 	steps []liveStep
-	// drawn is what is on the terminal below the finished lines.
+	// drawn holds the lines drawn below the finished ones.
 	drawn []string
 }
 
-// NewProgress returns the progress of one operation.
+// NewProgress returns the progress display of an operation.
 func (s *Streams) NewProgress() *Progress { return &Progress{s: s} }
 
-// Step is what an operation is going to do.
+// Step is a planned step of an operation.
 type Step struct {
-	// ID is the verb and the subject of its events: "create aws/vpc".
+	// ID is the verb and subject of its events, such as "create aws/vpc".
 	ID string
-	// Needs are the IDs of the steps that it waits for.
+	// Needs holds the IDs of its dependencies.
 	Needs []string
 }
 
-// Expect makes known what is going to be done, in the order of the plan.
+// Expect sets the planned steps, in the order of the plan.
 func (p *Progress) Expect(steps []Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -44,7 +43,7 @@ func (p *Progress) Expect(steps []Step) {
 	}
 }
 
-// Show takes the events of the operation.
+// Show handles an event of the operation.
 func (p *Progress) Show(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +56,7 @@ func (p *Progress) Show(e event.Event) {
 		line = fmt.Sprintf("  %s: %s", e.Subject, e.Message)
 	case event.Done, event.Failed:
 		p.steps = endStep(p.steps, name, e.Type == event.Failed)
-		// A phase is done when its steps are; they have told.
+		// A phase ends with its steps, which have printed their own lines.
 		if e.Scope == event.Step {
 			line = p.ended(e, name)
 		}
@@ -65,8 +64,7 @@ func (p *Progress) Show(e event.Event) {
 	p.draw(line)
 }
 
-// ended is the line of a step that is over; the word says how, the colour only
-// repeats it.
+// ended formats the line of a finished step. The result is readable without the color.
 func (p *Progress) ended(e event.Event, name string) string {
 	word := "done  "
 	style := Green
@@ -83,7 +81,7 @@ func (p *Progress) ended(e event.Event, name string) string {
 	return fmt.Sprintf("  %s%s %s (%s)", count, word, name, time.Duration(e.Took)*time.Millisecond)
 }
 
-// draw adds a finished line, if it is not empty, and draws what is not finished below it.
+// draw prints a finished line, if it is not empty, and redraws the unfinished steps below it.
 func (p *Progress) draw(finished string) {
 	if finished != "" {
 		finished += "\n"

@@ -13,16 +13,16 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// liveStep is a phase or a step that is not finished.
+// liveStep is an unfinished phase or step.
 type liveStep struct {
 	Step
 
-	// since is when it began; it is zero while it waits.
+	// since is the start time, or zero while the step is waiting.
 	since time.Time
 }
 
-// startStep returns steps with name begun. A phase, which no plan knows, comes first; a step
-// that no plan told of, last.
+// startStep returns steps with the named one started. An unplanned phase is inserted first, and an
+// unplanned step last.
 func startStep(steps []liveStep, name string, e event.Event) []liveStep {
 	i := slices.IndexFunc(steps, func(s liveStep) bool { return s.ID == name })
 	if i >= 0 {
@@ -36,21 +36,20 @@ func startStep(steps []liveStep, name string, e event.Event) []liveStep {
 	return append(steps, begun)
 }
 
-// endStep returns steps without name and, if it failed, without those that need it: they
-// are not tried.
+// endStep returns steps without the named one and, if it failed, without its dependents, which will not
+// run.
 func endStep(steps []liveStep, name string, failed bool) []liveStep {
 	gone := map[string]bool{name: true}
 	return slices.DeleteFunc(steps, func(s liveStep) bool {
 		if failed && slices.ContainsFunc(s.Needs, func(need string) bool { return gone[need] }) {
-			gone[s.ID] = true // those that need it come later in the plan
+			gone[s.ID] = true // dependents come later in the plan
 		}
 		return gone[s.ID]
 	})
 }
 
-// liveLines is what is drawn of steps on a terminal of so many columns and rows: what runs,
-// then what waits, and never more than leaves a row for the cursor. It is nothing when
-// nothing runs.
+// liveLines renders steps on a terminal with the given size: first the running ones, then the waiting
+// ones. It leaves a row for the cursor. It returns nil if no step is running.
 func liveLines(steps []liveStep, columns, rows int) []string {
 	var running, waiting []string
 	for _, s := range steps {
@@ -74,7 +73,7 @@ func liveLines(steps []liveStep, columns, rows int) []string {
 	return lines
 }
 
-// hiddenState is what the last steps do of which so many are not shown.
+// hiddenState describes the state of the hidden steps.
 func hiddenState(hidden, waiting int) string {
 	if hidden > waiting {
 		return "run or wait"
@@ -82,8 +81,7 @@ func hiddenState(hidden, waiting int) string {
 	return "wait"
 }
 
-// waitReason names the steps that s waits for and that are not finished, without a verb that
-// is its own.
+// waitReason lists the unfinished dependencies of s, without the verb if it is the same.
 func waitReason(s liveStep, steps []liveStep) string {
 	var open []string
 	verb, _, _ := strings.Cut(s.ID, " ")
@@ -98,8 +96,8 @@ func waitReason(s liveStep, steps []liveStep) string {
 	return " waits for " + strings.Join(open, ", ")
 }
 
-// eraseLines takes back the lines above the cursor. A terminal that has become narrower has
-// broken them into several rows each.
+// eraseLines returns the sequence that erases the lines above the cursor. On a terminal that became
+// narrower, each line may occupy several rows.
 func eraseLines(lines []string, columns int) string {
 	if len(lines) == 0 {
 		return ""
@@ -111,8 +109,7 @@ func eraseLines(lines []string, columns int) string {
 	return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows)
 }
 
-// liveSize is the size of the terminal that the conversation is on; ok is false where what
-// was said may not be written over, or no reader sees that it is.
+// liveSize returns the size of the terminal for Err; ok is false if lines must not be overwritten.
 func (s *Streams) liveSize() (columns, rows int, ok bool) {
 	f, file := s.Err.(*os.File)
 	if !file || s.keepLines || s.noColour || !s.canMove() {
@@ -125,5 +122,5 @@ func (s *Streams) liveSize() (columns, rows int, ok bool) {
 	return columns, rows, true
 }
 
-// KeepLines has nothing on Err written over from now on, because others write there, too.
+// KeepLines prevents overwriting lines on Err, because other output is written there as well.
 func (s *Streams) KeepLines() { s.keepLines = true }

@@ -1,6 +1,5 @@
-// Package term is how det-deploy speaks with a person or a script: the answer
-// on stdout, the conversation on stderr, and nothing that asks, spins or is
-// coloured where no terminal is. No other package imports a terminal library.
+// Package term implements the user interface: results on stdout, and messages and prompts on stderr.
+// Prompts, progress and colors are used only on terminals. No other package imports a terminal library.
 package term
 
 import (
@@ -14,26 +13,26 @@ import (
 	"golang.org/x/term"
 )
 
-// Streams are where a command reads and writes. Commands embed them.
+// Streams holds the input and outputs of a command. Commands embed it.
 type Streams struct {
-	// In is the standard input.
+	// In is standard input.
 	In io.Reader
-	// Out is for the answer, which a script reads.
+	// Out is for results, which scripts read.
 	Out io.Writer
-	// Err is for the conversation: progress, questions, errors.
+	// Err is for messages: progress, prompts and errors.
 	Err io.Writer
 
 	inTerminal  bool
 	outTerminal bool
 	errTerminal bool
 	noColour    bool
-	// dumb is a terminal whose cursor cannot be moved.
+	// dumb is true if the terminal cannot move the cursor.
 	dumb bool
-	// accessible is what --accessible says: nothing is drawn, for screen readers.
+	// accessible is the value of --accessible: nothing is drawn, for screen readers.
 	accessible bool
-	// keepLines is a conversation that others take part in: a log.
+	// keepLines is true if other output, such as a log, goes to Err.
 	keepLines bool
-	// program is how the user can start det-deploy, "det-deploy" when empty.
+	// program is the command that starts det-deploy; the default is "det-deploy".
 	program string
 	getenv  func(string) string
 }
@@ -47,7 +46,7 @@ func System() *Streams {
 		inTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-		// See https://no-color.org: present and not empty.
+		// See https://no-color.org: set and not empty.
 		noColour: os.Getenv("NO_COLOR") != "" || isDumb(os.Getenv("TERM")),
 		dumb:     isDumb(os.Getenv("TERM")),
 		program:  programName(os.Args[0]),
@@ -55,8 +54,8 @@ func System() *Streams {
 	}
 }
 
-// Test returns streams that read in and keep what is written. Terminal makes
-// them behave as if a person sat before them.
+// Test returns streams with in as the input and buffers as outputs. If terminal is set, they behave like a
+// terminal.
 func Test(in string, terminal bool) (s *Streams, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
 	s = &Streams{
@@ -68,23 +67,22 @@ func Test(in string, terminal bool) (s *Streams, out, err *bytes.Buffer) {
 	return s, out, err
 }
 
-// CanAsk reports whether there is a person to answer questions.
+// CanAsk reports whether a user can answer prompts.
 func (s *Streams) CanAsk() bool { return s.inTerminal && s.errTerminal }
 
-// ErrTerminal reports whether the conversation goes to a person's screen.
+// ErrTerminal reports whether Err is a terminal.
 func (s *Streams) ErrTerminal() bool { return s.errTerminal }
 
-// canMove reports whether what was said to a person may be written over: on a terminal
-// that can, for who sees it.
+// canMove reports whether lines on Err may be overwritten: on a capable terminal, without --accessible.
 func (s *Streams) canMove() bool { return s.errTerminal && !s.dumb && !s.isAccessible() }
 
-// canDraw reports whether questions may be drawn, and not only written line by line.
+// canDraw reports whether forms may be drawn instead of asked line by line.
 func (s *Streams) canDraw() bool {
 	_, keyboard := s.In.(*os.File)
 	return s.CanAsk() && s.canMove() && !s.noColour && keyboard
 }
 
-// accessibleVariable does what --accessible does.
+// accessibleVariable is the variable equivalent to --accessible.
 const accessibleVariable = "DET_DEPLOY_ACCESSIBLE"
 
 func (s *Streams) isAccessible() bool {
@@ -95,20 +93,20 @@ func (s *Streams) isAccessible() bool {
 	return on || err != nil && s.getenv(accessibleVariable) != ""
 }
 
-// AddAccessibleFlag defines --accessible, for all commands.
+// AddAccessibleFlag declares --accessible.
 func (s *Streams) AddAccessibleFlag(fs *pflag.FlagSet) {
 	fs.BoolVar(&s.accessible, "accessible", false, "plain lines for screen readers: draw nothing (default $"+accessibleVariable+")")
 }
 
 func isDumb(terminal string) bool { return terminal == "" || terminal == "dumb" }
 
-// Getenv returns an environment variable; in tests there is none.
+// Getenv returns an environment variable. In tests, the environment is empty.
 func (s *Streams) Getenv(key string) string { return s.getenv(key) }
 
-// colourErr reports whether the conversation may be coloured.
+// colourErr reports whether Err may be colored.
 func (s *Streams) colourErr() bool { return s.errTerminal && !s.noColour }
 
-// colourOut reports whether the answer may be coloured.
+// colourOut reports whether Out may be colored.
 func (s *Streams) colourOut() bool { return s.outTerminal && !s.noColour }
 
 // WithEnv returns s with another environment, for tests.

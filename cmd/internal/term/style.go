@@ -2,8 +2,7 @@ package term
 
 import "github.com/pterm/pterm"
 
-// Style is how a text looks on a terminal that has colours. It never says what the
-// words do not.
+// Style is a text style on color terminals. Text must be understandable without it.
 type Style pterm.Color
 
 // The styles.
@@ -16,8 +15,8 @@ const (
 	Reversed = Style(pterm.Reverse)
 )
 
-// Paint returns text in a style. Whether a stream is coloured is its Streams' decision;
-// pterm's own, made once for the process from its environment, is overruled.
+// Paint returns text in a style. Streams decides whether to use colors; Paint overrides the decision that
+// pterm makes from the environment of the process.
 func (s Style) Paint(text string) string {
 	pterm.EnableColor()
 	return pterm.Color(s).Sprint(text)

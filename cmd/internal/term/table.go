@@ -13,16 +13,16 @@ import (
 // columnGap is the space between two columns of a table.
 const columnGap = "  "
 
-// Table is rows of text under headings. Columns are as wide as their widest
-// cell, so that cut, awk and people can read them; long cells are never cut.
+// Table is a table of text. Columns are as wide as their widest cell, and cells are never truncated, so
+// that the output suits both people and tools such as cut and awk.
 type Table struct {
 	heads []string
 	rows  [][]string
 	right map[int]bool
 }
 
-// NewTable returns an empty table with the headings given. A heading that
-// begins with ">" has its column aligned to the right, for numbers.
+// NewTable returns an empty table with the given headings. A heading with the prefix ">" right-aligns its
+// column, for numbers.
 func NewTable(heads ...string) *Table {
 	t := &Table{right: map[int]bool{}}
 	for i, h := range heads {
@@ -35,8 +35,7 @@ func NewTable(heads ...string) *Table {
 	return t
 }
 
-// Row adds a row. An empty cell is printed as "-", so that columns can be
-// counted.
+// Row adds a row. An empty cell is printed as "-", so that the number of columns is constant.
 func (t *Table) Row(cells ...any) {
 	row := make([]string, len(t.heads))
 	for i := range row {
@@ -50,10 +49,10 @@ func (t *Table) Row(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Lines are the headings and the rows as they are printed, without colours.
+// Lines returns the headings and the rows as they are printed, without colors.
 func (t *Table) Lines() (head string, rows []string) {
 	cells := make([][]string, 1+len(t.rows))
 	for i := range t.heads {
@@ -77,7 +76,7 @@ func (t *Table) column(i int) []string {
 	return out
 }
 
-// alignRight pads cells to the width of the widest: pterm aligns whole tables only.
+// alignRight pads cells to the width of the widest, because pterm can align only whole tables.
 func alignRight(cells []string) {
 	var data [][]string
 	for _, c := range cells {
@@ -86,7 +85,7 @@ func alignRight(cells []string) {
 	copy(cells, layOut(pterm.TablePrinter{Data: data, RightAlignment: true}))
 }
 
-// layOut returns the lines of a table. Widths are those that a terminal shows.
+// layOut returns the lines of a table. Widths are display widths.
 func layOut(t pterm.TablePrinter) []string {
 	text, _ := t.Srender() // its error is always nil
 	var out []string
@@ -96,7 +95,7 @@ func layOut(t pterm.TablePrinter) []string {
 	return out
 }
 
-// PrintTable writes t as the answer.
+// PrintTable writes t to Out.
 func (s *Streams) PrintTable(t *Table) error {
 	head, rows := t.Lines()
 	if s.colourOut() {
@@ -109,8 +108,8 @@ func (s *Streams) PrintTable(t *Table) error {
 	return nil
 }
 
-// oneLine keeps what a user or a task named from breaking the table, or the
-// terminal: control characters become spaces.
+// oneLine replaces control characters by spaces, so that names given by users or tasks cannot break the
+// table or the terminal.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if isObeyed(r) {
@@ -120,8 +119,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// PrintPairs writes lines of "name: value" with the values under each other.
-// Pairs with an empty value are left out.
+// PrintPairs writes aligned lines of "name: value". Pairs with an empty value are omitted.
 func (s *Streams) PrintPairs(pairs ...[2]string) error {
 	var cells [][]string
 	for _, p := range pairs {
@@ -139,7 +137,7 @@ func (s *Streams) PrintPairs(pairs ...[2]string) error {
 	return nil
 }
 
-// PrintSettings prints every setting of a document with where it came from.
+// PrintSettings prints the settings of a document with their sources.
 func (s *Streams) PrintSettings(settings []document.Setting) error {
 	table := NewTable("setting", "value", "from")
 	for _, set := range settings {

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
-// wrongFlag gives pflag's complaint about a flag of c the words of ours.
+// wrongFlag rewords an error of pflag about a flag of c and adds suggestions.
 func wrongFlag(c *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok && e.GetSpecifiedShortnames() == "" {
 		if near := nearFlags(c.Flags(), e.GetSpecifiedName()); len(near) > 0 {
@@ -27,7 +27,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 	return err
 }
 
-// flagValues is what flags of a type take; the other types say it themselves.
+// flagValues describes the valid values of flag types. Other types return suitable errors themselves.
 func flagValues() map[string]string {
 	return map[string]string{
 		"int": "a whole number", "int32": "a whole number", "int64": "a whole number", "uint": "a whole number, 0 or more",
@@ -35,12 +35,11 @@ func flagValues() map[string]string {
 	}
 }
 
-// mostNear is how many flags are offered: more is a list that --help has too.
+// mostNear is the maximum number of suggested flags. A longer list would be no better than --help.
 const mostNear = 3
 
-// nearFlags lists the flags that an unknown name may have been meant for: those a slip
-// away, else those that it says in more or fewer words, as --agent-instance-type does
-// --instance-type.
+// nearFlags returns suggestions for an unknown flag: flags with a similar spelling, or else flags that
+// share its words, such as --instance-type for --agent-instance-type.
 func nearFlags(flags *pflag.FlagSet, name string) []string {
 	var slips, words []string
 	best, most := maxTypos(name)+1, 0
@@ -68,15 +67,16 @@ func nearFlags(flags *pflag.FlagSet, name string) []string {
 	return slips
 }
 
-// maxTypos is how many letters of a name may be wrong.
+// maxTypos returns the number of wrong letters allowed in a name.
 func maxTypos(name string) int { return min(2, 1+len(name)/5) }
 
-// bareName is a name without what is between its words: --keypair is --key-pair.
+// bareName returns a lower-case name without word separators, so that --keypair matches --key-pair.
 func bareName(name string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 }
 
-// sharedWords counts the words of two names where one has all of the other's.
+// sharedWords returns the number of words in the shorter of two names if the other name contains all of
+// them, or else 0.
 func sharedWords(a, b string) int {
 	x, y := wordsOf(a), wordsOf(b)
 	if len(x) > len(y) {

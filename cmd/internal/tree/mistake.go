@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// unknownVerb is what a noun does by itself: show its verbs, or refuse one that
-// it does not have. Cobra alone would print the help and report success.
+// unknownVerb runs a noun without a valid verb. It prints the help, or returns an error for an unknown
+// verb. Cobra would print the help and report success.
 func unknownVerb(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return c.Help()
@@ -22,12 +22,12 @@ func unknownVerb(c *cobra.Command, args []string) error {
 	return mark(c, usage.Errorf(text, args[0], c.CommandPath()))
 }
 
-// mark makes err, about the arguments of c, a usage error of c.
+// mark wraps err, an error about the arguments of c, as a usage error of c.
 func mark(c *cobra.Command, err error) error {
 	return markUsage(c, usage.Check(err))
 }
 
-// markUsage adds the command to a usage error that lacks it.
+// markUsage adds the command to a usage error without one.
 func markUsage(c *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*usage.Error](err); ok && e.Command == "" {
 		e.Command = c.CommandPath()

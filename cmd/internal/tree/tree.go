@@ -1,5 +1,5 @@
-// Package tree assembles commands below the root: the help, the completion and the words
-// for mistakes that all of them share. It knows none of them.
+// Package tree assembles the root command from nouns, with the help, completion and error handling that
+// all commands share. It does not depend on any command.
 package tree
 
 import (
@@ -9,23 +9,23 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// Noun makes a command below the root, under a heading of the help page.
+// Noun is a command below the root, in a group of the help page.
 type Noun struct {
 	Group Group
 	Make  func(*term.Streams) *cobra.Command
 }
 
-// Group is a heading of the help page.
+// Group is a group of commands on the help page.
 type Group string
 
-// The groups of nouns on the help page.
+// The groups of the help page.
 const (
 	Use     Group = "use"
 	Run     Group = "run"
 	Install Group = "install"
 )
 
-// New returns the tree of these nouns.
+// New returns the root command with the given nouns.
 func New(s *term.Streams, nouns []Noun) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "det-deploy",
@@ -57,7 +57,7 @@ func addGroup(root *cobra.Command, id Group, title string) {
 	root.AddGroup(&cobra.Group{ID: string(id), Title: title})
 }
 
-// finishCommand gives every command what cobra lets each forget.
+// finishCommand applies the settings that cobra does not inherit to every command.
 func finishCommand(root *cobra.Command) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -75,12 +75,12 @@ func finishCommand(root *cobra.Command) *cobra.Command {
 	return root
 }
 
-// markMistakes makes errors about arguments point at the command's help.
+// markMistakes makes errors about arguments refer to the command's help.
 func markMistakes(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error { return mark(c, check(c, args)) }
 	} else if c.HasSubCommands() {
-		c.Args = cobra.ArbitraryArgs // unknownVerb has better words
+		c.Args = cobra.ArbitraryArgs // unknownVerb returns a better error
 	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error { return markUsage(c, run(c, args)) }

@@ -8,21 +8,21 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// Options is what the commands that install a role have in common.
+// Options holds the options of the commands that install a role.
 type Options struct {
 	Print  bool
 	DryRun bool
 	Yes    bool
 }
 
-// AddFlags defines the flags, with the same words for each role.
+// AddFlags declares the flags.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Print, "print", false, "print the unit and stop")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 }
 
-// Install shows what is to be done, asks, and does it.
+// Install shows the steps, asks for confirmation and runs them.
 func (o Options) Install(ctx context.Context, s *term.Streams, role string, u Unit) error {
 	if o.Print {
 		_, err := s.Out.Write(u.Text)

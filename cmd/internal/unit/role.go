@@ -9,14 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// Role is what a machine can be made to run.
+// Role is a role that can be installed on a machine.
 type Role struct {
-	// Name is the role, "master", and A the same with its article.
+	// Name is the role, such as "master", and A the name with its article.
 	Name, A string
-	// ConfigFile is the file that it reads unless another one is named.
+	// ConfigFile is the default configuration file.
 	ConfigFile string
-	// Unit is the unit that runs the role with a configuration file. The file is read and
-	// checked where check says so.
+	// Unit returns the unit that runs the role with a configuration file. If check is set, it reads and
+	// validates the file.
 	Unit func(configFile string, check bool) (Unit, error)
 }
 
@@ -27,7 +27,7 @@ type installOptions struct {
 	ConfigFile string
 }
 
-// NewInstall returns the command that installs a role as a service of this machine.
+// NewInstall returns the command that installs a role as a systemd service.
 func NewInstall(s *term.Streams, r Role) *cobra.Command {
 	o := &installOptions{}
 	c := command.New(s, o, r.install, &cobra.Command{

@@ -1,5 +1,5 @@
-// Package unit makes this machine run a role at every boot: it puts the binary
-// in its place, writes the systemd unit, and enables and starts it.
+// Package unit installs a role as a service of this machine: it copies the binary, writes the systemd
+// unit, and enables and starts it.
 package unit
 
 import (
@@ -16,46 +16,46 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// Binary is where the installed det-deploy stands: it is on root's PATH
-// everywhere, and no package manager owns it.
+// Binary is the path of the installed det-deploy. It is on root's PATH in all distributions and not
+// managed by package managers.
 const Binary = "/usr/local/bin/det-deploy"
 
-// Unit is one unit to install.
+// Unit is a systemd unit to install.
 type Unit struct {
-	// Name is the unit, "det-deploy-master.service", and Text its file.
+	// Name is its name, such as "det-deploy-master.service", and Text the contents of its file.
 	Name string
 	Text []byte
-	// DataDir is made before the first start, for root only.
+	// DataDir is created before the first start, readable only by root.
 	DataDir string
-	// Root is put before every path, for tests; empty otherwise.
+	// Root is a prefix for all paths in tests.
 	Root string
-	// Systemctl runs systemctl. It is nil outside of tests.
+	// Systemctl runs systemctl. It is set only in tests.
 	Systemctl func(ctx context.Context, args ...string) error
 }
 
-// Step is one thing to do.
+// Step is a step of the installation.
 type Step struct {
-	// What says it to a person: "write /etc/systemd/system/x.service".
+	// What describes it to the user, as in "write /etc/systemd/system/x.service".
 	What string
 	do   func(context.Context) error
 }
 
-// NoSystemdError refuses a machine whose init is another one.
+// NoSystemdError reports a machine that does not run systemd.
 type NoSystemdError struct{ Role string }
 
-// Error says so.
+// Error implements error.
 func (e *NoSystemdError) Error() string {
 	return "install the " + e.Role + ": this machine does not run systemd"
 }
 
-// Hint is what to do instead.
+// Hint names the alternative.
 func (e *NoSystemdError) Hint() string {
 	return "have your own supervisor run: det-deploy " + e.Role + " run"
 }
 
-// Check refuses a machine on which role cannot be installed.
+// Check returns an error if role cannot be installed on this machine.
 func (u Unit) Check(role string) error {
-	// The directory that sd_booted(3) looks for.
+	// sd_booted(3) checks for the same directory.
 	if _, err := os.Stat(filepath.Join(u.Root, "/run/systemd/system")); err != nil {
 		return &NoSystemdError{role}
 	}
@@ -70,11 +70,10 @@ type notRootError struct{ role string }
 func (e *notRootError) Error() string { return "install the " + e.role + ": only root may" }
 func (e *notRootError) Hint() string  { return "sudo det-deploy " + e.role + " install" }
 
-// Denied makes it the exit code of a refusal.
+// Denied selects the exit code for denied requests.
 func (e *notRootError) Denied() bool { return true }
 
-// Plan says what is to be done. What is as it should be is left out; the last
-// step starts the unit, or starts it again when something changed.
+// Plan returns the required steps. The last step starts the unit, or restarts it if something changed.
 func (u Unit) Plan() ([]Step, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -106,7 +105,7 @@ func (u Unit) Plan() ([]Step, error) {
 	return append(steps, start), nil
 }
 
-// Do carries out steps in order and tells each before.
+// Do runs the steps in order. It calls tell before each.
 func Do(ctx context.Context, steps []Step, tell func(what string)) error {
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
@@ -131,8 +130,8 @@ func (u Unit) systemctl(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// sameFile reports whether two files hold the same. One that is not there is
-// different.
+// sameFile reports whether two programs are identical by size and modification time. It returns false if b
+// does not exist.
 func sameFile(a, b string) (bool, error) {
 	x, err := os.Stat(a)
 	if err != nil {
@@ -148,7 +147,7 @@ func sameFile(a, b string) (bool, error) {
 	return os.SameFile(x, y) || x.Size() == y.Size() && x.ModTime().Equal(y.ModTime()), nil
 }
 
-// copyFile copies a program with its time, by which the copy is known again.
+// copyFile copies a program with its modification time, by which sameFile recognizes the copy.
 func copyFile(from, to string) error {
 	src, err := os.Open(from)
 	if err != nil {
@@ -165,7 +164,7 @@ func copyFile(from, to string) error {
 	return os.Chtimes(to, info.ModTime(), info.ModTime())
 }
 
-// write replaces a file at once: a running program may not be written over.
+// write replaces a file atomically, because the file of a running program cannot be overwritten.
 func write(path string, from io.Reader, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -2,8 +2,8 @@ package usage
 
 import "time"
 
-// Since reads the value of --since, a duration before now or a moment in RFC 3339; it is
-// zero when nothing is said.
+// Since parses the value of --since: a duration before now or a time in RFC 3339. It returns the zero time
+// for an empty value.
 func Since(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

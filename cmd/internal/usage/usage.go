@@ -1,6 +1,5 @@
-// Package usage marks the mistakes that a user makes on the command line, so
-// that the program can tell them from the failures of its work and point at the
-// help. It is a leaf.
+// Package usage marks errors in the command line, so that they are distinguished from failed operations
+// and refer to the help. It imports no other package of det-deploy.
 package usage
 
 import (
@@ -11,22 +10,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Error is a mistake on the command line: a wrong flag, value or argument.
+// Error is an error in the command line: an invalid flag, value or argument.
 type Error struct {
-	// Err says what is wrong.
+	// Err describes the error.
 	Err error
-	// Command is the command whose help answers, "det-deploy task run". It is
-	// filled in by the program where it is empty.
+	// Command is the command whose help to show, such as "det-deploy task run". Package tree sets it if it
+	// is empty.
 	Command string
 }
 
-// Error is the text of the mistake.
+// Error implements error.
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the mistake to errors.Is and errors.As.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint points at the help of the command.
+// Hint returns the command that prints the help.
 func (e *Error) Hint() string {
 	if e.Command == "" {
 		return ""
@@ -39,7 +38,7 @@ func Errorf(format string, args ...any) error {
 	return &Error{Err: fmt.Errorf(format, args...)}
 }
 
-// Check marks err, which may be nil, as a mistake on the command line.
+// Check wraps err as a usage error. It returns nil if err is nil.
 func Check(err error) error {
 	if err == nil {
 		return nil
@@ -50,8 +49,8 @@ func Check(err error) error {
 	return &Error{Err: err}
 }
 
-// Args accepts exactly the arguments named, and says which one is missing. A
-// last name that ends in "…" stands for one or more.
+// Args returns a check that accepts exactly the named arguments and reports the missing one. A final name
+// that ends in "…" accepts one or more arguments.
 func Args(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {

@@ -1,5 +1,4 @@
-// Package verdict tells a person or a script what is wrong with a document. It
-// is shared by the commands that check one.
+// Package verdict implements the commands that validate a document.
 package verdict
 
 import (
@@ -14,11 +13,10 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Read reads a document: what of it has no effect, what is wrong or keeps it from being
-// read, and what is right but not built yet.
+// Read reads a document. It returns settings without effect, errors, and unsupported features.
 type Read func(file string) (warnings []document.Problem, problems, notYet error)
 
-// NewValidate returns the command that checks the document of a role, "a master".
+// NewValidate returns the command that validates the document of a role, such as "a master".
 func NewValidate(s *term.Streams, role string, read Read) *cobra.Command {
 	file := role + ".yaml"
 	_, name, _ := strings.Cut(role, " ")
@@ -32,7 +30,7 @@ and the last keep ` + role + " from starting.",
 	})
 }
 
-// verdict is the answer in JSON.
+// verdict is the JSON output of validate.
 type verdict struct {
 	File     string             `json:"file"`
 	Valid    bool               `json:"valid"`
@@ -41,8 +39,8 @@ type verdict struct {
 	Warnings []document.Problem `json:"warnings"`
 }
 
-// answer says what reading the file came to. The error has every complaint that keeps a
-// role from starting.
+// answer prints the result of validating a file. It returns the errors that prevent the role from
+// starting.
 func (read Read) answer(_ context.Context, o *command.Local) error {
 	file := o.Args[0]
 	warnings, problems, notYet := read(file)

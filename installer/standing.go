@@ -30,7 +30,7 @@ type Standing string
 const (
 	// Missing: the cluster has no master.
 	Missing Standing = "missing"
-	// Unproven: the master of the first release has never answered.
+	// Unproven: no master of the cluster has ever answered.
 	Unproven Standing = "unproven"
 	// Serving: no upgrade is in progress.
 	Serving Standing = "serving"

@@ -87,8 +87,8 @@ func (unfollowed) WaitForAgents(context.Context, record.Release, func(string)) e
 	return errors.New("the line is cut")
 }
 
-// The first answer of a new master is recorded, and afterwards the upgrade cannot be undone,
-// whatever the platform reports later.
+// The first answer of a new master is recorded. Afterwards the upgrade cannot be undone, even if
+// the platform no longer reports the answer.
 func TestAnAnswerIsRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m := running(t)

@@ -40,7 +40,7 @@ func (r *run) countDone() int {
 }
 
 // recordIntents stores all creations that must happen exactly once, in one write, before the first
-// of them. It writes even if there are none, to store other pending changes of the record.
+// of them. It also writes without any, to store other pending changes of the record.
 func (r *run) recordIntents(ctx context.Context, p plan.Plan) error {
 	var fresh, again []string
 	for _, s := range p.Steps {

@@ -113,7 +113,7 @@ type Disk interface {
 
 // Marked is the set of objects with the cluster's mark, without the control bucket and its content.
 type Marked interface {
-	// Kinds returns the kinds in order of deletion: dependents first.
+	// Kinds returns the kinds in dependency order: those that others need come first.
 	Kinds() []string
 	// Inventory lists all objects of a cluster.
 	Inventory(ctx context.Context, cluster string) ([]resource.Found, error)

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 )
 
-// Kinds returns the kinds in order of deletion: dependents first. The manifest comes last, so that
-// deletion, which is in reverse, stops the master first.
+// Kinds returns the kinds in dependency order. Deletion is in reverse order, so it begins with the
+// manifest, which stops the master.
 func (c *Cluster) Kinds() []string {
 	return slices.Concat([]string{KindProgram}, c.Marked.Kinds(), []string{KindManifest})
 }

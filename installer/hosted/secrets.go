@@ -40,9 +40,9 @@ type StoredSecret interface {
 	resource.Updater
 	// Give sets the value that the next Create or Update stores.
 	Give(v secret.Value)
-	// Read reads the value. It returns an error of kind NotFound if there is none.
+	// Read reads the value. It returns an error of kind NotFound if no value is stored.
 	Read(ctx context.Context) (secret.Value, error)
-	// Version identifies the current value. It is empty if there is none.
+	// Version identifies the current value. It is empty if no value is stored.
 	Version(ctx context.Context) (string, error)
 }
 

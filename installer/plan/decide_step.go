@@ -77,9 +77,9 @@ func firstIn(set map[string]bool, ids []string) string {
 }
 
 // planRemovals decides the steps for objects that are not wanted. Kinds are deleted in
-// reverse order, each after the one before it, and the first after all steps in earlier:
-// no object is deleted while it serves before its successor exists. Kinds that are apart
-// are waited for only by the next such kind:
+// reverse order, each after the one before it, and the first after all steps in earlier,
+// so that an object that still serves is not deleted before its successor exists. Kinds
+// that are apart are waited for only by the next such kind:
 //
 //	machine ──▶ subnet ──▶ network
 //	        ──▶ role ──▶ disk

@@ -56,7 +56,7 @@ type Step struct {
 	Diff []resource.Drift `json:"diff,omitempty"`
 	// Needs lists the steps that must be done before this one.
 	Needs []string `json:"needs,omitempty"`
-	// Found is the live object; it is zero if there is none.
+	// Found is the live object; it is zero if the object does not exist.
 	Found resource.Found `json:"found,omitzero"`
 	// Resource is the wanted resource; it is nil for an unwanted object.
 	Resource resource.Resource `json:"-"`

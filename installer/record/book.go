@@ -23,7 +23,7 @@ type Book struct {
 	version string
 }
 
-// Open reads the record under lease, or starts with blank if there is none.
+// Open reads the record under lease. A cluster without a record starts with blank.
 func Open(ctx context.Context, s Store, l *Lease, blank Record) (*Book, error) {
 	r, version, found, err := Read(ctx, s)
 	if err != nil {

@@ -56,8 +56,8 @@ type Intent struct {
 	Made bool `json:"made,omitempty"`
 }
 
-// Read returns the record and its version. If there is none, found is false and version is empty,
-// as Put expects.
+// Read returns the record and its version. If the record does not exist, found is false and version
+// is empty, as Put expects.
 func Read(ctx context.Context, s Store) (r Record, version string, found bool, err error) {
 	o, err := s.Get(ctx, Key)
 	if cloud.KindOf(err) == cloud.NotFound {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// AWS is a whole cluster.yaml of a cluster on AWS.
+// AWS is the cluster.yaml of a cluster on AWS.
 type AWS struct {
 	Common `yaml:",inline"`
 
@@ -30,7 +30,7 @@ type AWS struct {
 	Agents AWSAgents `yaml:"agents" doc:"What the machines of all pools have in common" after:"default_pool"`
 }
 
-// DefaultAWS is a cluster before the user says anything.
+// DefaultAWS returns the default settings.
 func DefaultAWS() AWS {
 	return AWS{
 		Common:   defaultCommon(),
@@ -45,25 +45,25 @@ func DefaultAWS() AWS {
 	}
 }
 
-// SetDefaults makes a the default.
+// SetDefaults sets a to the defaults.
 func (a *AWS) SetDefaults() { *a = DefaultAWS() }
 
-// Complete sets the ID where there is none, and the defaults that depend on other settings.
+// Complete sets the ID if it is empty, and the defaults that depend on other settings.
 func (a *AWS) Complete(id string) {
 	a.Cluster = cmp.Or(a.Cluster, id)
 	a.fillDefaults(&a.DefaultPool, DefaultAWSPool())
 }
 
-// region is how Amazon writes regions: "us-west-2", "ap-southeast-4".
+// region matches the names of AWS regions: "us-west-2", "ap-southeast-4".
 var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
 
-// ValidRegion reports whether a region may be called name, in any partition.
+// ValidRegion reports whether name is a syntactically valid region of any partition.
 func ValidRegion(name string) bool { return region.MatchString(name) }
 
-// other is the regions of partitions with names and endpoints of their own.
+// other matches the regions of other partitions, which have their own names and endpoints.
 var other = regexp.MustCompile(`^(us-gov|cn|us-iso[a-z]?|eu-isoe)-`)
 
-// Validate lists every rule that a breaks; path is "" for a file's own root.
+// Validate returns all errors in a; path is "" for the root of a file.
 func (a AWS) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := a.Common.validate(path, secret.AWS)
@@ -82,8 +82,8 @@ func (a AWS) Validate(path string) document.Errors {
 	return append(e, a.PoolSet.validate(path, a.DefaultPool, a.validatePool)...)
 }
 
-// validatePlace refuses a place of the master in the other kind of network, where
-// it would have no effect.
+// validatePlace reports a place of the master that belongs to the other kind of network, where it
+// would have no effect.
 func (a AWS) validatePlace(path string) document.Errors {
 	var e document.Errors
 	if a.Network.Own() {
@@ -94,7 +94,7 @@ func (a AWS) validatePlace(path string) document.Errors {
 	return e
 }
 
-// AWSAgents is what the machines of all pools have in common.
+// AWSAgents are the settings common to the machines of all pools.
 type AWSAgents struct {
 	Image      string `yaml:"image" doc:"AMI; the newest with NVIDIA drivers and Docker that AWS publishes when empty"`
 	RootVolume int    `yaml:"root_volume_size" doc:"GB of the root volume, at least 100"`
@@ -109,24 +109,24 @@ func (a AWSAgents) Validate(path string) document.Errors {
 	return e
 }
 
-// AWSLogs is where all machines send what they log.
+// AWSLogs configures the log group of all machines.
 type AWSLogs struct {
 	Group         string `yaml:"group" doc:"Existing CloudWatch log group, kept by down; an own one, /det-deploy/ and the cluster's id, when empty"`
 	RetentionDays int    `yaml:"retention_days" doc:"Days after which lines of the own group are deleted; 0 for never"`
 	KeepOnDown    bool   `yaml:"keep_on_down" doc:"Keep the own log group when the cluster is removed"`
 }
 
-// DefaultAWSLogs keeps a month: longer than it takes to notice, and paid for.
+// DefaultAWSLogs keeps logs for 30 days: enough to notice a problem, at a limited cost.
 func DefaultAWSLogs() AWSLogs { return AWSLogs{RetentionDays: 30} }
 
-// retentionDays are the numbers of days that CloudWatch accepts.
+// retentionDays returns the retention periods that CloudWatch accepts.
 func retentionDays() []int {
 	return []int{0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 }
 
 var logGroup = regexp.MustCompile(`^[A-Za-z0-9._/#-]{1,512}$`)
 
-// Validate checks what CloudWatch takes.
+// Validate checks the limits of CloudWatch.
 func (l AWSLogs) Validate(path string) document.Errors {
 	var e document.Errors
 	e.Check(l.Group == "" || logGroup.MatchString(l.Group) && !strings.HasPrefix(l.Group, "aws/"), document.Join(path, "group"),
@@ -138,8 +138,8 @@ func (l AWSLogs) Validate(path string) document.Errors {
 	return e
 }
 
-// AWSFlags is every setting of a cluster on AWS that can be given on the command
-// line. What has no flag, such as a second pool, is set in a file.
+// AWSFlags returns the settings of a cluster on AWS that have flags. Other settings, such as a
+// second pool, are set in a file.
 func AWSFlags() Table { return newTable("aws", awsPlaceFlags(), awsMachineFlags()) }
 
 func awsPlaceFlags() Table {

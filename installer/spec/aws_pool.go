@@ -20,23 +20,23 @@ type AWSPool struct {
 	RootVolume    int      `yaml:"root_volume_size" doc:"GB of the root volume; agents.root_volume_size when 0"`
 }
 
-// DefaultAWSPool is a pool before the user says anything.
+// DefaultAWSPool returns the default settings of a pool.
 func DefaultAWSPool() AWSPool {
 	return AWSPool{Pool: defaultPool(), InstanceTypes: []string{"g5.xlarge"}}
 }
 
-// defaultAWSAuxPool is the pool of tasks without slots.
+// defaultAWSAuxPool returns the default pool of tasks without slots.
 func defaultAWSAuxPool() AWSPool {
 	p := DefaultAWSPool()
 	p.InstanceTypes = []string{"m6i.large"}
-	p.MaxAuxTasks = 16 // of 0.5 GB each, in the 8 GB of an m6i.large
+	p.MaxAuxTasks = 16 // each with 0.5 GB, in the 8 GB of an m6i.large
 	return p
 }
 
-// SetDefaults makes p the default.
+// SetDefaults sets p to the defaults.
 func (p *AWSPool) SetDefaults() { *p = DefaultAWSPool() }
 
-// price is what EC2 takes as a price: digits with at most one dot.
+// price matches the prices that EC2 accepts: digits with at most one dot.
 var price = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
 func (a AWS) validatePool(path string, p AWSPool) document.Errors {
@@ -53,7 +53,7 @@ func (a AWS) validatePool(path string, p AWSPool) document.Errors {
 	return e
 }
 
-// Validate checks the pool for itself.
+// Validate checks the pool by itself.
 func (p AWSPool) Validate(path string) document.Errors {
 	e := p.validate(path)
 	at := func(key string) string { return document.Join(path, key) }

@@ -1,6 +1,6 @@
-// Package spec is cluster.yaml: what a cluster should be, in the words of its
-// owner, with defaults and rules. A cluster is described by a file, by flags, or
-// by both; what a run does not say again is remembered from the last one.
+// Package spec defines cluster.yaml, the requested configuration of a cluster, with its defaults
+// and rules. A cluster is described by a file, by flags, or by both; settings that a run omits keep
+// their recorded values.
 package spec
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// Common is what cluster.yaml says of a cluster in whichever cloud. A platform's own type
-// has it inline and puts its own keys beside it.
+// Common holds the settings that are the same on every cloud. The type of a platform embeds it and
+// adds its own keys.
 type Common struct {
 	Cluster string `yaml:"cluster_id" doc:"Name of the cluster, unique in the account; given by --cluster-id when empty"`
 
@@ -48,7 +48,7 @@ func defaultCommon() Common {
 	}
 }
 
-// validate lists every rule that c breaks; vault is where its cloud keeps secrets.
+// validate returns all errors in c; vault is the scheme of the cloud's secret store.
 func (c *Common) validate(path string, vault secret.Scheme) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -67,7 +67,7 @@ func (c *Common) validate(path string, vault secret.Scheme) document.Errors {
 	return append(e, c.MasterYAML.Check(at("master_yaml"), checkObject)...)
 }
 
-// Database is where the master keeps its state.
+// Database configures the master's database.
 type Database struct {
 	URL secret.Value `yaml:"url" doc:"Reference to the URL of a PostgreSQL database; one embedded in the master, on its data volume, when empty"`
 }
@@ -80,7 +80,7 @@ func checkObject(data []byte) error {
 	return nil
 }
 
-// Storage is where experiments store checkpoints.
+// Storage configures the storage of checkpoints.
 type Storage struct {
 	config.Saved `yaml:",inline"`
 	Bucket       string `yaml:"bucket" doc:"Existing bucket, kept by down; an own one when empty"`
@@ -101,7 +101,7 @@ func (s Storage) validate(path string) document.Errors {
 	return e
 }
 
-// Tasks is what tasks get unless they say otherwise.
+// Tasks holds the defaults of tasks.
 type Tasks struct {
 	CPUImage        string            `yaml:"cpu_image" doc:"Image of tasks without GPUs; what the client asks for when empty"`
 	GPUImage        string            `yaml:"gpu_image" doc:"Image of tasks with GPUs; what the client asks for when empty"`
@@ -117,7 +117,7 @@ type Registry struct {
 	Password secret.Value `yaml:"password" doc:"Reference to the password"`
 }
 
-// validate checks that an account is whole; its password may be in a vault.
+// validate checks that the registry account is complete. Its password may be in the vault.
 func (t Tasks) validate(path string, vault secret.Scheme) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -133,7 +133,7 @@ func (t Tasks) validate(path string, vault secret.Scheme) document.Errors {
 	return e
 }
 
-// Security is who may do what, and what that may cost, as in master.yaml.
+// Security holds permissions and limits, as in master.yaml.
 type Security struct {
 	DefaultTask security.AgentUser  `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
 	TrustUsers  bool                `yaml:"trust_users" doc:"Let every user submit tasks; otherwise only administrators may"`
@@ -143,40 +143,39 @@ type Security struct {
 	Limits      security.Limits     `yaml:"limits" doc:"What strangers and users may cost"`
 }
 
-// DefaultSecurity is the security before the user says anything.
+// DefaultSecurity returns the default settings.
 func DefaultSecurity() Security {
 	m := security.Default()
 	return Security{m.DefaultTask, m.TrustUsers, m.Visibility, m.Audit, m.Proxies, m.Limits}
 }
 
-// Over puts the settings over those of a master.
+// Over returns m with these settings.
 func (s Security) Over(m security.Settings) security.Settings {
 	m.DefaultTask, m.TrustUsers, m.Visibility = s.DefaultTask, s.TrustUsers, s.Visibility
 	m.Audit, m.Proxies, m.Limits = s.Audit, s.Proxies, s.Limits
 	return m
 }
 
-// Validate keeps the rules of master.yaml.
+// Validate applies the rules of master.yaml.
 func (s Security) Validate(path string) document.Errors {
 	return s.Over(security.Default()).Validate(path)
 }
 
-// clusterID is what an id may look like: it becomes part of paths, and of names
-// on every platform, the strictest of which (Google's) allow no more.
+// clusterID matches valid cluster IDs. An ID becomes part of paths and of names on every platform;
+// Google's rules are the strictest.
 var clusterID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
 
-// ValidCluster reports whether a cluster may be called id.
+// ValidCluster reports whether id is a valid cluster ID.
 func ValidCluster(id string) bool { return clusterID.MatchString(id) }
 
 func checkCluster(e *document.Errors, path, id string) {
 	e.Check(ValidCluster(id), path, "must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", id)
-	// The control bucket of "lab-data" would have the name of the data bucket of
-	// "lab".
+	// The control bucket of "lab-data" would have the name of the data bucket of "lab".
 	e.Check(!strings.HasSuffix(id, "-data"), path, "must not end in -data (is %q)", id)
 }
 
-// requireReference refuses a secret that is written out: a cluster's settings are stored,
-// and must not hold secrets. Vault is the store of the cluster's own cloud.
+// requireReference reports a secret in plain text, because a cluster's settings are stored and must
+// not contain secrets. Vault is the scheme of the secret store of the cluster's cloud.
 func requireReference(e *document.Errors, path string, v secret.Value, vault secret.Scheme) {
 	ref, ok := v.Ref()
 	switch {
@@ -188,7 +187,7 @@ func requireReference(e *document.Errors, path string, v secret.Value, vault sec
 	}
 }
 
-// ClusterOf is the id that a cluster.yaml gives, or "".
+// ClusterOf returns the cluster ID in a cluster.yaml, or "".
 func ClusterOf(file []byte, name string) (string, error) {
 	d, err := document.Parse(file, name)
 	if err != nil {

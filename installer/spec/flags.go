@@ -9,24 +9,23 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Flag is a setting that can be given on the command line.
+// Flag is a setting with a command-line flag.
 type Flag struct {
 	document.Override
-	// FromFile marks a flag whose value is the name of a file; what is read and
-	// remembered is the file's content.
+	// FromFile marks a flag whose value is a file name; the content of the file is used and
+	// recorded.
 	FromFile bool
-	// Document marks a setting that is a document of its own.
+	// Document marks a setting that is itself a YAML document.
 	Document bool
-	// Absolute marks a flag whose value is the name of a file, which is remembered as an
-	// absolute path.
+	// Absolute marks a flag whose value is a file name, recorded as an absolute path.
 	Absolute bool
 }
 
-// Table is the settings of a platform that can be given on the command line. Flags and
-// variables are declared by it, and it merges and reads what was given.
+// Table lists the settings of a platform that have flags. It declares the flags and environment
+// variables, and merges and reads their values.
 type Table []Flag
 
-// anyPool is the placeholder in a flag's path for the one pool of tasks with slots.
+// anyPool is the placeholder in a flag's path for the single pool of tasks with slots.
 const anyPool = "pools.*."
 
 func textFlag(flag, path, usage string) Flag {
@@ -39,7 +38,7 @@ func boolFlag(flag, path, usage string) Flag {
 	return f
 }
 
-// secretFlag is a flag for a secret, whose value is a reference only.
+// secretFlag returns a flag for a secret, whose value must be a reference.
 func secretFlag(flag, path, usage string) Flag {
 	f := textFlag(flag, path, usage)
 	f.Reference = true
@@ -52,7 +51,7 @@ func contentFlag(flag, path, usage string) Flag {
 	return f
 }
 
-// absoluteFlag is a flag for a file, which is remembered by its path.
+// absoluteFlag returns a flag for a file that is recorded by its absolute path.
 func absoluteFlag(flag, path, usage string) Flag {
 	f := textFlag(flag, path, usage)
 	f.Absolute = true
@@ -65,7 +64,7 @@ func documentFlag(flag, path, usage string) Flag {
 	return f
 }
 
-// Overrides is the table for those who declare flags.
+// Overrides returns the table in the form that declares flags.
 func (t Table) Overrides() []document.Override {
 	out := make([]document.Override, len(t))
 	for i, f := range t {
@@ -74,7 +73,7 @@ func (t Table) Overrides() []document.Override {
 	return out
 }
 
-// Find is the flag that sets path.
+// Find returns the flag that sets path.
 func (t Table) Find(path string) (f Flag, found bool) {
 	i := slices.IndexFunc(t, func(f Flag) bool { return f.Path == path })
 	if i < 0 {
@@ -83,8 +82,7 @@ func (t Table) Find(path string) (f Flag, found bool) {
 	return t[i], true
 }
 
-// Defaults is the settings before the user says anything, of a platform whose record has
-// all of them.
+// Defaults returns all settings with their default values.
 func (t Table) Defaults() map[string]string {
 	out := make(map[string]string, len(t))
 	for _, f := range t {
@@ -96,8 +94,7 @@ func (t Table) Defaults() map[string]string {
 	return out
 }
 
-// ReadFiles replaces the value of every flag that names a file by the file's content, or by
-// its absolute path.
+// ReadFiles replaces the value of every file flag by the file's content or absolute path.
 func (t Table) ReadFiles(given []document.Given, read func(string) ([]byte, error)) ([]document.Given, error) {
 	out := slices.Clone(given)
 	for i, g := range out {
@@ -123,7 +120,7 @@ func (t Table) ReadFiles(given []document.Given, read func(string) ([]byte, erro
 	return out, nil
 }
 
-// newTable is the table of a cloud: its own rows, and those that every cloud has.
+// newTable returns the table of a cloud: its own rows and those common to all clouds.
 func newTable(platform string, own ...Table) Table {
 	out := slices.Concat(append(own, serverFlags(), poolFlags(), agentFlags(), taskFlags())...)
 	for i, f := range out {

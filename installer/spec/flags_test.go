@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// platform is a cloud's cluster.yaml with the page that lists its keys.
+// platform is the cluster.yaml of a cloud with the docs page that lists its keys.
 type platform struct {
 	name, page string
 	flags      spec.Table
@@ -35,7 +35,7 @@ func TestReferencePageIsFresh(t *testing.T) {
 	}
 }
 
-// inReference writes paths as the reference does.
+// inReference converts paths to the form of the reference.
 func inReference(overrides []document.Override) []document.Override {
 	for i, o := range overrides {
 		path := strings.Replace(o.Path, "pools.*", "pools.<name>", 1)
@@ -47,7 +47,7 @@ func inReference(overrides []document.Override) []document.Override {
 	return overrides
 }
 
-// fileOnly is what has no flag, and why.
+// fileOnly returns the reason why a setting has no flag, or "".
 func fileOnly(path string) string {
 	for prefix, why := range map[string]string{
 		"cluster_id":    "--cluster-id belongs to every command",

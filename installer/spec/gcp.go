@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// GCP is a whole cluster.yaml of a cluster on Google Cloud.
+// GCP is the cluster.yaml of a cluster on Google Cloud.
 type GCP struct {
 	Common `yaml:",inline"`
 
@@ -29,7 +29,7 @@ type GCP struct {
 	Agents GCPAgents `yaml:"agents" doc:"What the machines of all pools have in common" after:"default_pool"`
 }
 
-// DefaultGCP is a cluster before the user says anything.
+// DefaultGCP returns the default settings.
 func DefaultGCP() GCP {
 	return GCP{
 		Common:   defaultCommon(),
@@ -42,30 +42,30 @@ func DefaultGCP() GCP {
 	}
 }
 
-// SetDefaults makes g the default.
+// SetDefaults sets g to the defaults.
 func (g *GCP) SetDefaults() { *g = DefaultGCP() }
 
-// Complete sets the ID where there is none, and the defaults that depend on other settings.
+// Complete sets the ID if it is empty, and the defaults that depend on other settings.
 func (g *GCP) Complete(id string) {
 	g.Cluster = cmp.Or(g.Cluster, id)
 	g.fillDefaults(&g.DefaultPool, DefaultGCPPool())
 }
 
-// The names of Google's projects, with the organisation's domain before a colon where they
-// have one, and those of regions and zones: "us-central1", "us-central1-a".
+// These match project IDs, with the domain of the organization before a colon if they have one, and
+// the names of regions and zones: "us-central1", "us-central1-a".
 var (
 	gcpProject = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
 	gcpRegion  = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
 	gcpZone    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
 )
 
-// ValidProject reports whether a Google project may have the id name.
+// ValidProject reports whether name is a syntactically valid project ID.
 func ValidProject(name string) bool { return gcpProject.MatchString(name) }
 
-// ValidGCPRegion reports whether a region of Google's may be called name.
+// ValidGCPRegion reports whether name is a syntactically valid region.
 func ValidGCPRegion(name string) bool { return gcpRegion.MatchString(name) }
 
-// Validate lists every rule that g breaks; path is "" for a file's own root.
+// Validate returns all errors in g; path is "" for the root of a file.
 func (g GCP) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := g.Common.validate(path, secret.GCP)
@@ -84,7 +84,7 @@ func (g GCP) Validate(path string) document.Errors {
 	return append(e, g.PoolSet.validate(path, g.DefaultPool, g.validatePool)...)
 }
 
-// checkZone refuses what is not a zone, or is of another region.
+// checkZone reports a zone that is invalid or belongs to another region.
 func (g GCP) checkZone(e *document.Errors, path, zone string) {
 	valid := zone == "" || gcpZone.MatchString(zone)
 	e.Check(valid, path, "must be a zone such as us-central1-a (is %q)", zone)
@@ -100,33 +100,33 @@ func (g GCP) validatePool(path string, p GCPPool) document.Errors {
 	return e
 }
 
-// GCPLogs is where all machines send what they log: the log det-deploy-CLUSTER in the
-// project's default bucket of logs, whose retention is the project's.
+// GCPLogs configures the logs of all machines: the log det-deploy-CLUSTER in the project's default
+// log bucket, which determines the retention.
 type GCPLogs struct {
 	KeepOnDown bool `yaml:"keep_on_down" doc:"Keep the log's entries when the cluster is removed"`
 }
 
-// Validate finds nothing that could be wrong.
+// Validate returns nil: every value is valid.
 func (GCPLogs) Validate(string) document.Errors { return nil }
 
-// GCPRoles is existing service accounts.
+// GCPRoles names existing service accounts.
 type GCPRoles struct {
 	Master string `yaml:"master" doc:"E-mail of an existing service account for the master, or default for Compute Engine's own; one of the cluster's when empty"`
 	Agent  string `yaml:"agent" doc:"E-mail of an existing service account for agents, default for Compute Engine's own, or none; one of the cluster's when empty"`
 }
 
-// The service accounts of machines that are no e-mail.
+// The service accounts that are not given by e-mail.
 const (
-	// DefaultAccount is Compute Engine's default service account of the project.
+	// DefaultAccount is the project's Compute Engine default service account.
 	DefaultAccount = "default"
-	// NoAccount is a machine without a service account, which only agents may be.
+	// NoAccount is for machines without a service account; only agents may have none.
 	NoAccount = "none"
 )
 
-// accountEmail is how service accounts are called, Google's own among them.
+// accountEmail matches the e-mails of service accounts, including those that Google creates.
 var accountEmail = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*@[a-z0-9][a-z0-9.-]*\.gserviceaccount\.com$`)
 
-// Validate checks the form of e-mails.
+// Validate checks the syntax of e-mails.
 func (r GCPRoles) Validate(path string) document.Errors {
 	var e document.Errors
 	check := func(key, account string, words ...string) {
@@ -143,8 +143,8 @@ func (r GCPRoles) Validate(path string) document.Errors {
 	return e
 }
 
-// GCPFlags is every setting of a cluster on Google Cloud that can be given on the command
-// line. What has no flag, such as a second pool, is set in a file.
+// GCPFlags returns the settings of a cluster on Google Cloud that have flags. Other settings, such
+// as a second pool, are set in a file.
 func GCPFlags() Table { return newTable("gcp", gcpPlaceFlags(), gcpMachineFlags()) }
 
 func gcpPlaceFlags() Table {

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// GCPMaster is the machine that the master runs on.
+// GCPMaster configures the master's machine.
 type GCPMaster struct {
 	MachineType string      `yaml:"machine_type" doc:"Machine type, with at least 2 vCPUs and 4 GB; types of N1 get Intel Broadwell or later"`
 	Image       string      `yaml:"image" doc:"Image, as projects/PROJECT/global/images/NAME, as projects/PROJECT/global/images/family/FAMILY, or by its name in the cluster's project; the newest Ubuntu LTS when empty"`
@@ -17,8 +17,7 @@ type GCPMaster struct {
 	Disk        GCPDataDisk `yaml:"disk" doc:"Disk for the database, keys and logs of tasks"`
 }
 
-// GCPDataDisk is the master's data disk: a new one, an existing one, or one made from a
-// snapshot.
+// GCPDataDisk is the master's data disk: new, existing, or created from a snapshot.
 type GCPDataDisk struct {
 	Size     int    `yaml:"size" doc:"GB; it may grow later and never shrink"`
 	Type     string `yaml:"type" doc:"Type of a new disk"`
@@ -26,21 +25,21 @@ type GCPDataDisk struct {
 	Snapshot string `yaml:"snapshot" doc:"Snapshot to make the disk from, once"`
 }
 
-// balancedDisk is Google's disk of medium price and speed.
+// balancedDisk is the disk type with a balance of price and performance.
 const balancedDisk = "pd-balanced"
 
-// DefaultGCPMaster is the master's machine before the user says anything.
+// DefaultGCPMaster returns the default settings.
 func DefaultGCPMaster() GCPMaster {
 	return GCPMaster{
 		MachineType: "n2-standard-2",
 		BootDisk:    50,
-		// What Determined asks of a master's disk.
+		// Determined's requirement for a master's disk.
 		Disk: GCPDataDisk{Size: 100, Type: balancedDisk},
 	}
 }
 
-// imagePath is an image or a family of images by its path, with the address of the API or
-// without; alone, it is a name in the cluster's project.
+// imagePath matches the path of an image or image family, with or without the address of the API,
+// or the plain name of an image in the cluster's project.
 var imagePath = regexp.MustCompile(`^(https://[a-z0-9./-]+/)?(projects/[a-z0-9.:-]+/global/images/(family/)?)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func checkImage(e *document.Errors, path, image string) {
@@ -53,7 +52,7 @@ func checkMachineType(e *document.Errors, path, text string) {
 	e.Check(err == nil && !slices.Contains([]byte(text), '+'), path, "must be a machine type such as n2-standard-2 (is %q)", text)
 }
 
-// Validate checks sizes and forms.
+// Validate checks sizes and syntax.
 func (m GCPMaster) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -63,8 +62,8 @@ func (m GCPMaster) Validate(path string) document.Errors {
 	return append(e, m.Disk.Validate(at("disk"))...)
 }
 
-// diskTypes are the types of disks that a data disk may have. Others are local to a
-// machine, or are made with settings that cluster.yaml does not have.
+// diskTypes returns the types that a data disk may have. Others are local to a machine or need
+// settings that cluster.yaml does not have.
 func diskTypes() []string {
 	return []string{"pd-standard", balancedDisk, "pd-ssd", "hyperdisk-balanced"}
 }
@@ -73,7 +72,7 @@ func checkDiskType(e *document.Errors, path, name string) {
 	e.Check(slices.Contains(diskTypes(), name), path, "must be pd-standard, pd-balanced, pd-ssd or hyperdisk-balanced (is %q)", name)
 }
 
-// Validate checks the size, and that the disk has one origin.
+// Validate checks the size and that the disk has a single source.
 func (d GCPDataDisk) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }

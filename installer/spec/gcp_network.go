@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// GCPNetwork is where a cluster's machines are connected, and who may reach them: a network
-// of its own, or an existing one, which may be shared by another project.
+// GCPNetwork configures the network of a cluster's machines and who may reach them. The network is
+// a new one, or an existing one that another project may share.
 type GCPNetwork struct {
 	Inbound    `yaml:",inline"`
 	SSH        bool     `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH"`
@@ -25,38 +25,39 @@ type GCPNetwork struct {
 	ShareAccess bool        `yaml:"share_access" doc:"Give the cluster's accounts the role Compute Network User on a shared subnetwork"`
 }
 
-// GCPFirewall says whose firewall rules admit a cluster's traffic.
+// GCPFirewall selects who manages the firewall rules.
 type GCPFirewall string
 
-// The firewall rules of a cluster.
+// The values of GCPFirewall.
 const (
 	OwnFirewall      GCPFirewall = "own"
 	ExistingFirewall GCPFirewall = "existing"
 )
 
-// DefaultGCPNetwork is a network of the cluster's own.
+// DefaultGCPNetwork returns the settings of a new network.
 func DefaultGCPNetwork() GCPNetwork {
-	// The range of clusters on AWS, so that one plan of addresses serves both.
+	// The same range as on AWS, so that one address plan fits both.
 	return GCPNetwork{ExternalIP: true, CIDR: "10.192.0.0/16", Firewall: OwnFirewall}
 }
 
-// Own reports whether the cluster has a network of its own.
+// Own reports whether the cluster creates its network.
 func (n GCPNetwork) Own() bool { return n.Network == "" && n.Subnetwork == "" }
 
-// Shared reports whether the network is another project's.
+// Shared reports whether the network belongs to another project.
 func (n GCPNetwork) Shared() bool { return n.HostProject != "" }
 
-// gcpName is what Google takes as the name of most things (RFC 1035).
+// gcpName matches the names that Google accepts for most resources (RFC 1035).
 var gcpName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func checkName(e *document.Errors, path, name string) {
 	e.Check(name == "" || gcpName.MatchString(name), path, "must be a name of up to 63 lower-case letters, digits and inner dashes, a letter first (is %q)", name)
 }
 
-// maxNetworkTags is Google's 64 of a machine, less the cluster's own and room for a pool's.
+// maxNetworkTags is Google's limit of 64 per machine, less the cluster's tags and room for those of
+// a pool.
 const maxNetworkTags = 32
 
-// Validate checks the ranges, and that own and existing parts are not mixed.
+// Validate checks the ranges, and that settings for new and existing networks are not mixed.
 func (n GCPNetwork) Validate(path string) document.Errors {
 	e := n.validate(path)
 	at := func(key string) string { return document.Join(path, key) }
@@ -78,7 +79,7 @@ func (n GCPNetwork) validateOwn(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	if p := checkRange(&e, at("cidr"), n.CIDR); p.IsValid() {
-		// A subnetwork has from /8 to /29; an agent per address asks for more than a /22.
+		// Google's limits are /8 and /29. An address per agent needs more than a /22.
 		e.Check(p.Addr().Is4() && p.Bits() >= 8 && p.Bits() <= 22, at("cidr"), "must be an IPv4 range between /8 and /22 (is %q)", n.CIDR)
 		e.Check(!p.Addr().Is4() || p.Addr().IsPrivate() || p.Bits() < 8, at("cidr"), "must be private addresses, in 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 (is %q)", n.CIDR)
 	}

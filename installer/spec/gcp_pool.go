@@ -20,27 +20,27 @@ type GCPPool struct {
 	BaseConfig document.Raw `yaml:"base_config" doc:"Instance properties in Google's own form, such as further disks; the settings of the pool win or are added"`
 }
 
-// GCPMachine is a machine type with the GPUs that it is given.
+// GCPMachine is a machine type with its attached GPUs.
 type GCPMachine struct {
 	MachineType string `yaml:"machine_type" doc:"Machine type, such as n1-standard-8"`
 	GPUType     string `yaml:"gpu_type" doc:"Type of the GPUs that an N1 machine is given, such as nvidia-tesla-t4; the types of A2, A3 and G2 bring theirs"`
 	GPUNum      int    `yaml:"gpu_num" doc:"GPUs that a machine is given"`
 }
 
-// GCPBootDisk is what a machine boots from.
+// GCPBootDisk configures a boot disk.
 type GCPBootDisk struct {
 	Size int    `yaml:"size" doc:"GB, at least 100"`
 	Type string `yaml:"type" doc:"Type of the disk"`
 }
 
-// GCPAgents is what the machines of all pools have in common.
+// GCPAgents are the settings common to the machines of all pools.
 type GCPAgents struct {
 	Image    string      `yaml:"image" doc:"Image; the newest of Google's with NVIDIA drivers and Docker when empty"`
 	BootDisk GCPBootDisk `yaml:"boot_disk" doc:"Boot disk"`
 	Agents   `yaml:",inline"`
 }
 
-// UnmarshalDocument reads an object, or what a flag has: n1-standard-8+4xnvidia-tesla-t4.
+// UnmarshalDocument reads an object, or the flag syntax n1-standard-8+4xnvidia-tesla-t4.
 func (m *GCPMachine) UnmarshalDocument(v document.Value) {
 	if !v.IsText() {
 		type plain GCPMachine
@@ -58,31 +58,31 @@ func (m *GCPMachine) UnmarshalDocument(v document.Value) {
 	*m = GCPMachine{MachineType: t.MachineType, GPUType: t.GPUType, GPUNum: int(t.GPUs)}
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (GCPMachine) DocumentShape() string { return "text or object" }
 
-// Type is the machine as the rest of the program has it.
+// Type converts m to a machinetype.Type.
 func (m GCPMachine) Type() machinetype.Type {
 	return machinetype.Type{MachineType: m.MachineType, GPUType: m.GPUType, GPUs: int64(m.GPUNum)}
 }
 
-// DefaultGCPPool is a pool before the user says anything.
+// DefaultGCPPool returns the default settings of a pool.
 func DefaultGCPPool() GCPPool {
 	return GCPPool{Pool: defaultPool(), Machines: []GCPMachine{{MachineType: "g2-standard-4"}}}
 }
 
-// defaultGCPAuxPool is the pool of tasks without slots.
+// defaultGCPAuxPool returns the default pool of tasks without slots.
 func defaultGCPAuxPool() GCPPool {
 	p := DefaultGCPPool()
 	p.Machines = []GCPMachine{{MachineType: "n2-standard-2"}}
-	p.MaxAuxTasks = 16 // of 0.5 GB each, in the 8 GB of an n2-standard-2
+	p.MaxAuxTasks = 16 // each with 0.5 GB, in the 8 GB of an n2-standard-2
 	return p
 }
 
-// SetDefaults makes p the default.
+// SetDefaults sets p to the defaults.
 func (p *GCPPool) SetDefaults() { *p = DefaultGCPPool() }
 
-// Validate checks the pool for itself.
+// Validate checks the pool by itself.
 func (p GCPPool) Validate(path string) document.Errors {
 	e := p.validate(path)
 	at := func(key string) string { return document.Join(path, key) }
@@ -100,7 +100,7 @@ func (p GCPPool) Validate(path string) document.Errors {
 	return append(e, provider.CheckBaseConfig(at("base_config"), p.BaseConfig, properties.Pool{Zones: p.Zones, Spot: p.Spot})...)
 }
 
-// Validate checks that type and GPUs fit each other.
+// Validate checks that the machine type supports the GPUs.
 func (m GCPMachine) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -122,7 +122,7 @@ func (a GCPAgents) Validate(path string) document.Errors {
 	return append(e, a.BootDisk.validate(document.Join(path, "boot_disk"), false)...)
 }
 
-// validate checks the size and the type, each of which a pool may leave out.
+// validate checks the size and the type. A pool may omit either.
 func (d GCPBootDisk) validate(path string, optional bool) document.Errors {
 	var e document.Errors
 	if !optional || d.Size != 0 {

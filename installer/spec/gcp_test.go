@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// readGCP reads what file says, with pairs of flags and values over it.
+// readGCP reads file with pairs of flags and values over it.
 func readGCP(file string, pairs ...string) (spec.GCP, error) {
 	settings := map[string]string{spec.FileSetting: file}
 	for i := 0; i < len(pairs); i += 2 {
@@ -23,7 +23,7 @@ func readGCP(file string, pairs ...string) (spec.GCP, error) {
 	return g, err
 }
 
-// neededGCP is the least that a cluster needs to be told.
+// neededGCP returns the required flags of a cluster, followed by more.
 func neededGCP(more ...string) []string {
 	return append([]string{"project", "my-lab-123", "region", "us-central1", "inbound-cidr", "203.0.113.7/32"}, more...)
 }

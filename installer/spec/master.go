@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// AWSMaster is the machine that the master runs on.
+// AWSMaster configures the master's machine.
 type AWSMaster struct {
 	InstanceType string    `yaml:"instance_type" doc:"Instance type, with at least 2 vCPUs and 4 GB"`
 	Image        string    `yaml:"image" doc:"AMI; the newest Ubuntu of the region when empty"`
@@ -17,32 +17,31 @@ type AWSMaster struct {
 	Volume       AWSVolume `yaml:"volume" doc:"Volume for the database, keys and logs of tasks"`
 }
 
-// AWSVolume is the master's data volume: a new one, an existing one, or one made
-// from a snapshot.
+// AWSVolume is the master's data volume: new, existing, or created from a snapshot.
 type AWSVolume struct {
 	Size     int    `yaml:"size" doc:"GB; it may grow later and never shrink"`
 	ID       string `yaml:"id" doc:"Existing volume to use; it is kept by down"`
 	Snapshot string `yaml:"snapshot" doc:"Snapshot to make the volume from, once"`
 }
 
-// DefaultAWSMaster is the master's machine before the user says anything.
+// DefaultAWSMaster returns the default settings.
 func DefaultAWSMaster() AWSMaster {
 	return AWSMaster{
 		InstanceType: "m6i.large",
 		RootVolume:   50,
-		// What Determined asks of a master's disk.
+		// Determined's requirement for a master's disk.
 		Volume: AWSVolume{Size: 100},
 	}
 }
 
-// instanceType is a family and a size: "g5.xlarge", "u-6tb1.56xlarge".
+// instanceType matches a family and a size: "g5.xlarge", "u-6tb1.56xlarge".
 var instanceType = regexp.MustCompile(`^[a-z0-9-]+\.[a-z0-9-]+$`)
 
 func checkType(e *document.Errors, path, t string) {
 	e.Check(instanceType.MatchString(t), path, "must be an instance type such as m6i.large (is %q)", t)
 }
 
-// Validate checks sizes and forms.
+// Validate checks sizes and syntax.
 func (m AWSMaster) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -54,7 +53,7 @@ func (m AWSMaster) Validate(path string) document.Errors {
 	return append(e, m.Volume.Validate(at("volume"))...)
 }
 
-// Validate checks the size, and that the volume has one origin.
+// Validate checks the size and that the volume has a single source.
 func (v AWSVolume) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -66,19 +65,18 @@ func (v AWSVolume) Validate(path string) document.Errors {
 	return e
 }
 
-// AWSRoles is existing roles; each is used through an instance profile that the
-// cluster makes for it.
+// AWSRoles names existing roles. The cluster creates an instance profile for each of them.
 type AWSRoles struct {
 	Master string `yaml:"master" doc:"Name or ARN of an existing role for the master; an own one when empty"`
 	Agent  string `yaml:"agent" doc:"Name or ARN of an existing role for agents; an own one when empty"`
-	// SessionManager is the way in without SSH.
+	// SessionManager allows access without SSH.
 	SessionManager bool `yaml:"session_manager" doc:"Let own roles' machines be reached by AWS Session Manager"`
 }
 
-// roleName is what IAM allows, alone or at the end of an ARN.
+// roleName matches the role names that IAM accepts, alone or at the end of an ARN.
 var roleName = regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/([!-~]*/)?)?[A-Za-z0-9+=,.@_-]{1,64}$`)
 
-// Validate checks the form of names and ARNs.
+// Validate checks the syntax of names and ARNs.
 func (r AWSRoles) Validate(path string) document.Errors {
 	var e document.Errors
 	check := func(key, role string) {
@@ -89,5 +87,5 @@ func (r AWSRoles) Validate(path string) document.Errors {
 	return e
 }
 
-// RoleName is the name of a role that is given by name or ARN.
+// RoleName returns the name of a role given by name or ARN.
 func RoleName(role string) string { return role[strings.LastIndex(role, "/")+1:] }

@@ -10,22 +10,22 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// FileSetting is the name under which the file itself is remembered; the other
-// settings are named for their flags.
+// FileSetting is the setting that records the file itself; other settings are named after their
+// flags.
 const FileSetting = "cluster.yaml"
 
-// Given is what the user of one run said.
+// Given is the user's input of one run.
 type Given struct {
-	// File is the content of a cluster.yaml, FileName what messages call it; nil
-	// when none was named.
+	// File is the content of cluster.yaml, and FileName its name in error messages. File is nil if
+	// the user gave none.
 	File     []byte
 	FileName string
-	// Flags is what was given by flag or environment, as the table names it.
+	// Flags are the values given by flags or environment variables.
 	Flags []document.Given
 }
 
-// Lookup is what the user said of a setting; an empty flag leaves it to the file. The value
-// of a list or mapping is empty.
+// Lookup returns the user's value of a setting. An empty flag leaves the setting to the file. The
+// value of a list or mapping is returned as "".
 func (g Given) Lookup(path string) (value string, found bool, err error) {
 	for _, f := range g.Flags {
 		if f.Path == path && f.Value != "" {
@@ -54,10 +54,9 @@ func (g Given) Lookup(path string) (value string, found bool, err error) {
 	}
 }
 
-// Merge returns what is to be remembered after a run: what the user said now,
-// and else what was said before. A new file takes the place of the one before as
-// a whole, and of flags given before for what it mentions; a flag left out keeps
-// its value. An empty flag takes a setting back. It reads the file into c.
+// Merge returns the settings to record after a run: the values given now, over the recorded ones. A
+// new file replaces the recorded file and also resets recorded flags for settings that it mentions.
+// An omitted flag keeps its value; an empty flag resets it. Merge reads the file into c.
 func (t Table) Merge(c Cluster, given Given, recorded map[string]string) (map[string]string, error) {
 	out := maps.Clone(recorded)
 	if out == nil {
@@ -83,7 +82,8 @@ func (t Table) Merge(c Cluster, given Given, recorded map[string]string) (map[st
 	return out, nil
 }
 
-// forgetMentioned deletes the settings that a new file mentions, having read it into c.
+// forgetMentioned reads a new file into c and deletes the recorded flags for settings that it
+// mentions.
 func (t Table) forgetMentioned(c Cluster, given Given, settings map[string]string) error {
 	d, err := document.Parse(given.File, given.FileName)
 	if err != nil {
@@ -100,8 +100,8 @@ func (t Table) forgetMentioned(c Cluster, given Given, settings map[string]strin
 	return nil
 }
 
-// storableValue is a value as it may be stored: of a secret in an environment variable,
-// the variable's name.
+// storableValue returns a value in the form to record: for a secret in an environment variable, a
+// reference to the variable.
 func storableValue(f Flag, g document.Given) string {
 	v, err := secret.Parse(g.Value)
 	if f.Reference && g.Source == f.Env && err == nil && v.Reveal() != "" {
@@ -110,7 +110,7 @@ func storableValue(f Flag, g document.Given) string {
 	return g.Value
 }
 
-// mentionsFlag reports whether a decoded file has the setting of a flag.
+// mentionsFlag reports whether a decoded file contains the setting of a flag.
 func mentionsFlag(d *document.Document, path string) bool {
 	if strings.HasPrefix(path, anyPool) {
 		return d.Given("pools")
@@ -118,8 +118,8 @@ func mentionsFlag(d *document.Document, path string) bool {
 	return d.Given(path)
 }
 
-// explainUnreadable says what cannot be read of a file, and which rules the rest of it
-// breaks; missing settings may come from flags.
+// explainUnreadable returns the errors of decoding a file, with violated rules in the rest of it.
+// It ignores missing settings, which may come from flags.
 func explainUnreadable(d *document.Document, c Cluster) error {
 	c.SetDefaults()
 	unread := d.Decode(c)

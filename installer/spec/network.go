@@ -8,13 +8,12 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Inbound is who may reach a cluster, in whichever cloud.
+// Inbound configures who may reach a cluster, on any cloud.
 type Inbound struct {
 	InboundCIDRs []string `yaml:"inbound_cidrs" doc:"Who may reach the master, as address ranges; 0.0.0.0/0 is everybody"`
 }
 
-// InboundRanges are the ranges that may reach the master, each once. What validation
-// refuses is left out.
+// InboundRanges returns the valid ranges that may reach the master, without duplicates.
 func (n Inbound) InboundRanges() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range n.InboundCIDRs {
@@ -37,8 +36,8 @@ func (n Inbound) validate(path string) document.Errors {
 	return e
 }
 
-// AWSNetwork is where a cluster's machines are connected, and who may reach
-// them: a network of its own, or parts of an existing one.
+// AWSNetwork configures the network of a cluster's machines and who may reach them. The network is
+// a new VPC or parts of an existing one.
 type AWSNetwork struct {
 	Inbound  `yaml:",inline"`
 	SSH      bool `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH; needs key_pair"`
@@ -53,19 +52,19 @@ type AWSNetwork struct {
 	AgentSecurityGroup  string   `yaml:"agent_security_group" doc:"Existing security group of agents; an own one when empty"`
 }
 
-// DefaultAWSNetwork is a network of the cluster's own.
+// DefaultAWSNetwork returns the settings of a new VPC.
 func DefaultAWSNetwork() AWSNetwork {
-	// The range of Determined's own deployments, so that peerings made for them fit.
+	// The range that Determined's own deployments use, so that existing peerings fit.
 	return AWSNetwork{PublicIP: true, CIDR: "10.192.0.0/16"}
 }
 
-// Own reports whether the cluster has a VPC of its own.
+// Own reports whether the cluster creates its VPC.
 func (n AWSNetwork) Own() bool { return n.VPC == "" }
 
-// hexID is how the ids of EC2's objects end, short and long.
+// hexID matches the end of EC2 resource IDs, in the short and long format.
 const hexID = `-([0-9a-f]{8}|[0-9a-f]{17})$`
 
-// The names of zones, and the ids of EC2's objects.
+// These match the names of zones and the IDs of EC2 resources.
 var (
 	zoneName = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z0-9-]*$`)
 	vpcID    = regexp.MustCompile(`^vpc` + hexID)
@@ -76,7 +75,7 @@ var (
 	snapID   = regexp.MustCompile(`^snap` + hexID)
 )
 
-// Validate checks the ranges, and that own and existing parts are not mixed.
+// Validate checks the ranges, and that settings for new and existing networks are not mixed.
 func (n AWSNetwork) Validate(path string) document.Errors {
 	e := n.validate(path)
 	at := func(key string) string { return document.Join(path, key) }
@@ -94,8 +93,8 @@ func (n AWSNetwork) validateOwn(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	if p := checkRange(&e, at("cidr"), n.CIDR); p.IsValid() {
-		// Amazon's own limits are /16 and /28; a subnet per zone, and an agent per
-		// address, ask for more than a /22.
+		// AWS's limits are /16 and /28. A subnet per zone and an address per agent need more than a
+		// /22.
 		e.Check(p.Addr().Is4() && p.Bits() >= 16 && p.Bits() <= 22, at("cidr"), "must be an IPv4 range between /16 and /22 (is %q)", n.CIDR)
 	}
 	e.Check(len(n.Zones) <= maxZones, at("zones"), "must be at most %d (are %d)", maxZones, len(n.Zones))
@@ -124,7 +123,7 @@ func (n AWSNetwork) validateExisting(path string) document.Errors {
 	return e
 }
 
-// maxZones is how many subnets an own VPC is cut into.
+// maxZones is the number of subnets into which a new VPC is divided.
 const maxZones = 8
 
 func checkRange(e *document.Errors, path, text string) netip.Prefix {

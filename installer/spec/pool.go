@@ -10,23 +10,22 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// The names of the pools that every cluster has, as users of Determined know
-// them from its own deployments.
+// The names of the default pools, the same as in Determined's own deployments.
 const (
 	AuxPool     = "aux-pool"
 	ComputePool = "compute-pool"
 )
 
-// PoolSet is the pools of a cluster, each a P, which has a Pool inline.
+// PoolSet holds the pools of a cluster. P embeds Pool.
 type PoolSet[P interface{ base() Pool }] struct {
 	AuxPool P            `yaml:"aux_pool" doc:"Machines without GPUs for tasks without slots"`
 	Pools   map[string]P `yaml:"pools" doc:"Machines for tasks with slots, by the pool's name; compute-pool when empty"`
 }
 
-// PoolNames lists the pools of tasks with slots in their order.
+// PoolNames returns the sorted names of the pools of tasks with slots.
 func (s *PoolSet[P]) PoolNames() []string { return slices.Sorted(maps.Keys(s.Pools)) }
 
-// AllPools is every pool by its name, the one of tasks without slots among them.
+// AllPools returns all pools by name, including that of tasks without slots.
 func (s *PoolSet[P]) AllPools() map[string]P {
 	out := maps.Clone(s.Pools)
 	if out == nil {
@@ -36,7 +35,7 @@ func (s *PoolSet[P]) AllPools() map[string]P {
 	return out
 }
 
-// fillDefaults adds the compute pool where there is none, and chooses the default pool.
+// fillDefaults adds the compute pool if no pool is given, and chooses the default pool.
 func (s *PoolSet[P]) fillDefaults(defaultPool *string, compute P) {
 	if len(s.Pools) == 0 {
 		s.Pools = map[string]P{ComputePool: compute}
@@ -46,10 +45,10 @@ func (s *PoolSet[P]) fillDefaults(defaultPool *string, compute P) {
 	}
 }
 
-// poolName goes into a tag's value and into addresses.
+// poolName matches names that are valid in tag values and addresses.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
-// validate checks the pools' names, and each pool by check.
+// validate checks the pools' names, and calls check for each pool.
 func (s *PoolSet[P]) validate(path, defaultPool string, check func(path string, p P) document.Errors) document.Errors {
 	at := document.Join(path, "pools")
 	e := check(document.Join(path, "aux_pool"), s.AuxPool)
@@ -65,8 +64,8 @@ func (s *PoolSet[P]) validate(path, defaultPool string, check func(path string, 
 	return e
 }
 
-// Pool is machines that the master launches when tasks wait and removes when they are
-// idle, in whichever cloud.
+// Pool is a set of machines, on any cloud, that the master launches for waiting tasks and
+// terminates when they are idle.
 type Pool struct {
 	Description string `yaml:"description" doc:"Shown to users"`
 	MinAgents   int    `yaml:"min_agents" doc:"Machines that are always kept"`
@@ -92,12 +91,12 @@ type Pool struct {
 
 func (p Pool) base() Pool { return p }
 
-// defaultPool is a pool before the user says anything.
+// defaultPool returns the default settings.
 func defaultPool() Pool {
 	return Pool{
 		MaxAgents: 5,
-		// Long enough to keep a warm machine between two runs of one notebook
-		// cell, short enough that a forgotten GPU does not cost a lunch break.
+		// Long enough to keep a machine between two runs of a notebook cell, and short enough that
+		// a forgotten GPU machine costs little.
 		IdlePeriod:     document.Duration(10 * time.Minute),
 		StartingPeriod: document.Duration(20 * time.Minute),
 	}
@@ -124,7 +123,7 @@ func (p Pool) validate(path string) document.Errors {
 	return e
 }
 
-// Agents is what the machines of all pools have in common.
+// Agents are the settings common to the machines of all pools.
 type Agents struct {
 	StartupScript            string           `yaml:"startup_script" doc:"Runs on a machine before its agent starts; it is kept with the cluster's configuration, so write no secret into it"`
 	ContainerStartupScript   string           `yaml:"container_startup_script" doc:"Runs in the agent's container before the agent starts"`
@@ -136,11 +135,11 @@ type Agents struct {
 	Config                   document.Raw     `yaml:"config" doc:"Settings of agent.yaml, hooks among them"`
 }
 
-// defaultAgents is what machines have before the user says anything.
+// defaultAgents returns the default settings.
 func defaultAgents() Agents {
 	return Agents{
 		ReconnectBackoff: document.Seconds(10 * time.Second),
-		// Ten minutes: a master that is upgraded is back before its agents give up.
+		// Ten minutes, so that agents outlast an upgrade of the master.
 		ReconnectAttempts:        60,
 		ShutDownOnConnectionLoss: true,
 		DockerNetwork:            "default", DockerRuntime: "runc",

@@ -7,19 +7,19 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Cluster is what the settings of a platform are read into.
+// Cluster is the type of a platform's settings.
 type Cluster interface {
-	// SetDefaults makes it what it is before the user says anything.
+	// SetDefaults sets the default settings.
 	SetDefaults()
-	// Complete sets the cluster's ID where it has none, and the defaults that depend on other
+	// Complete sets the cluster's ID if it is empty, and the defaults that depend on other
 	// settings.
 	Complete(id string)
-	// Validate lists every rule that it breaks.
+	// Validate returns all errors.
 	Validate(path string) document.Errors
 }
 
-// Read reads what Merge returned into c. All complaints come at once, each with the
-// line or the flag that is to blame.
+// Read reads the settings that Merge returned into c. It returns all errors at once, each with its
+// line or flag.
 func (t Table) Read(c Cluster, id string, settings map[string]string) error {
 	d, err := document.Parse([]byte(settings[FileSetting]), FileSetting)
 	if err != nil {
@@ -41,7 +41,8 @@ func (t Table) Read(c Cluster, id string, settings map[string]string) error {
 	return problems.Err()
 }
 
-// dropPositions clears the positions of problems in a file that was not given.
+// dropPositions clears the positions of problems in the recorded file, which the user has not given
+// now.
 func dropPositions(problems document.Errors) document.Errors {
 	for i := range problems {
 		if problems[i].File == FileSetting {
@@ -51,7 +52,7 @@ func dropPositions(problems document.Errors) document.Errors {
 	return problems
 }
 
-// applyFlags sets the flags' values over the file's.
+// applyFlags sets the values of flags over those of the file.
 func (t Table) applyFlags(d *document.Document, settings map[string]string) document.Errors {
 	var problems document.Errors
 	for _, f := range t {
@@ -76,7 +77,7 @@ func (t Table) applyFlags(d *document.Document, settings map[string]string) docu
 	return problems
 }
 
-// resolvePool finds the one pool that a pool's flag refers to.
+// resolvePool returns the path of a flag in the single pool of tasks with slots.
 func resolvePool(d *document.Document, path string) (string, string) {
 	key, isPool := strings.CutPrefix(path, anyPool)
 	if !isPool {
@@ -94,7 +95,7 @@ func resolvePool(d *document.Document, path string) (string, string) {
 	return document.Join("pools", document.Join(names[0], key)), ""
 }
 
-// graftDocument sets a document that a flag provides under a key of d.
+// graftDocument sets a document from a flag under a key of d.
 func graftDocument(d *document.Document, path, value, source string) document.Errors {
 	sub, err := document.Parse([]byte(value), source)
 	if err != nil {

@@ -182,7 +182,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// A key without a value is not said, however it is written.
+// A key without a value counts as absent, however it is written.
 func TestNoClusterInTheFileIsNoOtherCluster(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"cluster_id:\n", "cluster_id: null\n", "cluster_id: ~\n", "cluster_id: ''\n", "cluster_id: lab\n"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// elsewhere is what of the security of master.yaml is no key of cluster.yaml's
-// security, and why.
+// elsewhere returns the reason why a security setting of master.yaml is not under cluster.yaml's
+// security, or "".
 func elsewhere(path string) string {
 	for prefix, why := range map[string]string{
 		"tls":                         "tls is a section of its own",
@@ -29,8 +29,7 @@ func elsewhere(path string) string {
 	return ""
 }
 
-// A setting of security that has no place in cluster.yaml is forgotten, or stands
-// above.
+// Every security setting is in cluster.yaml or in the list above.
 func TestEverySettingOfSecurityIsInClusterYAML(t *testing.T) {
 	t.Parallel()
 	keys := map[string]document.Entry{}
@@ -50,7 +49,7 @@ func TestEverySettingOfSecurityIsInClusterYAML(t *testing.T) {
 	}
 }
 
-// Every key that cluster.yaml has reaches the master.
+// Every key of cluster.yaml's security reaches the master.
 func TestSecurityOfClusterYAMLIsTheMasters(t *testing.T) {
 	t.Parallel()
 	for _, s := range document.Settings(spec.DefaultSecurity()) {

@@ -10,17 +10,17 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Tags is further tags, as a mapping or as a list of key=value.
+// Tags are additional tags, written as a mapping or as a list of key=value.
 type Tags map[string]string
 
-// UnmarshalDocument reads a mapping, or what a flag has: key=value,key=value.
+// UnmarshalDocument reads a mapping, or the flag syntax key=value,key=value.
 func (t *Tags) UnmarshalDocument(v document.Value) {
 	if pairs, ok := readPairs(v); ok {
 		*t = pairs
 	}
 }
 
-// readPairs reads a mapping, or what a flag has: key=value,key=value.
+// readPairs reads a mapping, or the flag syntax key=value,key=value.
 func readPairs(v document.Value) (map[string]string, bool) {
 	if !v.IsText() {
 		var m map[string]string
@@ -42,34 +42,33 @@ func readPairs(v document.Value) (map[string]string, bool) {
 	return out, true
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (Tags) DocumentShape() string { return "map of text" }
 
-// MarshalDocument writes the mapping.
+// MarshalDocument returns the mapping.
 func (t Tags) MarshalDocument() any { return map[string]string(t) }
 
-// tagText reports whether every service of Amazon's that the cluster uses takes s in
-// a tag.
+// tagText reports whether all AWS services that the cluster uses accept s in a tag.
 func tagText(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.Z, unicode.N) && !strings.ContainsRune("_.:/=+@-", r)
 	})
 }
 
-// reservedKeys are the keys that the cluster sets itself.
+// reservedKeys returns the keys that the cluster sets itself.
 func reservedKeys() []string { return []string{"Name", "managed_by"} }
 
-// maxTags is Amazon's 50 a resource, less those of the cluster's own.
+// maxTags is AWS's limit of 50 per resource, less the cluster's own tags.
 const maxTags = 40
 
-// Validate checks Amazon's limits, and that no tag of the cluster's own is taken.
+// Validate checks the limits of AWS, and that no reserved tag is used.
 func (t Tags) Validate(path string) document.Errors {
 	var e document.Errors
 	e.Check(len(t) <= maxTags, path, "must be at most %d (are %d)", maxTags, len(t))
 	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(t)) {
 		at := document.Join(path, key)
-		// IAM takes keys that differ only in case for the same.
+		// IAM compares keys without regard to case.
 		same := func(name string) bool { return strings.EqualFold(name, key) }
 		ours := slices.ContainsFunc(reservedKeys(), same)
 		other, twice := seen[strings.ToLower(key)]
@@ -87,26 +86,26 @@ func (t Tags) Validate(path string) document.Errors {
 	return e
 }
 
-// Labels is further labels of Google's, as a mapping or as a list of key=value.
+// Labels are additional Google Cloud labels, written as a mapping or as a list of key=value.
 type Labels map[string]string
 
-// UnmarshalDocument reads a mapping, or what a flag has: key=value,key=value.
+// UnmarshalDocument reads a mapping, or the flag syntax key=value,key=value.
 func (l *Labels) UnmarshalDocument(v document.Value) {
 	if pairs, ok := readPairs(v); ok {
 		*l = pairs
 	}
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (Labels) DocumentShape() string { return "map of text" }
 
-// MarshalDocument writes the mapping.
+// MarshalDocument returns the mapping.
 func (l Labels) MarshalDocument() any { return map[string]string(l) }
 
-// maxLabels is Google's 64 of a resource, less the cluster's own and a pool's.
+// maxLabels is Google's limit of 64 per resource, less the cluster's and a pool's labels.
 const maxLabels = 40
 
-// Validate checks Google's limits, and that no label of the cluster's own is taken.
+// Validate checks the limits of Google Cloud, and that no reserved label is used.
 func (l Labels) Validate(path string) document.Errors {
 	var e document.Errors
 	e.Check(len(l) <= maxLabels, path, "must be at most %d (are %d)", maxLabels, len(l))

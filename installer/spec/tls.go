@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// TLS is a certificate of the user's own. It is valid for every name and address
-// under which the master is reached, and signed by CA.
+// TLS is a certificate provided by the user. It must be valid for every name and address of the
+// master, and be signed by CA.
 type TLS struct {
 	Certificate string       `yaml:"certificate" doc:"Certificate of the master with its chain, PEM"`
 	Key         secret.Value `yaml:"key" doc:"Reference to the certificate's private key"`
@@ -18,11 +18,10 @@ type TLS struct {
 	Name        string       `yaml:"name" doc:"Name in the certificate; required with a certificate, because agents reach the master by its address"`
 }
 
-// Own reports whether the user brings the certificate.
+// Own reports whether the user provides the certificate.
 func (t TLS) Own() bool { return t.Certificate != "" }
 
-// validate checks that a certificate comes with what belongs to it; the key may be in a
-// vault.
+// validate checks that the certificate has its key and name. The key may be in the vault.
 func (t TLS) validate(path string, vault secret.Scheme) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }

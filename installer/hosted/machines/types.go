@@ -117,8 +117,8 @@ func (m Types) ChooseZone(name string, used []string, given ...string) (zone str
 	return used[i], true
 }
 
-// ChooseZones returns at most most zones that offer the master's type and a type of each pool, or
-// if there are none, zones that offer any of them.
+// ChooseZones returns at most most zones. It prefers zones that offer the master's type and a type
+// of each pool; without such a zone, it returns those that offer any of them.
 func (m Types) ChooseZones(all []string, master string, pools map[string][]string, most int) []string {
 	var every, some []string
 	for _, z := range all {

@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// adoptionDrift is what taking the place of a release of Determined's chart changes. It is
-// refused where what is wanted would get hold of what is to stay.
+// adoptionDrift lists the changes of replacing a release of Determined's chart. It returns an error
+// if the new release would use objects that must stay.
 func (r *release) adoptionDrift(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
 	parts, err := r.Helm.Parts(ctx, r.Cluster)
 	if err != nil {
@@ -55,7 +55,7 @@ func adoptionOf(info helm.Info, parts helm.Parts, wanted []helm.Object, changes 
 	return out, errors.Join(errs...)
 }
 
-// refuseTaken is a value by which the new cluster would use what the old one has.
+// refuseTaken reports a value that would make the new cluster use an object of the old one.
 func refuseTaken(o helm.Object) error {
 	return &cloud.Error{
 		Kind: cloud.Conflict, Op: "adopt", Resource: o.String(), Err: errors.New("it is Determined's, and the new cluster would use it too"),
@@ -63,13 +63,13 @@ func refuseTaken(o helm.Object) error {
 	}
 }
 
-// mountsClaim reports whether pods of a rendered object would have a claim.
+// mountsClaim reports whether the pods of a rendered object mount a claim.
 func mountsClaim(o, claim helm.Object) bool {
 	name := regexp.MustCompile(`claimName: *"?` + regexp.QuoteMeta(claim.Name) + `["\s},]`)
 	return claim.Kind == "PersistentVolumeClaim" && name.MatchString(o.YAML+"\n")
 }
 
-// takeOver makes the release in the place of Determined's, once its image has been tried.
+// takeOver replaces Determined's release, after its new image has been tested.
 func (r *release) takeOver(ctx context.Context) error {
 	if err := r.newUpgrade().tryImage(ctx, func(string) {}); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (r *release) takeOver(ctx context.Context) error {
 	return r.Create(ctx)
 }
 
-// Losses says what is lost when the cluster takes the place of a release of
-// Determined's chart, and what stays, a sentence each.
+// Losses describes, in sentences, what is lost and what stays when the cluster replaces a release
+// of Determined's chart.
 func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	out := []string{
 		"What Determined's database holds is not read: users, workspaces, experiments with their metrics, models, templates, logs and the lists of checkpoints. " +
@@ -89,7 +89,7 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 		"Logins and access tokens end, and the master's Service is recreated: a load balancer may get another address.",
 	}
 	if info.Status == helm.Uninstalled {
-		return append(out, chart.DroppedNotes(info.Values)...), nil // an earlier run has taken it away
+		return append(out, chart.DroppedNotes(info.Values)...), nil // an earlier run has deleted the release
 	}
 	parts, err := t.Helm.Parts(ctx, t.Cluster)
 	if err != nil {
@@ -108,7 +108,7 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	return append(append(out, orphans...), chart.DroppedNotes(info.Values)...), nil
 }
 
-// listOrphans are the pods of Determined's tasks, which continue when its master is gone.
+// listOrphans lists the pods of Determined's tasks, which keep running without their master.
 func (t *Target) listOrphans(ctx context.Context, further string) ([]string, error) {
 	var out []string
 	for _, ns := range slices.Compact([]string{t.Namespace, further}) {

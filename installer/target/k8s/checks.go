@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// Checks lists what has to hold before anything is changed.
+// Checks returns the preflight checks of the cluster.
 func (t *Target) Checks() []doctor.Check {
 	out, err := helm.Render(t.newRelease().helmRelease(), helm.NoServer())
 	if err != nil {
@@ -38,7 +38,7 @@ func (t *Target) Checks() []doctor.Check {
 	return checks
 }
 
-// brokenCheck is the check of values that cannot be read.
+// brokenCheck returns a failed check for values that the chart rejects.
 func brokenCheck(err error) doctor.Check {
 	return doctor.Check{Name: "values", Look: func(context.Context) doctor.Result {
 		return doctor.Result{
@@ -48,7 +48,7 @@ func brokenCheck(err error) doctor.Check {
 	}}
 }
 
-// preflightWanted is what the checks depend on.
+// preflightWanted returns the inputs of the checks.
 func (r *release) preflightWanted(objects []helm.Object) (preflight.Wanted, error) {
 	w := preflight.Wanted{Client: r.API, Namespace: r.Namespace, CreateNamespace: r.CreateNamespace, Installed: r.Installed, Objects: objects}
 	values, err := helm.AllValues(r.helmRelease())
@@ -58,13 +58,12 @@ func (r *release) preflightWanted(objects []helm.Object) (preflight.Wanted, erro
 	return w, w.Read(values)
 }
 
-// imageCheck is the chart's hook that tries the image before an upgrade by Helm. It is
-// left out of the release: tryImage runs the same pod, says what it waits for, and leaves
-// no failed revision behind.
+// imageCheck is the chart's hook that tests the image before `helm upgrade`. The release omits it,
+// because tryImage runs the same pod, reports its progress, and leaves no failed revision behind.
 const imageCheck = "templates/check.yaml"
 
-// tryImage has the image validate the values where the master would be. The master serves
-// meanwhile.
+// tryImage validates the values with the new image in a pod that is scheduled like the master. The
+// master keeps serving.
 func (t upgrade) tryImage(ctx context.Context, tell func(string)) error {
 	pod, values, err := t.trialPod(ctx)
 	if err != nil {
@@ -74,7 +73,7 @@ func (t upgrade) tryImage(ctx context.Context, tell func(string)) error {
 	return t.newErrands().runErrand(ctx, e, pod, tell)
 }
 
-// trialPod is the pod of the chart's own check, and the Secret with the values that it reads.
+// trialPod returns the pod of the chart's own check and the Secret with its values.
 func (t upgrade) trialPod(ctx context.Context) (pod corev1.PodTemplateSpec, values *corev1.Secret, err error) {
 	caps, err := t.Helm.Capabilities(ctx)
 	if err != nil {
@@ -105,9 +104,9 @@ func (t upgrade) trialPod(ctx context.Context) (pod corev1.PodTemplateSpec, valu
 	return job.Spec.Template, values, nil
 }
 
-// tryFirst runs the image before a change of the master, which is stopped before the new one
-// starts: where the image cannot be pulled or refuses the values, the master continues. One that does not serve has
-// nothing to lose.
+// tryFirst tests the image before a change of the master, whose pod is stopped before the new one
+// starts. If the image cannot be pulled or rejects the values, the master keeps running. It skips
+// the test if no master serves.
 func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
 	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {
 		return nil
@@ -118,7 +117,7 @@ func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
 	return r.newUpgrade().tryImage(ctx, func(string) {})
 }
 
-// concernsMaster reports drift of the master's Deployment.
+// concernsMaster reports whether d is drift of the master's Deployment.
 func concernsMaster(d resource.Drift, cluster string) bool {
 	o := helm.Object{Kind: "Deployment", Name: masterPrefix + cluster}
 	return strings.HasPrefix(d.Path, o.String()+" ")

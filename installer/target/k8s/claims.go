@@ -18,15 +18,15 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// claims are the volume claims that outlive a cluster.
+// claims manages the volume claims that outlive a cluster.
 type claims struct {
 	place
 	values chart.Values
-	// given is Target.given.
+	// given is Target.BackupClaim.
 	given string
 }
 
-// ensureBackup makes the claim for backups, unless one is given or there.
+// ensureBackup creates the claim for backups, unless the user names one or it exists.
 func (t claims) ensureBackup(ctx context.Context) (string, error) {
 	claims := t.API.CoreV1().PersistentVolumeClaims(t.Namespace)
 	if t.given != "" {
@@ -58,7 +58,7 @@ func (t claims) ensureBackup(ctx context.Context) (string, error) {
 	return name, t.explainError("create", "persistentvolumeclaims", name, err)
 }
 
-// checkGiven looks for the claim that the user named for backups.
+// checkGiven checks that the claim that the user named for backups exists.
 func (t claims) checkGiven(ctx context.Context) error {
 	if t.given == "" {
 		return nil
@@ -75,15 +75,14 @@ func (t claims) checkGiven(ctx context.Context) error {
 }
 
 const (
-	// versionAnnotation is on a claim with the cluster's data: the last version whose master
-	// came up on it, or was told to.
+	// versionAnnotation is the annotation of a data claim with the last version whose master became
+	// available on it, or was about to start.
 	versionAnnotation = domain + "/version"
-	// dataVolume is what the chart calls the volume with the data, in the pod of the master
-	// and in that of its PostgreSQL.
+	// dataVolume is the name of the data volume in the pods of the master and of its PostgreSQL.
 	dataVolume = "data"
 )
 
-// claimsOf is pure: the names of the claims that Deployments keep the cluster's data on.
+// claimsOf returns the names of the claims that hold the data of Deployments. It is pure.
 func claimsOf(all ...*appsv1.Deployment) []string {
 	var names []string
 	for _, d := range all {
@@ -96,7 +95,7 @@ func claimsOf(all ...*appsv1.Deployment) []string {
 	return names
 }
 
-// claimsIn is pure: the names of the claims that a rendered chart keeps the data on.
+// claimsIn returns the names of the data claims in a rendered chart. It is pure.
 func claimsIn(out helm.Rendered, cluster string) ([]string, error) {
 	var all []*appsv1.Deployment
 	for _, name := range []string{masterPrefix + cluster, databasePrefix + cluster} {
@@ -111,7 +110,7 @@ func claimsIn(out helm.Rendered, cluster string) ([]string, error) {
 	return claimsOf(all...), nil
 }
 
-// wantedClaims are the names of the claims that the values lead to.
+// wantedClaims returns the names of the data claims that the values select.
 func (t upgrade) wantedClaims(ctx context.Context) ([]string, error) {
 	out, err := t.newRelease().renderChart(ctx)
 	if err != nil {
@@ -120,7 +119,7 @@ func (t upgrade) wantedClaims(ctx context.Context) ([]string, error) {
 	return claimsIn(out, t.Cluster)
 }
 
-// usedClaims are the names of the claims that a live master and its database use.
+// usedClaims returns the names of the data claims of a live master and its database.
 func (t place) usedClaims(ctx context.Context, master *appsv1.Deployment) ([]string, error) {
 	name := databasePrefix + t.Cluster
 	database, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -135,8 +134,8 @@ func (t place) usedClaims(ctx context.Context, master *appsv1.Deployment) ([]str
 	return claimsOf(master, database), nil
 }
 
-// recordVersion annotates claims with the version that is told to write them. What cannot be
-// recorded is told and fails nothing: the cluster works all the same.
+// recordVersion annotates claims with the version that is about to write them. It reports errors
+// through tell only, because the cluster works without the annotation.
 func (t claims) recordVersion(ctx context.Context, names []string, version string, tell func(string)) {
 	for _, name := range names {
 		if err := t.annotateVersion(ctx, name, version); err != nil {
@@ -149,7 +148,7 @@ func tellUnrecorded(tell func(string), version string, err error) {
 	tell(fmt.Sprintf("warning: the data's claim does not record that version %s uses it, so that a later install of another version may not be refused: %v", version, err))
 }
 
-// annotateVersion leaves alone what says so already, and what is not there yet.
+// annotateVersion sets the annotation unless it is up to date or the claim does not exist.
 func (t claims) annotateVersion(ctx context.Context, name, version string) error {
 	have, found, err := t.readVersion(ctx, name)
 	if err != nil || !found || have == version {
@@ -163,7 +162,7 @@ func (t claims) annotateVersion(ctx context.Context, name, version string) error
 	return t.explainError("patch", "persistentvolumeclaims", name, err)
 }
 
-// readVersion is what a claim records, and whether the claim is there.
+// readVersion returns the version recorded on a claim, and whether the claim exists.
 func (t claims) readVersion(ctx context.Context, name string) (version string, found bool, err error) {
 	c, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -175,8 +174,8 @@ func (t claims) readVersion(ctx context.Context, name string) (version string, f
 	return c.Annotations[versionAnnotation], true, nil
 }
 
-// checkVersion refuses to install a version on data that another one has left: it would
-// migrate the data without a backup, or not understand it.
+// checkVersion returns an error if another version has written the data, because the master would
+// migrate it without a backup or could not read it.
 func (t claims) checkVersion(ctx context.Context, names []string, want string) error {
 	for _, name := range names {
 		have, _, err := t.readVersion(ctx, name)
@@ -190,8 +189,8 @@ func (t claims) checkVersion(ctx context.Context, names []string, want string) e
 	return nil
 }
 
-// otherVersionError says what is recorded, which may be older than the data: Helm's own
-// upgrade records nothing.
+// otherVersionError names the recorded version. The data may be newer, because `helm upgrade`
+// records nothing.
 func (t claims) otherVersionError(name, have, want string) error {
 	return &cloud.Error{
 		Kind: cloud.Conflict, Op: "install version " + want, Resource: "claim " + name,

@@ -18,20 +18,20 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// Credentials are the first password of the user admin.
+// Credentials are the initial credentials of the user admin.
 type Credentials struct {
 	User     string
 	Password secret.Value
 }
 
-// The keys of the first passwords in the Secret of what was made for a cluster.
+// The keys of the initial passwords in the Secret that was generated for a cluster.
 const (
 	adminKey      = "admin-password"
 	determinedKey = "determined-password"
 )
 
-// Credentials reads the first password of admin: from the Secret in which it was made,
-// from the one that the values name, or from the values.
+// Credentials returns the initial password of admin, from the values, from the Secret that they
+// name, or from the generated Secret.
 func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
 	p, found, err := t.newAccess().givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword")
 	if err != nil || found {
@@ -45,8 +45,8 @@ func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
 	return Credentials{"admin", p}, err
 }
 
-// DeterminedPassword reads the first password of the user determined. It is that of
-// admin where the values have no other, and in clusters of versions that made one for both.
+// DeterminedPassword returns the initial password of the user determined. It is that of admin if
+// the values set no other, and in clusters of older versions, which generated one for both users.
 func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 	p, found, err := t.newAccess().givenPassword(ctx, "initialDeterminedPasswordExistingSecret", "initialDeterminedPassword")
 	if err != nil || found {
@@ -65,8 +65,8 @@ func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 	return readEntry(s, determinedKey)
 }
 
-// givenPassword is one that the values give: in one of texts, or in the Secret that
-// the value at elsewhere names.
+// givenPassword returns the password that the values set, in one of texts or in the Secret named by
+// the value at elsewhere.
 func (t access) givenPassword(ctx context.Context, elsewhere string, texts ...string) (p secret.Value, found bool, err error) {
 	for _, path := range texts {
 		if p := t.values.Text(path); p != "" {
@@ -85,7 +85,7 @@ func (t access) givenPassword(ctx context.Context, elsewhere string, texts ...st
 	return p, err == nil, err
 }
 
-// readPasswords reads a Secret with first passwords.
+// readPasswords returns the Secret with initial passwords.
 func (t access) readPasswords(ctx context.Context, name string) (*corev1.Secret, error) {
 	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -109,7 +109,7 @@ func readEntry(s *corev1.Secret, key string) (secret.Value, error) {
 	return secret.Literal(string(text)), nil
 }
 
-// About is what a master says of itself.
+// About is the master's description of itself.
 type About struct {
 	ClusterID   string `json:"cluster_id"`
 	ClusterName string `json:"cluster_name"`
@@ -135,9 +135,8 @@ func (t access) readAbout(ctx context.Context) (About, error) {
 	return a, nil
 }
 
-// awaitAnswer waits until the master answers. Where the user may not ask through the API
-// server, or its network blocks the request, the pod's own probes have to do: they
-// asked the same.
+// awaitAnswer waits until the master answers through the API server. If RBAC or the network
+// prevents that, it relies on the readiness probe, which makes the same request.
 func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
 	tell("the master's pod is ready; asking the master who it is")
 	deadline := time.Now().Add(answerLimit)
@@ -160,7 +159,7 @@ func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
 	}
 }
 
-// checkName refuses the master of another cluster, by its name.
+// checkName returns an error if the master belongs to a cluster of another name.
 func (t access) checkName(a About) error {
 	want := t.values.Text("clusterName")
 	if want == "" || a.ClusterName == want {
@@ -169,7 +168,7 @@ func (t access) checkName(a About) error {
 	return fmt.Errorf("ask the master: it is the master of cluster %q and not of %q", a.ClusterName, want)
 }
 
-// isClosed reports a refusal that waiting does not change.
+// isClosed reports whether err is a refusal that waiting does not change.
 func (t access) isClosed(err error) bool {
 	var status interface{ Status() int }
 	return isDenied(err) || errors.As(err, &status) && status.Status() == http.StatusMethodNotAllowed

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// glance is the pause between two looks at an object that is to change. An upgrade
-	// waits for some ten of them while no master serves.
+	// glance is the polling interval for objects that are about to change. An upgrade polls some
+	// ten times while no master serves.
 	glance = 500 * time.Millisecond
-	// goneLimit is how long pods may take to go: a master has a minute to stop, its
-	// node another one to tell.
+	// goneLimit is how long pods may take to terminate: a master has a minute to stop, and its node
+	// may report the end another minute later.
 	goneLimit = 3 * time.Minute
 )
 
-// readDeployment returns the master's Deployment, nil if it does not exist.
+// readDeployment returns the master's Deployment, or nil if it does not exist.
 func (t place) readDeployment(ctx context.Context) (*appsv1.Deployment, error) {
 	name := masterPrefix + t.Cluster
 	d, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -42,8 +42,8 @@ func (t *Target) Serves(ctx context.Context) (bool, error) {
 	return err == nil && d != nil && !isStopped(d) && isAvailable(d), err
 }
 
-// stopMaster takes the master away and waits until none of its pods is left: nothing
-// writes the store then, and no master makes pods for tasks.
+// stopMaster scales the master to zero and waits until its pods are gone. Afterwards, no process
+// writes the store or creates pods for tasks.
 func (t waiter) stopMaster(ctx context.Context) error {
 	d, err := t.readDeployment(ctx)
 	if err != nil || d == nil {
@@ -57,7 +57,7 @@ func (t waiter) stopMaster(ctx context.Context) error {
 	})
 }
 
-// scaleMaster sets the number of masters, one or zero.
+// scaleMaster sets the number of masters to one or zero.
 func (t place) scaleMaster(ctx context.Context, d *appsv1.Deployment, n int32) error {
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == n {
 		return nil
@@ -70,7 +70,7 @@ func (t place) scaleMaster(ctx context.Context, d *appsv1.Deployment, n int32) e
 	return t.explainError("patch", "deployments", d.Name, err)
 }
 
-// isStopped reports whether the master is set not to run.
+// isStopped reports whether the master is scaled to zero.
 func isStopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
 
 func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }

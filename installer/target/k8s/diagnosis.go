@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
-// diagnosePod finds why an object of ours is not up. It is empty without permission to
-// look.
+// diagnosePod returns the reasons why a pod of the cluster is not ready. It is empty without
+// permission to read them.
 func (t place) diagnosePod(ctx context.Context, selector string) explain.Verdict {
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
 	if err != nil {
@@ -23,9 +23,9 @@ func (t place) diagnosePod(ctx context.Context, selector string) explain.Verdict
 	return explain.Judge(s, time.Now())
 }
 
-// diagnoseErrand looks why an errand is not done: its Job, its pods, and the claims that it
-// may wait for. Others that failed are kept beside it. succeeded is true when its pod has
-// ended well.
+// diagnoseErrand returns the reasons why an errand has not completed: from its Job, its pods, and
+// claims that they wait for. It ignores failed errands that are kept for inspection. succeeded
+// reports whether its pod has succeeded.
 func (t place) diagnoseErrand(ctx context.Context, job string) (v explain.Verdict, succeeded bool) {
 	selector := clusterLabel + "=" + t.Cluster + "," + component + " in (" + componentUpgrade + "," + componentBackup + ")"
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
@@ -35,12 +35,12 @@ func (t place) diagnoseErrand(ctx context.Context, job string) (v explain.Verdic
 	s.Jobs = slices.DeleteFunc(s.Jobs, func(j batchv1.Job) bool { return j.Name != job })
 	s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Labels[batchv1.JobNameLabel] != job })
 	v = explain.Judge(s, time.Now())
-	v.Progress = nil // that it is not done is not worth reporting
+	v.Progress = nil // its being incomplete is not worth reporting
 	return v, slices.ContainsFunc(s.Pods, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
-// Ill says what of the cluster itself is not up and why, a sentence each, with the
-// last that a program said itself.
+// Ill describes the parts of the cluster that are not ready, one sentence each, with the last log
+// line of their programs.
 func (t *Target) Ill(ctx context.Context) ([]string, error) {
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.newPlace().standingSelector()})
 	if err != nil {
@@ -54,7 +54,8 @@ func (t *Target) Ill(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// tell is the progress while waiting: what is not up, and the gravest reason.
+// progressLine returns the progress while waiting: the parts that are not ready, and the most
+// serious problem.
 func progressLine(v explain.Verdict) string {
 	parts := v.Progress
 	if len(v.Troubles) > 0 {
@@ -63,7 +64,7 @@ func progressLine(v explain.Verdict) string {
 	return strings.Join(parts, "; ")
 }
 
-// troubleLine is a trouble in a line.
+// troubleLine returns a problem as one line.
 func troubleLine(t explain.Trouble) string {
 	s := t.Object + ": " + t.What
 	if t.Event != "" {
@@ -72,7 +73,7 @@ func troubleLine(t explain.Trouble) string {
 	return s
 }
 
-// withLastWord is a trouble in a line, with the last that its program wrote.
+// withLastWord returns a problem as one line, with the last log line of its program.
 func withLastWord(t explain.Trouble) string {
 	if n := len(t.LogTail); n > 0 {
 		return troubleLine(t) + "; it said last: " + t.LogTail[n-1]
@@ -80,10 +81,10 @@ func withLastWord(t explain.Trouble) string {
 	return troubleLine(t)
 }
 
-// isLasting reports whether a problem does not pass by itself.
+// isLasting reports whether the most serious problem needs intervention.
 func isLasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
 
-// lastWords is the end of what a Job's pods wrote, and what else stood in their way.
+// lastWords returns the end of the logs of a Job's pods, and other problems that they met.
 func (t place) lastWords(ctx context.Context, job string) string {
 	var b strings.Builder
 	for _, one := range t.diagnosePod(ctx, "job-name="+job).Troubles {
@@ -97,7 +98,7 @@ func (t place) lastWords(ctx context.Context, job string) string {
 		return ""
 	}
 	tail := LogQuery{Tail: errandTail}
-	_ = t.readLog(ctx, pods[0], tail, nil, func(l LogLine) { b.WriteString("\n  log: " + l.Text) }) // what there is has to do
+	_ = t.readLog(ctx, pods[0], tail, nil, func(l LogLine) { b.WriteString("\n  log: " + l.Text) }) // a missing log does not matter
 	return b.String()
 }
 

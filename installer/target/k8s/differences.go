@@ -11,9 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// compareObjects compares every live object of the release with the rendered one, a line
-// an attribute. What cannot be brought to what is wanted is an error: all of it at
-// once.
+// compareObjects compares every live object of the release with the rendered one and returns a
+// drift per attribute. It returns all changes that are impossible as one error.
 func (r *release) compareObjects(ctx context.Context) ([]resource.Drift, error) {
 	changes, err := r.Helm.Diff(ctx, r.helmRelease())
 	if err != nil {
@@ -26,9 +25,9 @@ func (r *release) compareObjects(ctx context.Context) ([]resource.Drift, error) 
 	return drift, err
 }
 
-// losesPrivilege is pure: it refuses to lower the Pod Security level of the tasks' namespace
-// because a value that needed it is gone. Paused and queued experiments keep the storage and the
-// mounts that they were created with, and Kubernetes would reject their pods.
+// losesPrivilege returns an error if the Pod Security level of the tasks' namespace would be
+// lowered because a value that needed it was removed. Paused and queued experiments keep the
+// storage and mounts of their creation, and Kubernetes would reject their pods. It is pure.
 func losesPrivilege(changes []helm.Change) error {
 	for _, c := range changes {
 		if c.Object.Kind != spaceKind || c.Verb != helm.Update {
@@ -49,10 +48,10 @@ func losesPrivilege(changes []helm.Change) error {
 	return nil
 }
 
-// notThere is what a plan says of an object that does not exist.
+// notThere stands for an object that does not exist.
 const notThere = "none"
 
-// driftOf is pure: what is to be changed, or why it cannot be.
+// driftOf converts changes to drift, or returns the reasons why they are impossible. It is pure.
 func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 	var out []resource.Drift
 	var errs []error
@@ -78,8 +77,8 @@ func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 	return out, errors.Join(errs...)
 }
 
-// inTheWay is an object that Helm would stumble over, or would delete with what it
-// holds.
+// inTheWay reports an object on which Helm would fail, or which Helm would delete with the data in
+// it.
 func inTheWay(c helm.Change, cluster string) error {
 	e := &cloud.Error{Kind: cloud.Conflict, Op: "change", Resource: c.Object.String(), Err: errors.New(c.Reason)}
 	if c.Verb == helm.Delete {
@@ -89,15 +88,14 @@ func inTheWay(c helm.Change, cluster string) error {
 	return e
 }
 
-// claimKind and spaceKind are what Kubernetes calls the objects that hold data of the
-// cluster or of its users.
+// claimKind and spaceKind are the kinds of objects that hold data of the cluster or of its users.
 const (
 	claimKind = "PersistentVolumeClaim"
 	spaceKind = "Namespace"
 )
 
-// wayOut is what to do about an object in the way; back is to give back the value that
-// it has. It never advises to delete what holds data.
+// wayOut returns the remedy for an object in the way; back is to restore its current value. It
+// never advises to delete an object that holds data.
 func wayOut(c helm.Change, back string) string {
 	name := c.Object.Name
 	switch {

@@ -15,37 +15,36 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
-// access is how a master is reached and opened.
+// access finds and connects to a master.
 type access struct {
 	waiter
 	values chart.Values
 }
 
-// Endpoint is where a cluster's master answers those outside of Kubernetes, and what
-// to trust there.
+// Endpoint is the address of a cluster's master outside Kubernetes, and the certificates to trust.
 type Endpoint struct {
-	// URL is empty while there is no address but within Kubernetes.
+	// URL is empty while the master is only reachable inside Kubernetes.
 	URL string
-	// Kind is how it is reached: LoadBalancer, NodePort, Ingress, Route or ClusterIP.
+	// Kind is LoadBalancer, NodePort, Ingress, Route or ClusterIP.
 	Kind string
-	// Service and Port are the Service's, for `kubectl port-forward`.
+	// Service and Port are those of the Service, for `kubectl port-forward`.
 	Service string
 	Port    int32
-	// TLS is true when the master itself ends TLS, and CA what signs its
-	// certificate, if the Secret has it.
+	// TLS reports whether the master itself terminates TLS. CA signs its certificate, and is empty
+	// if the Secret does not contain it.
 	TLS bool
 	CA  []byte
 }
 
-// localPort is where the line that Forward gives makes the master answer.
+// localPort is the local port in the command that Forward returns.
 const localPort = 8080
 
-// Forward is the command that brings the master to this machine.
+// Forward returns the command that forwards the master's port to this computer.
 func (e Endpoint) Forward(namespace string) string {
 	return fmt.Sprintf("kubectl -n %s port-forward service/%s %d:%d", namespace, e.Service, localPort, e.Port)
 }
 
-// Forwarded is where the master answers while that runs.
+// Forwarded returns the URL of the forwarded port.
 func (e Endpoint) Forwarded() string {
 	return e.urlScheme() + "://localhost:" + strconv.Itoa(localPort)
 }
@@ -57,8 +56,8 @@ func (e Endpoint) urlScheme() string {
 	return "http"
 }
 
-// Endpoint looks where the master answers. It is a refusal of kind NotFound while
-// there is no Service.
+// Endpoint returns the address of the master. It returns an error of kind NotFound if the Service
+// does not exist.
 func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
 	return t.newAccess().masterEndpoint(ctx)
 }
@@ -100,7 +99,7 @@ func (e Endpoint) urlAt(host string, port int32) string {
 	return e.urlScheme() + "://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// balancerAddress is the address that a load balancer gave, or empty while it has none.
+// balancerAddress returns the address of the load balancer, or "" before it has one.
 func balancerAddress(s *corev1.Service) string {
 	for _, in := range s.Status.LoadBalancer.Ingress {
 		if in.Hostname != "" {
@@ -113,8 +112,8 @@ func balancerAddress(s *corev1.Service) string {
 	return ""
 }
 
-// nodeAddress is an address of a node that is ready, the outer one where it has one. It is
-// empty where nodes may not be listed.
+// nodeAddress returns an address of a ready node, preferably the external one. It returns ""
+// without permission to list nodes.
 func (t access) nodeAddress(ctx context.Context) string {
 	nodes, err := t.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -144,8 +143,8 @@ func isReady(n corev1.Node) bool {
 	return false
 }
 
-// masterAuthority is the CA of the master's certificate, from its Secret; empty if that
-// cannot be read, and the system's CAs are used.
+// masterAuthority returns the CA of the master's certificate from its Secret. It returns nil if the
+// Secret cannot be read; then the system's CAs apply.
 func (t access) masterAuthority(ctx context.Context, name string) []byte {
 	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -157,8 +156,8 @@ func (t access) masterAuthority(ctx context.Context, name string) []byte {
 	return selfSigned(s.Data[corev1.TLSCertKey])
 }
 
-// selfSigned are those of PEM certificates that sign themselves: no other CA vouches
-// for them, and users who can read the Secret know them.
+// selfSigned returns the self-signed certificates of a PEM chain. Only those need to be trusted
+// explicitly, and reading the Secret authenticates them.
 func selfSigned(chain []byte) []byte {
 	var out []byte
 	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {

@@ -15,35 +15,34 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
-// errandSpec is a Job of ours that does one thing with the master's own program,
-// configuration and disks, while the master does not run.
+// errandSpec is a Job that performs one operation with the master's program, configuration and
+// disks, while the master is stopped.
 type errandSpec struct {
 	// name distinguishes the errands of a cluster.
 	name string
-	// args are the program's.
+	// args are the arguments of the program.
 	args []string
-	// claim is a further claim to mount at backupDir, or empty.
+	// claim is an additional claim to mount at backupDir, or empty.
 	claim string
-	// values is what the pod mounts beside what is there, for as long as the errand is; it
-	// may be nil.
+	// values is a Secret that exists as long as the errand, for its pod to mount; it may be nil.
 	values *corev1.Secret
 	limit  time.Duration
 }
 
-// errands runs Jobs of ours in the cluster's namespace.
+// errands runs Jobs in the cluster's namespace.
 type errands struct{ waiter }
 
-// errandTail is how many lines of an errand's log an error shows.
+// errandTail is the number of log lines of an errand in an error.
 const errandTail = 20
 
-// errandLag is how much longer than we wait Kubernetes lets an errand be.
+// errandLag is how much longer than det-deploy Kubernetes waits before it ends an errand.
 const errandLag = 2 * time.Minute
 
-// errandGrace is how long an errand that was not removed is kept for inspection.
+// errandGrace is how long, in seconds, an errand that was not deleted is kept for inspection.
 const errandGrace int32 = 24 * 60 * 60
 
-// runErrand runs an errand in a pod as from describes the master's, and waits for its end.
-// One that was left behind by a killed run is re-created.
+// runErrand runs an errand in a pod like the master's pod from, and waits until it ends. It deletes
+// an errand that an interrupted run left behind.
 func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTemplateSpec, tell func(string)) error {
 	job := t.jobOf(e, from)
 	if err := t.removeJob(ctx, job.Name); err != nil {
@@ -61,17 +60,17 @@ func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTem
 	}
 	err = t.awaitEnd(ctx, e, job.Name, tell)
 	if err == nil {
-		return t.deleteJob(ctx, job.Name, metav1.DeletePropagationBackground) // what has ended holds no disk
+		return t.deleteJob(ctx, job.Name, metav1.DeletePropagationBackground) // a pod that has ended holds no disk
 	}
 	if _, stuck := errors.AsType[*stuckError](err); stuck {
-		// Its pod would go on trying, and hold its disks.
+		// Its pod would keep running and hold its disks.
 		return errors.Join(err, t.removeJob(ctx, job.Name))
 	}
 	return err
 }
 
-// dropValues deletes the Secret of an errand before, which may outlive its Job by a moment: the pod must not
-// start with it.
+// dropValues deletes the Secret of an earlier errand, which may outlive its Job for a moment, so
+// that the pod does not start with old values.
 func (t errands) dropValues(ctx context.Context, e errandSpec) error {
 	if e.values == nil {
 		return nil
@@ -83,7 +82,7 @@ func (t errands) dropValues(ctx context.Context, e errandSpec) error {
 	return nil
 }
 
-// giveValues makes the Secret of an errand, which goes with its Job. The pod waits for it.
+// giveValues creates the Secret of an errand, which is deleted with its Job. The pod waits for it.
 func (t errands) giveValues(ctx context.Context, e errandSpec, job *batchv1.Job) error {
 	if e.values == nil {
 		return nil
@@ -98,7 +97,7 @@ func (t errands) giveValues(ctx context.Context, e errandSpec, job *batchv1.Job)
 	return nil
 }
 
-// jobOf is pure: the Job in which an errand runs.
+// jobOf returns the Job of an errand. It is pure.
 func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
 	marks := objectLabels(t.Cluster, componentUpgrade)
 	spec := *from.Spec.DeepCopy()
@@ -113,7 +112,7 @@ func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
 		}})
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: backupDir})
 	}
-	// The Job ends after we have: its pod says what keeps it from running.
+	// The Job's deadline is later than ours, because its pod shows the reason why it does not run.
 	none, grace, limit := int32(0), errandGrace, int64((e.limit+errandLag)/time.Second)
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "determined-" + e.name + "-" + t.Cluster, Namespace: t.Namespace, Labels: marks},
@@ -124,7 +123,7 @@ func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
 	}
 }
 
-// masterIn is the container of the master itself.
+// masterIn returns the container that runs the master.
 func masterIn(s *corev1.PodSpec) *corev1.Container {
 	for i := range s.Containers {
 		if slices.Contains(s.Containers[i].Args, "run") || slices.Contains(s.Containers[i].Command, "run") {
@@ -134,8 +133,7 @@ func masterIn(s *corev1.PodSpec) *corev1.Container {
 	return &s.Containers[0]
 }
 
-// replaceVerb returns the master's arguments with another verb in the place of `run`,
-// and more behind them.
+// replaceVerb returns the master's arguments with `run` replaced by verb and more appended.
 func replaceVerb(c *corev1.Container, verb []string, more ...string) []string {
 	at := slices.Index(c.Args, "run")
 	if at < 0 {
@@ -144,7 +142,7 @@ func replaceVerb(c *corev1.Container, verb []string, more ...string) []string {
 	return slices.Concat(c.Args[:at], verb, c.Args[at+1:], more)
 }
 
-// stuckError is an errand whose pod does not start, with the reasons.
+// stuckError reports an errand whose pod does not start, with the reasons.
 type stuckError struct {
 	program, job string
 	verdict      explain.Verdict
@@ -159,7 +157,7 @@ func (e *stuckError) Error() string {
 	return s
 }
 
-// Hint is how to fix the gravest problem.
+// Hint returns the remedy for the most serious problem.
 func (e *stuckError) Hint() string {
 	const again = "run the same command again"
 	if len(e.verdict.Troubles) > 0 && e.verdict.Troubles[0].Fix != "" {
@@ -168,8 +166,8 @@ func (e *stuckError) Hint() string {
 	return again
 }
 
-// awaitEnd waits until a Job is over, reporting what its pod waits for. It ends early
-// where the pod will not run.
+// awaitEnd waits until a Job ends, and reports the progress of its pod. It returns early if the pod
+// cannot run.
 func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell func(string)) error {
 	w := t.startWaiting(e.limit, tell)
 	for {
@@ -185,7 +183,7 @@ func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell f
 		}
 		v, succeeded := t.diagnoseErrand(ctx, name)
 		if succeeded {
-			return nil // its Job says so a second or two later, and no master serves meanwhile
+			return nil // the Job's status follows a second or two later, and no master serves meanwhile
 		}
 		if w.isOver(v, time.Now()) {
 			return &stuckError{programOf(e.args), name, v, time.Since(w.begun)}
@@ -196,7 +194,7 @@ func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell f
 	}
 }
 
-// jobEnd says whether a Job is over, and why it failed if it did.
+// jobEnd reports whether a Job has ended, and the reason if it failed.
 func jobEnd(job *batchv1.Job) (done bool, why string) {
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
@@ -213,7 +211,7 @@ func jobEnd(job *batchv1.Job) (done bool, why string) {
 	return false, ""
 }
 
-// removeAll removes what killed upgrades have left.
+// removeAll deletes the errands of interrupted upgrades.
 func (t errands) removeAll(ctx context.Context) error {
 	list, err := t.API.BatchV1().Jobs(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + t.Cluster + "," + component + "=" + componentUpgrade})
 	if err != nil {
@@ -227,8 +225,8 @@ func (t errands) removeAll(ctx context.Context) error {
 	return nil
 }
 
-// removeJob removes a Job with its pods and waits until they are gone: they may
-// hold the disk.
+// removeJob deletes a Job with its pods and waits until they are gone, because they may hold the
+// disk.
 func (t errands) removeJob(ctx context.Context, name string) error {
 	if _, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return nil
@@ -256,7 +254,7 @@ func (t errands) deleteJob(ctx context.Context, name string, how metav1.Deletion
 	return nil
 }
 
-// programOf is an errand's command line without its paths.
+// programOf returns an errand's command line without its paths.
 func programOf(args []string) string {
 	out := "det-deploy"
 	for _, a := range args[:min(2, len(args))] {

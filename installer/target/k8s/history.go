@@ -17,12 +17,12 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// startLag is how long after a Deployment or a ReplicaSet was made Kubernetes may take to
-// note that nothing of it is available. A later note says that something was.
+// startLag is how long Kubernetes may take to mark a new Deployment or ReplicaSet as unavailable. A
+// later transition to unavailable proves that it was available before.
 const startLag = 30 * time.Second
 
-// ReadHistory reads off the Deployment whether its master has answered, and off Helm's history
-// what ran before.
+// ReadHistory derives from the Deployment whether its master has answered, and from Helm's history
+// the previous release.
 func (t *Target) ReadHistory(ctx context.Context, s *installer.Observation) error {
 	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil || d == nil {
@@ -44,7 +44,7 @@ func (t *Target) ReadHistory(ctx context.Context, s *installer.Observation) erro
 	return nil
 }
 
-// replicaSets are those of a Deployment that run the version that it wants now.
+// replicaSets returns the ReplicaSets of a Deployment that run its current version.
 func (t place) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.ReplicaSet, error) {
 	list, err := t.API.AppsV1().ReplicaSets(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(d)})
 	if err != nil {
@@ -56,10 +56,10 @@ func (t place) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.
 	}), nil
 }
 
-// hasAnsweredSince is pure: whether a master of the version that a Deployment wants, which it
-// wants since begun, has been available. Sets are those of the version: several where
-// other values have changed, and older than begun where one is used again. A Deployment
-// that is set not to run says nothing about it, and did run before.
+// hasAnsweredSince reports whether a master of the Deployment's version has been available since
+// begun, when that version was set. Sets are the ReplicaSets of the version: several if other
+// values have changed, and older than begun if one is reused. For a stopped Deployment it returns
+// true, because the state does not show it and the master ran before. It is pure.
 func hasAnsweredSince(d *appsv1.Deployment, sets []appsv1.ReplicaSet, begun time.Time) bool {
 	switch {
 	case isStopped(d):
@@ -77,7 +77,7 @@ func hasAnsweredSince(d *appsv1.Deployment, sets []appsv1.ReplicaSet, begun time
 	return noted && unavailable.Status == corev1.ConditionFalse && unavailable.LastTransitionTime.After(begun.Add(startLag))
 }
 
-// availableSince is pure: whether anything of a Deployment was available after it was made.
+// availableSince reports whether a Deployment was ever available after it was created. It is pure.
 func availableSince(s appsv1.DeploymentStatus, made time.Time) bool {
 	c, noted := availableCondition(s)
 	return noted && (c.Status == corev1.ConditionTrue || c.LastTransitionTime.After(made.Add(startLag)))
@@ -91,8 +91,8 @@ func availableCondition(s appsv1.DeploymentStatus) (appsv1.DeploymentCondition, 
 	return s.Conditions[i], true
 }
 
-// Return starts the old master, where nothing of the release has been changed, or rolls
-// the release back to the last revision that had it.
+// Return starts the old master if the release is unchanged, or else rolls the release back to the
+// last revision of r.
 func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)) error {
 	runs, _, err := t.Runs(ctx)
 	if err != nil {
@@ -123,20 +123,20 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 	if d == nil {
 		return &installer.AbsentError{Cluster: t.Cluster}
 	}
-	if err := t.newPlace().scaleMaster(ctx, d, 1); err != nil { // Helm keeps what det-deploy has scaled
+	if err := t.newPlace().scaleMaster(ctx, d, 1); err != nil { // Helm keeps the scale that det-deploy has set
 		return err
 	}
 	return t.awaitMaster(ctx, tell)
 }
 
-// versionOfRevision is what a revision's values have the master's image be.
+// versionOfRevision returns the tag of the master's image in a revision.
 func versionOfRevision(i helm.Info) string {
 	v := chart.Values(i.Values)
 	return cmp.Or(v.Text("image.tag"), v.Text("detVersion"), i.AppVersion)
 }
 
-// begunAt is pure: when the first of those latest revisions was made that all have a
-// version. It is zero where the latest has another.
+// begunAt returns the creation time of the first revision in the latest run of revisions with a
+// version. It is zero if the latest revision has another version. It is pure.
 func begunAt(past []helm.Info, version string) time.Time {
 	var at time.Time
 	for _, i := range slices.Backward(past) {
@@ -157,18 +157,18 @@ func versionIn(past []helm.Info, revision int) string {
 	return ""
 }
 
-// lastRevision is the latest revision of a version that was deployed.
+// lastRevision returns the latest deployed revision of a version.
 func lastRevision(past []helm.Info, version string) (revision int, found bool) {
 	return latestRevision(past, func(v string) bool { return v == version })
 }
 
-// revisionBefore is the last revision that was deployed with another version than the one that
-// failed. An attempt at that may be the latest by now.
+// revisionBefore returns the latest deployed revision of another version than the failed one, which
+// may have newer revisions.
 func revisionBefore(past []helm.Info, failed string) (revision int, found bool) {
 	return latestRevision(past, func(v string) bool { return v != failed })
 }
 
-// latestRevision is the last revision of ours that was deployed and fits.
+// latestRevision returns the latest deployed revision of our chart with a fitting version.
 func latestRevision(past []helm.Info, fits func(version string) bool) (revision int, found bool) {
 	for _, i := range slices.Backward(past) {
 		if !i.Foreign && fits(versionOfRevision(i)) && (i.Status == helm.Deployed || i.Status == helm.Superseded) {

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// The kinds of the inventory.
+// The kinds of objects in the inventory.
 const (
 	kindClaim    = "claim"
 	kindSnapshot = "snapshot"
@@ -25,7 +25,7 @@ const (
 	kindTasks    = "task-namespace"
 )
 
-// Why things outlive `uninstall`.
+// The reasons why objects outlive `uninstall`.
 const (
 	holdsData   = "holds the cluster's data"
 	holdsBackup = "holds backups of the cluster's data"
@@ -33,7 +33,7 @@ const (
 	holdsClaims = "holds volume claims, with checkpoints or of users"
 )
 
-// inventory lists and removes what a cluster consists of.
+// inventory lists and deletes the objects of a cluster.
 type inventory struct {
 	waiter
 	release *release
@@ -43,8 +43,8 @@ type inventory struct {
 	unread bool
 }
 
-// Kinds has what others need first. Going the other way, the master stops before
-// anything of its tasks goes, and the disks go when no pod mounts them any more.
+// Kinds returns the kinds in dependency order. Deletion is in reverse order: the master stops
+// before any object of its tasks is deleted, and disks are deleted when no pod mounts them.
 func (t *Target) Kinds() []string {
 	return slices.Concat(
 		[]string{kindTasks, kindClaim, kindSnapshot, kindSecret}, kindsOfChart(),
@@ -52,9 +52,9 @@ func (t *Target) Kinds() []string {
 	)
 }
 
-// Inventory lists the release, what outlives it, and what the master has made for
-// tasks, in the cluster's namespace and in those in which its tasks may run. Where the
-// cluster is to go it lists what no release takes along, too, namespace or not.
+// Inventory lists the release, the objects that outlive it, and the objects that the master created
+// for tasks, in the namespaces of the cluster and of its tasks. If the cluster is to be deleted, it
+// also lists objects that Helm does not delete, even if the namespace is missing.
 func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	there, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	if err != nil {
@@ -80,8 +80,8 @@ func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	return out, nil
 }
 
-// listAllTasks is what the master has made for tasks, everywhere. Home is false when the
-// cluster's own namespace is gone.
+// listAllTasks lists the objects that the master created for tasks, in all namespaces. Home is
+// false if the cluster's own namespace does not exist.
 func (t inventory) listAllTasks(ctx context.Context, cluster string, home bool) ([]resource.Found, error) {
 	spaces := slices.Clone(t.spaces)
 	if t.unread { // values may be lost, or never have been Helm's
@@ -105,7 +105,7 @@ func (t inventory) listAllTasks(ctx context.Context, cluster string, home bool) 
 	return out, nil
 }
 
-// listRelease is the release and its running master.
+// listRelease lists the release and its running master.
 func (t inventory) listRelease(ctx context.Context) ([]resource.Found, error) {
 	var out []resource.Found
 	_, have, err := t.release.lookUp(ctx)
@@ -118,7 +118,7 @@ func (t inventory) listRelease(ctx context.Context) ([]resource.Found, error) {
 	if !t.unread {
 		return out, nil
 	}
-	// It goes with the release; but before that, it has to stop.
+	// The Deployment is deleted with the release, but the master has to stop before that.
 	d, err := t.readDeployment(ctx)
 	if err == nil && d != nil && !isStopped(d) {
 		out = append(out, resource.Found{Kind: kindMaster, ID: d.Name, Name: d.Name})
@@ -126,7 +126,8 @@ func (t inventory) listRelease(ctx context.Context) ([]resource.Found, error) {
 	return out, err
 }
 
-// listKept is what outlives the release, and the errands that a killed run left.
+// listKept lists the objects that outlive the release, and the errands that an interrupted run left
+// behind.
 func (t inventory) listKept(ctx context.Context, cluster string) ([]resource.Found, error) {
 	o := metav1.ListOptions{LabelSelector: clusterLabel + "=" + cluster}
 	var out []resource.Found
@@ -167,8 +168,8 @@ func (t inventory) listKept(ctx context.Context, cluster string) ([]resource.Fou
 	return out, nil
 }
 
-// listTaskNamespace is the namespace of tasks, where the release made it. Claims in it are
-// its users': with them it stays.
+// listTaskNamespace returns the namespace of tasks if the release created it. It is retained if it
+// contains claims, which belong to users.
 func (t inventory) listTaskNamespace(ctx context.Context) ([]resource.Found, error) {
 	name := taskNamespaceOf(t.Namespace, t.Cluster)
 	ns, err := t.API.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
@@ -187,7 +188,7 @@ func (t inventory) listTaskNamespace(ctx context.Context) ([]resource.Found, err
 	if err != nil {
 		return nil, t.refuseIn(name, "list", "persistentvolumeclaims", "", err)
 	}
-	// An up that finds it leaves it alone, as it does what tasks have.
+	// `up` ignores it, as it does objects of tasks.
 	f := resource.Found{Kind: kindTasks, ID: name, Name: name, Launched: true}
 	if len(claims.Items) > 0 {
 		f.Retain = holdsClaims
@@ -195,7 +196,7 @@ func (t inventory) listTaskNamespace(ctx context.Context) ([]resource.Found, err
 	return []resource.Found{f}, nil
 }
 
-// listTasks is what the master has made for tasks in a namespace.
+// listTasks lists the objects that the master created for tasks in a namespace.
 func (t inventory) listTasks(ctx context.Context, ns, cluster string) ([]resource.Found, error) {
 	o := metav1.ListOptions{LabelSelector: clusterLabel + "=" + cluster + "," + taskLabel}
 	var out []resource.Found
@@ -221,7 +222,7 @@ func (t inventory) listTasks(ctx context.Context, ns, cluster string) ([]resourc
 		return nil, t.refuseIn(ns, "list", "pods", "", err)
 	}
 	for _, p := range pods.Items {
-		if metav1.GetControllerOf(&p) == nil { // a Job's pods go with it
+		if metav1.GetControllerOf(&p) == nil { // a Job's pods are deleted with it
 			add(kindPod, &p.ObjectMeta)
 		}
 	}
@@ -230,20 +231,20 @@ func (t inventory) listTasks(ctx context.Context, ns, cluster string) ([]resourc
 		return nil, t.refuseIn(ns, "list", "secrets", "", err)
 	}
 	for _, s := range secrets.Items {
-		if len(s.OwnerReferences) == 0 { // else it goes with its Job
+		if len(s.OwnerReferences) == 0 { // others are deleted with their Job
 			add(kindToken, &s.ObjectMeta)
 		}
 	}
 	return out, nil
 }
 
-// isClosedElsewhere reports a further namespace that is gone or closed to us: what is in it
-// cannot be told, and the cluster's own namespace does not depend on it.
+// isClosedElsewhere reports that a namespace other than the cluster's is missing or forbidden. Its
+// content is unknown, and the cluster's own namespace does not depend on it.
 func isClosedElsewhere(err error, ns, home string) bool {
 	return ns != home && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))
 }
 
-// addObject lists an object if it really carries the cluster's mark.
+// addObject adds an object if it has the cluster's label.
 func (t inventory) addObject(fs []resource.Found, kind string, m *metav1.ObjectMeta, retain string) []resource.Found {
 	if m.Labels[clusterLabel] != t.Cluster {
 		return fs
@@ -251,7 +252,7 @@ func (t inventory) addObject(fs []resource.Found, kind string, m *metav1.ObjectM
 	return append(fs, resource.Found{Kind: kind, ID: t.idIn(m.Namespace, m.Name), Name: t.idIn(m.Namespace, m.Name), Retain: retain})
 }
 
-// taskNamespaces are the namespaces of the cluster's tasks, its own first.
+// taskNamespaces returns the namespaces of the cluster's tasks, its own first.
 func (t *Target) taskNamespaces() []string {
 	out := []string{t.Namespace}
 	also := func(v any) {
@@ -273,14 +274,14 @@ func (t *Target) taskNamespaces() []string {
 	return out
 }
 
-// snapshotResource is the VolumeSnapshots, which the chart makes where db.snapshotSuffix
-// asks for one. Not every Kubernetes knows them.
+// snapshotResource returns the resource of VolumeSnapshots, which the chart creates if
+// db.snapshotSuffix is set. It is optional in Kubernetes.
 func snapshotResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshots"}
 }
 
-// listSnapshots are those of the cluster's data. Where Kubernetes knows none, or does
-// not let us look, there are none that we could remove.
+// listSnapshots lists the snapshots of the cluster's data. It returns none if the resource is
+// missing or forbidden, because they could not be deleted either.
 func (t inventory) listSnapshots(ctx context.Context, cluster string) ([]resource.Found, error) {
 	api, err := t.Kube.Objects(snapshotResource(), t.Namespace)
 	if err != nil {

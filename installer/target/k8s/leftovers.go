@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Remains lists what the chart has made and no release of Helm's takes along: what was
-// applied without Helm, and what is left where the release or its namespace is gone.
+// Remains lists the chart's objects that no Helm release deletes: those applied without Helm, and
+// those left behind by a deleted release or namespace.
 func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
 	_, release, err := t.newRelease().lookUp(ctx)
 	if err != nil {
@@ -45,7 +45,8 @@ func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
 	return out, nil
 }
 
-// namespacesOf are the namespaces in which a kind is looked for; "" is none.
+// namespacesOf returns the namespaces in which to look for a kind; "" stands for cluster-scoped
+// objects.
 func (t inventory) namespacesOf(k chartKind, home bool, bound []string) []string {
 	var out []string
 	if k.wide {
@@ -60,8 +61,8 @@ func (t inventory) namespacesOf(k chartKind, home bool, bound []string) []string
 	return out
 }
 
-// boundNamespaces are the namespaces besides the cluster's own in which its master was given a
-// role: those of tasks, by whatever setting.
+// boundNamespaces returns the other namespaces in which the cluster's master has a role, which are
+// those of tasks whatever the settings are.
 func (t inventory) boundNamespaces(ctx context.Context) ([]string, error) {
 	out := []string{taskNamespaceOf(t.Namespace, t.Cluster)}
 	all, err := t.listKind(ctx, chartKind{of: roleBindings()}, "")
@@ -76,7 +77,7 @@ func (t inventory) boundNamespaces(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// isSubject reports whether a RoleBinding is for an account of the cluster's namespace.
+// isSubject reports whether a RoleBinding is for a service account of the cluster's namespace.
 func (t inventory) isSubject(b unstructured.Unstructured) bool {
 	subjects, _, _ := unstructured.NestedSlice(b.Object, "subjects")
 	return slices.ContainsFunc(subjects, func(s any) bool {
@@ -85,8 +86,8 @@ func (t inventory) isSubject(b unstructured.Unstructured) bool {
 	})
 }
 
-// listKind lists what carries the cluster's mark. Where Kubernetes knows no such kind, or
-// does not let us look, there is nothing that we could remove; Unseen names those.
+// listKind lists the objects with the cluster's label. It returns none if the kind is missing or
+// forbidden, because they could not be deleted either; Unseen names those kinds.
 func (t inventory) listKind(ctx context.Context, k chartKind, ns string) ([]unstructured.Unstructured, error) {
 	api, err := t.Kube.Objects(k.of, ns)
 	if err != nil {
@@ -102,8 +103,8 @@ func (t inventory) listKind(ctx context.Context, k chartKind, ns string) ([]unst
 	return list.Items, nil
 }
 
-// isLeftover is pure: whether an object is the chart's, and this cluster's rather than one
-// of the same name in another namespace, and does not go with the release.
+// isLeftover reports whether an object belongs to this cluster's chart, as opposed to a cluster of
+// the same name in another namespace, and is not deleted with the release. It is pure.
 func (t inventory) isLeftover(k chartKind, o unstructured.Unstructured, released bool) bool {
 	labels, a := o.GetLabels(), o.GetAnnotations()
 	_, task := labels[taskLabel]
@@ -111,7 +112,7 @@ func (t inventory) isLeftover(k chartKind, o unstructured.Unstructured, released
 	case labels[clusterLabel] != t.Cluster, task, metav1.GetControllerOf(&o) != nil:
 		return false
 	case k.kind == kindSecret && (o.GetName() == secretsPrefix+t.Cluster || o.GetName() == recordPrefix+t.Cluster):
-		return false // they have kinds of their own, or go last
+		return false // they are listed as other kinds, or deleted last
 	case labels[component] == componentUpgrade:
 		return false
 	case a[releaseName] != "":
@@ -122,14 +123,14 @@ func (t inventory) isLeftover(k chartKind, o unstructured.Unstructured, released
 	return true
 }
 
-// isWide reports whether the chart gives a name to an object of the whole cluster of
-// Kubernetes, for a cluster in a namespace.
+// isWide reports whether name is one that the chart gives to a cluster-scoped object of a cluster
+// in a namespace.
 func isWide(name, namespace, cluster string) bool {
 	rest, found := strings.CutPrefix(name, "determined-"+namespace+"-"+cluster)
 	return found && (rest == "" || rest == prioritySuffix || strings.HasPrefix(rest, "-coscheduler"))
 }
 
-// prioritySuffix ends the name of the PriorityClass.
+// prioritySuffix is the suffix of the PriorityClass's name.
 const prioritySuffix = "-system"
 
 func (t inventory) idOf(k chartKind, o unstructured.Unstructured) string {
@@ -139,8 +140,7 @@ func (t inventory) idOf(k chartKind, o unstructured.Unstructured) string {
 	return t.idIn(o.GetNamespace(), o.GetName())
 }
 
-// Unseen names the kinds that may not be listed, so that what is left of them is not
-// known.
+// Unseen returns the kinds that may not be listed, whose leftovers are unknown.
 func (t *Target) Unseen(ctx context.Context) ([]string, error) {
 	home, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	if err != nil {
@@ -161,8 +161,8 @@ func (t *Target) Unseen(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Applied reports whether the cluster's master is there and was made by no release of
-// Helm's: by kubectl, or by a tool that renders charts.
+// Applied reports whether the cluster's master exists without a Helm release, as when it was
+// applied by kubectl or a tool that renders charts.
 func (t *Target) Applied(ctx context.Context) (bool, error) {
 	_, release, err := t.newRelease().lookUp(ctx)
 	if err != nil || release.Exists() {
@@ -170,13 +170,12 @@ func (t *Target) Applied(ctx context.Context) (bool, error) {
 	}
 	d, err := t.newPlace().readDeployment(ctx)
 	if cloud.KindOf(err) == cloud.Denied {
-		return false, nil // a user who may not see it may not change it either
+		return false, nil // a user who may not read it may not change it either
 	}
 	return err == nil && d != nil && d.Annotations[releaseName] == "", err
 }
 
-// NamespaceGone reports whether the cluster's namespace is not there, and its record
-// with it.
+// NamespaceGone reports whether the cluster's namespace, and its record with it, does not exist.
 func (t *Target) NamespaceGone(ctx context.Context) (bool, error) {
 	there, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	return err == nil && !there, err

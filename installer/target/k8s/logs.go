@@ -15,31 +15,30 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// LogQuery says which lines are wanted.
+// LogQuery selects log lines.
 type LogQuery struct {
 	// Component is master or database.
 	Component string
-	// Since is the moment from which on; Tail is the most lines of what is there, or
-	// zero for all.
+	// Since is the start time. Tail is the maximum number of existing lines, or zero for all.
 	Since time.Time
 	Tail  int64
-	// Previous is the container before the last restart.
+	// Previous selects the container before the last restart.
 	Previous bool
-	// Follow waits for more, and continues with the next pod when one ends.
+	// Follow waits for more lines, and continues with the next pod when one ends.
 	Follow bool
 }
 
-// LogLine is one line.
+// LogLine is one line of a log.
 type LogLine struct {
 	Time time.Time `json:"time"`
 	Pod  string    `json:"pod"`
 	Text string    `json:"text"`
 }
 
-// longestLine is the most that one line may have; a longer one is cut by the runtime.
+// longestLine is the maximum length of a line; the container runtime splits longer ones.
 const longestLine = 1 << 20
 
-// Logs gives what pods of the cluster itself have written to show, oldest first.
+// Logs calls show with the log lines of the cluster's own pods, oldest first.
 func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error {
 	seen := map[string]time.Time{}
 	for {
@@ -67,10 +66,10 @@ func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error
 	}
 }
 
-// readLog gives the lines of one pod that were not seen before.
+// readLog calls show with the new lines of one pod.
 func (t place) readLog(ctx context.Context, p corev1.Pod, q LogQuery, seen map[string]time.Time, show func(LogLine)) error {
 	if p.Status.Phase == corev1.PodPending {
-		return nil // nothing has been written
+		return nil // the log is empty
 	}
 	o := &corev1.PodLogOptions{Container: logContainer(p), Timestamps: true, Follow: q.Follow, Previous: q.Previous}
 	last, again := seen[p.Name]
@@ -87,12 +86,12 @@ func (t place) readLog(ctx context.Context, p corev1.Pod, q LogQuery, seen map[s
 	}
 	stream, err := t.API.CoreV1().Pods(t.Namespace).GetLogs(p.Name, o).Stream(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) && q.Follow {
-		return nil // it went, or has not started
+		return nil // the pod is gone or has not started
 	}
 	if err != nil {
 		return t.explainError("get", "pods/log", p.Name, err)
 	}
-	defer func() { _ = stream.Close() }() // it was read to its end
+	defer func() { _ = stream.Close() }() // read to the end
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, longestLine)
 	for lines.Scan() {
@@ -111,8 +110,7 @@ func (t place) readLog(ctx context.Context, p corev1.Pod, q LogQuery, seen map[s
 	return nil
 }
 
-// logContainer is the container whose log is meant: the first one, which is what the pod is
-// for.
+// logContainer returns the container whose log to read: the first, which is the main one.
 func logContainer(p corev1.Pod) string {
 	if len(p.Spec.Containers) == 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package k8s puts a cluster on Kubernetes: a Helm release, what has to outlive it,
-// and the record of what its owner asked for, all in one namespace.
+// Package k8s installs a cluster on Kubernetes: a Helm release, the objects that outlive it, and
+// the record, all in one namespace.
 package k8s
 
 import (
@@ -8,21 +8,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The names of a cluster's objects outside its release; the cluster's id follows.
+// The prefixes of objects outside the release; the cluster ID follows.
 const (
 	recordPrefix  = "det-deploy-record-"
 	secretsPrefix = "determined-secrets-"
 	backupPrefix  = "determined-backup-"
 )
 
-// The names of what the chart makes; the cluster's id follows.
+// The prefixes of objects of the chart; the cluster ID follows.
 const (
 	masterPrefix   = "determined-master-deployment-"
 	servicePrefix  = "determined-master-service-"
 	databasePrefix = "determined-db-deployment-"
 )
 
-// The marks of what belongs to a cluster.
+// The labels of a cluster's objects.
 const (
 	domain       = "det-deploy.dev"
 	clusterLabel = domain + "/cluster"
@@ -31,33 +31,33 @@ const (
 	component    = "app.kubernetes.io/component"
 	managedBy    = "app.kubernetes.io/managed-by"
 	versionLabel = "app.kubernetes.io/version"
-	// taskLabel is on what the master makes for tasks, with the allocation's id.
+	// taskLabel is the label of the objects that the master creates for tasks, with the allocation
+	// ID.
 	taskLabel = "determined"
 )
 
-// The components that have no other home.
+// The components of objects outside the chart.
 const (
 	componentRecord  = "record"
 	componentUpgrade = "upgrade"
 	componentBackup  = "backup"
-	// componentCheck is the chart's Job that tries an image before an upgrade by Helm.
+	// componentCheck is the chart's Job that tests an image before `helm upgrade`.
 	componentCheck = "check"
 )
 
-// taskNamespaceOf is the namespace of tasks that the chart makes where the values name
-// none.
+// taskNamespaceOf returns the namespace of tasks that the chart creates if the values name none.
 func taskNamespaceOf(namespace, cluster string) string { return namespace + "-" + cluster + "-tasks" }
 
-// The marks that Helm puts on what it makes for a release.
+// The annotations that Helm adds to the objects of a release.
 const (
 	releaseName      = "meta.helm.sh/release-name"
 	releaseNamespace = "meta.helm.sh/release-namespace"
 )
 
-// recordType distinguishes the record's Secret from others.
+// recordType is the type of the record's Secret.
 const recordType corev1.SecretType = domain + "/record"
 
-// objectLabels are the labels of objects that det-deploy itself creates for a cluster.
+// objectLabels returns the labels of objects that det-deploy itself creates for a cluster.
 func objectLabels(cluster, part string) map[string]string {
 	return map[string]string{
 		nameLabel: "determined", instance: cluster, component: part,
@@ -65,7 +65,7 @@ func objectLabels(cluster, part string) map[string]string {
 	}
 }
 
-// versionOfImage is the tag of an image, which is the det-deploy in it.
+// versionOfImage returns the tag of an image, which is the version of det-deploy in it.
 func versionOfImage(image string) string {
 	name, digest, pinned := strings.Cut(image, "@")
 	at := strings.LastIndex(name, ":")

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// place is where a cluster is on Kubernetes, and who asks for it there.
+// place is the location of a cluster, with the clients to access it.
 type place struct {
 	Cluster, Namespace string
 	Kube               *kube.Client
@@ -22,7 +22,7 @@ type place struct {
 
 func (t *Target) newPlace() place { return place{t.Cluster, t.Namespace, t.Kube, t.API} }
 
-// explainError translates the API server's error; nil stays nil.
+// explainError translates an error of the API server; nil stays nil.
 func explainError(verb, resource, namespace, name string, err error) error {
 	return kube.Translate(kube.Call{Verb: verb, Resource: resource, Namespace: namespace, Name: name}, err)
 }
@@ -35,22 +35,22 @@ func (t place) refuseIn(namespace, verb, resource, name string, err error) error
 	return explainError(verb, resource, namespace, name, err)
 }
 
-// isOurs reports whether a master is one of this cluster's: another chart may give its
-// own the same name.
+// isOurs reports whether a master belongs to this cluster, because another chart may use the same
+// name.
 func (t place) isOurs(d *appsv1.Deployment) bool {
 	return d.Labels[clusterLabel] == t.Cluster || d.Spec.Template.Labels[clusterLabel] == t.Cluster
 }
 
-// ownSelector selects what belongs to the cluster itself and not to its tasks.
+// ownSelector selects the objects of the cluster itself, without those of its tasks.
 func (t place) ownSelector() string { return clusterLabel + "=" + t.Cluster + ",!" + taskLabel }
 
-// standingSelector leaves errands out, the chart's own too: one that failed is kept for people to
-// look at, and keeps nothing from being up.
+// standingSelector also omits errands, including the chart's own: failed ones are kept for
+// inspection and do not affect the cluster's state.
 func (t place) standingSelector() string {
 	return t.ownSelector() + "," + component + " notin (" + componentUpgrade + "," + componentCheck + ")"
 }
 
-// idIn is an object's identity within its kind: the namespace is said where it is not
+// idIn returns an object's identity within its kind, which includes the namespace if that is not
 // the cluster's.
 func (t place) idIn(ns, name string) string {
 	if ns == t.Namespace {
@@ -59,8 +59,8 @@ func (t place) idIn(ns, name string) string {
 	return ns + "/" + name
 }
 
-// namespaceExists looks for a namespace. Who may not look is told that it is there:
-// the next call knows better.
+// namespaceExists reports whether a namespace exists. Without permission to read it, it returns
+// true, and the next call fails if it does not exist.
 func (t place) namespaceExists(ctx context.Context, ns string) (bool, error) {
 	_, err := t.API.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
 	switch {
@@ -81,9 +81,8 @@ func (t place) listPods(ctx context.Context, selector string) ([]corev1.Pod, err
 	return list.Items, nil
 }
 
-// MakeNamespace makes the namespace of a cluster where create is true, and else
-// refuses one that is not there. It is never removed: others may have put something
-// into it.
+// MakeNamespace creates the namespace of a cluster if create is true, and otherwise returns an
+// error if it does not exist. The namespace is never deleted, because it may contain other objects.
 func MakeNamespace(ctx context.Context, api kube.API, name string, create bool) error {
 	_, err := api.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pod is one pod of the cluster itself.
+// Pod is a pod of the cluster itself.
 type Pod struct {
 	Name string `json:"name"`
 	// Component is master or database.
 	Component string `json:"component"`
-	// State is Kubernetes' word for what it does: Running, Pending, CrashLoopBackOff.
+	// State is the state as in kubectl: Running, Pending, CrashLoopBackOff.
 	State    string    `json:"state"`
 	Ready    bool      `json:"ready"`
 	Restarts int32     `json:"restarts"`
@@ -26,7 +26,7 @@ type Pod struct {
 	Since    time.Time `json:"since"`
 }
 
-// Task is one pod of a task.
+// Task is a pod of a task.
 type Task struct {
 	Pod       string `json:"pod"`
 	Namespace string `json:"namespace"`
@@ -36,7 +36,7 @@ type Task struct {
 	State     string `json:"state"`
 }
 
-// Pods lists the pods of the cluster itself.
+// Pods returns the pods of the cluster itself.
 func (t *Target) Pods(ctx context.Context) ([]Pod, error) {
 	all, err := t.newPlace().listPods(ctx, t.newPlace().ownSelector())
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *Target) Pods(ctx context.Context) ([]Pod, error) {
 	return out, nil
 }
 
-// podOf is pure: what a person wants to know of a pod.
+// podOf converts a pod for display. It is pure.
 func podOf(p corev1.Pod) Pod {
 	out := Pod{Name: p.Name, Component: p.Labels[component], State: stateOf(p), Node: p.Spec.NodeName, Since: p.CreationTimestamp.UTC()}
 	for _, c := range p.Status.Conditions {
@@ -64,7 +64,7 @@ func podOf(p corev1.Pod) Pod {
 	return out
 }
 
-// stateOf is what `kubectl get pods` would say.
+// stateOf returns the status that `kubectl get pods` shows.
 func stateOf(p corev1.Pod) string {
 	if p.DeletionTimestamp != nil {
 		return "Terminating"
@@ -80,7 +80,7 @@ func stateOf(p corev1.Pod) string {
 	return string(p.Status.Phase)
 }
 
-// Tasks lists the pods of tasks that are not over, in every namespace of the cluster.
+// Tasks returns the active pods of tasks in all namespaces of the cluster.
 func (t *Target) Tasks(ctx context.Context) ([]Task, error) {
 	out := []Task{}
 	for _, ns := range t.taskNamespaces() {
@@ -103,7 +103,7 @@ func (t *Target) Tasks(ctx context.Context) ([]Task, error) {
 	return out, nil
 }
 
-// leftError is what does not go, with what is left of it.
+// leftError reports objects that are not deleted in time.
 type leftError struct {
 	what  string
 	limit time.Duration
@@ -114,13 +114,12 @@ func (e *leftError) Error() string {
 	return fmt.Sprintf("wait for %s: after %s %s", e.what, e.limit, e.left)
 }
 
-// Hint says what else makes it go.
+// Hint returns further commands that delete them.
 func (*leftError) Hint() string {
 	return "see `kubectl describe` for what holds it; a pod of a node that is gone goes with `kubectl delete pod --force`; then run the same command again"
 }
 
-// describePodsLeft says which pods are still there. Without any it is what is said of their owner,
-// or nothing.
+// describePodsLeft describes the remaining pods. If there are none, it returns owner.
 func (t place) describePodsLeft(ctx context.Context, ns, selector, owner string) (string, error) {
 	list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -151,8 +150,8 @@ func sayLeft(pods []corev1.Pod, owner string, now time.Time) string {
 	return strings.Join(out, "; ")
 }
 
-// describeHolders says what keeps an object of the inventory from going: a Job's pods, or those that
-// use a claim.
+// describeHolders describes what prevents the deletion of an object: the pods of a Job, or those
+// that use a claim.
 func (t place) describeHolders(ctx context.Context, kind, ns, name string) (string, error) {
 	switch kind {
 	case kindJob, kindErrand:
@@ -167,7 +166,7 @@ func (t place) describeHolders(ctx context.Context, kind, ns, name string) (stri
 	return "it is still there", nil
 }
 
-// podsUsing is pure: the pods that mount a claim.
+// podsUsing returns the pods that mount a claim. It is pure.
 func podsUsing(pods []corev1.Pod, claim string) []corev1.Pod {
 	var out []corev1.Pod
 	for _, p := range pods {

@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// DefaultLimit is how long a cluster may take to come up: nodes that are added
-	// for it, images of a hundred megabytes, a disk.
+	// DefaultLimit is the default time for a cluster to become ready: nodes may have to be added,
+	// images of a hundred megabytes pulled, and a disk provisioned.
 	DefaultLimit = 10 * time.Minute
-	// patience is how long what does not pass by itself is waited for all the same:
-	// an operator may be repairing it, or a registry be briefly unavailable.
+	// patience is how long to wait in spite of a lasting problem, because an operator may be
+	// repairing it or a registry may be briefly unavailable.
 	patience = time.Minute
-	// answerLimit is how long a master whose pod is ready may take to answer by its
-	// Service.
+	// answerLimit is how long a master with a ready pod may take to answer through its Service.
 	answerLimit = time.Minute
-	// askLimit bounds one question to it.
+	// askLimit is the timeout of one such request.
 	askLimit = 10 * time.Second
 )
 
-// Ready waits until the master's pod is, reporting what prevents it, and then
-// until the master answers and is this cluster's.
+// Ready waits until the master's pod is ready and reports what prevents it. Then it waits until the
+// master answers, and verifies that it is this cluster's.
 func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if t.NoWait {
 		return installer.ErrNotAwaited
@@ -40,7 +39,7 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	return t.newAccess().awaitAnswer(ctx, tell)
 }
 
-// notReadyError is a master that does not come up, with the reasons.
+// notReadyError reports that the master does not become ready, with the reasons.
 type notReadyError struct {
 	cluster, namespace string
 	verdict            explain.Verdict
@@ -58,7 +57,7 @@ func (e *notReadyError) Error() string {
 	return s
 }
 
-// Hint is how to fix the gravest problem, and how to see more.
+// Hint returns the remedy for the most serious problem, and the command that shows more.
 func (e *notReadyError) Hint() string {
 	if len(e.verdict.Troubles) > 0 && e.verdict.Troubles[0].Fix != "" {
 		return e.verdict.Troubles[0].Fix + "; then run the same command again" + keptValues
@@ -66,7 +65,7 @@ func (e *notReadyError) Hint() string {
 	return fmt.Sprintf("run the same command again to wait on; `det-deploy k8s logs --cluster-id %s --namespace %s` shows what the master says", e.cluster, e.namespace) + keptValues
 }
 
-// keptValues is what to know before values are corrected.
+// keptValues is a note for users who correct values.
 const keptValues = "; values that you leave out are kept, and reset with --reset-values"
 
 func isNotReady(err error) bool {
@@ -74,8 +73,7 @@ func isNotReady(err error) bool {
 	return ok
 }
 
-// awaitMaster waits until the master is up, and records its version on the claims that it
-// uses.
+// awaitMaster waits until the master is available, and records its version on its data claims.
 func (t *Target) awaitMaster(ctx context.Context, tell func(string)) error {
 	d, err := t.newWaiter().awaitAvailable(ctx, tell)
 	if err != nil {
@@ -85,21 +83,22 @@ func (t *Target) awaitMaster(ctx context.Context, tell func(string)) error {
 	names, err := t.newPlace().usedClaims(ctx, d)
 	if err != nil {
 		tellUnrecorded(tell, version, err)
-		return nil // the master is up
+		return nil // the master is available
 	}
 	t.newClaims().recordVersion(ctx, names, version, tell)
 	return nil
 }
 
-// waiter looks again and again at what is to change.
+// waiter polls objects that are about to change.
 type waiter struct {
 	place
-	// glance is the pause between two looks, patience how long what does not pass by
-	// itself is waited for all the same, and limit how long a master may take to come up.
+	// glance is the polling interval, patience the time to wait in spite of a lasting problem, and
+	// limit the time for a master to become ready.
 	glance, patience, limit time.Duration
 }
 
-// awaitGone asks regularly what is left of something, until nothing is, with a limit.
+// awaitGone calls ask periodically until it reports that nothing is left. It returns a leftError
+// after limit.
 func (t waiter) awaitGone(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (left string, err error)) error {
 	deadline := time.Now().Add(limit)
 	for {
@@ -118,7 +117,7 @@ func (t waiter) awaitGone(ctx context.Context, limit time.Duration, what string,
 	}
 }
 
-// pauseBriefly is the pause between two looks.
+// pauseBriefly waits for the polling interval.
 func (t waiter) pauseBriefly(ctx context.Context) error {
 	return wait.ForWanted(ctx, t.glance)
 }
@@ -147,13 +146,13 @@ func (t waiter) awaitAvailable(ctx context.Context, tell func(string)) (*appsv1.
 	}
 }
 
-// progress is how long something is already waited for.
+// progress tracks the duration of a wait.
 type progress struct {
 	begun           time.Time
 	limit, patience time.Duration
 	tell            func(string)
 	said            string
-	// grave is since when there has been a problem that does not pass by itself.
+	// grave is the time since which there is a lasting problem.
 	grave time.Time
 }
 
@@ -161,7 +160,7 @@ func (t waiter) startWaiting(limit time.Duration, tell func(string)) progress {
 	return progress{begun: time.Now(), limit: limit, patience: t.patience, tell: tell}
 }
 
-// isOver reports what is new, and whether waiting longer is of no use.
+// isOver reports news to the user, and returns true if further waiting is pointless.
 func (w *progress) isOver(v explain.Verdict, now time.Time) bool {
 	if what := progressLine(v); what != w.said && what != "" {
 		w.said = what
@@ -176,7 +175,7 @@ func (w *progress) isOver(v explain.Verdict, now time.Time) bool {
 	return now.Sub(w.begun) > w.limit || !w.grave.IsZero() && now.Sub(w.grave) > w.patience
 }
 
-// isAvailable reports whether the master that is wanted now is there.
+// isAvailable reports whether the current version of the master is available.
 func isAvailable(d *appsv1.Deployment) bool {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Secrets is what the record needs of a namespace.
+// Secrets is the part of the API that the record needs.
 type Secrets interface {
 	Get(ctx context.Context, name string, o metav1.GetOptions) (*corev1.Secret, error)
 	Create(ctx context.Context, s *corev1.Secret, o metav1.CreateOptions) (*corev1.Secret, error)
@@ -23,26 +23,25 @@ type Secrets interface {
 	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
 }
 
-// Store keeps a cluster's record in a Secret outside the release, so that it is
-// there before the release is and after it has gone. Each key of the Secret is an
-// object; an annotation beside it holds its version, and the server itself notes
-// when the key's manager last wrote it.
+// Store keeps a cluster's record in a Secret outside the release, so that it exists before and
+// after the release. Each key of the Secret is an object; an annotation holds its version, and the
+// server's managed fields hold the time when the key was last written.
 type Store struct {
 	Secrets Secrets
-	// Namespace and Cluster are whose record it is.
+	// Namespace and Cluster identify the record's cluster.
 	Namespace, Cluster string
-	// Before is done before the place is made: the namespace may have to be. It may
-	// be nil.
+	// Before is called before the Secret is created, for example to create the namespace. It may be
+	// nil.
 	Before func(context.Context) error
 }
 
 var _ record.Store = Store{}
 
-// collisions bounds how often a write is retried because another process wrote another
-// key of the Secret at the same moment.
+// collisions is the number of attempts at a write that conflicts with writes of other keys of the
+// Secret.
 const collisions = 16
 
-// Make makes the Secret.
+// Make creates the Secret.
 func (s Store) Make(ctx context.Context) error {
 	if s.Before != nil {
 		if err := s.Before(ctx); err != nil {
@@ -68,7 +67,7 @@ func (s Store) Get(ctx context.Context, key string) (record.Object, error) {
 	}
 	o.Read = s.serverTime(ctx)
 	if o.Read.Before(o.Written) {
-		o.Read = o.Written // several servers, or a fallback to this machine's clock
+		o.Read = o.Written // several servers, or a fallback to this computer's clock
 	}
 	return o, nil
 }
@@ -88,7 +87,7 @@ func (s Store) Put(ctx context.Context, key string, data []byte, was string) (st
 	return version, err
 }
 
-// Delete removes a key.
+// Delete deletes a key.
 func (s Store) Delete(ctx context.Context, key, was string) error {
 	gone := false
 	err := s.changeSecret(ctx, key, was, func(have *corev1.Secret) {
@@ -105,7 +104,7 @@ func (s Store) Delete(ctx context.Context, key, was string) error {
 	return err
 }
 
-// Destroy removes the Secret.
+// Destroy deletes the Secret.
 func (s Store) Destroy(ctx context.Context) error {
 	err := s.Secrets.Delete(ctx, s.secretName(), metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
@@ -114,8 +113,8 @@ func (s Store) Destroy(ctx context.Context) error {
 	return s.explainError("delete", err)
 }
 
-// changeSecret edits the Secret while key has version was. A write that collides with one
-// of another key is tried again; its own key's version decides.
+// changeSecret edits the Secret if key has version was. It retries a write that conflicts with one
+// of another key; only the version of the key itself decides.
 func (s Store) changeSecret(ctx context.Context, key, was string, edit func(*corev1.Secret)) error {
 	var err error
 	for range collisions {
@@ -134,8 +133,8 @@ func (s Store) changeSecret(ctx context.Context, key, was string, edit func(*cor
 	return s.explainError("update", err)
 }
 
-// serverTime reads the server's time with a dry-run creation of a Secret. Without
-// permission it is this machine's.
+// serverTime reads the server's time with a dry-run creation of a Secret. Without permission for
+// that, it returns the time of this computer.
 func (s Store) serverTime(ctx context.Context) time.Time {
 	o := s.blankSecret()
 	o.Name, o.GenerateName = "", o.Name+"-"
@@ -163,8 +162,8 @@ func (s Store) explainError(op string, err error) error {
 	return explainError(op, "secrets", s.Namespace, s.secretName(), err)
 }
 
-// objectIn reads a key without the time at which it was read. Its version is empty
-// where it is not.
+// objectIn returns a key's object without its read time. The version is empty if the key does not
+// exist.
 func objectIn(s *corev1.Secret, key string) record.Object {
 	data, found := s.Data[key]
 	if !found {
@@ -172,7 +171,7 @@ func objectIn(s *corev1.Secret, key string) record.Object {
 	}
 	o := record.Object{Data: data, Version: s.Annotations[versionOf(key)], Written: s.CreationTimestamp.Time}
 	if o.Version == "" {
-		o.Version = "by hand " + s.ResourceVersion // a user restored the data and not the annotations
+		o.Version = "by hand " + s.ResourceVersion // a user restored the data without the annotations
 	}
 	for _, m := range s.ManagedFields {
 		if m.Manager == managerOf(key) && m.Time != nil {
@@ -182,7 +181,7 @@ func objectIn(s *corev1.Secret, key string) record.Object {
 	return o
 }
 
-// versionOf is the annotation with a key's version, and managerOf the name under
-// which it is written.
+// versionOf returns the annotation with a key's version, and managerOf the field manager that
+// writes it.
 func versionOf(key string) string { return "version." + domain + "/" + key }
 func managerOf(key string) string { return fmt.Sprintf("det-deploy-%s", key) }

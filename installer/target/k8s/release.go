@@ -16,11 +16,11 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// release is the Helm release with all that it makes.
+// release is the Helm release with all its objects.
 type release struct {
 	*Target
 
-	// makes are the objects that Find has seen missing, where there is no release.
+	// makes lists the objects that Find found missing, if there is no release.
 	makes []string
 }
 
@@ -30,17 +30,16 @@ var (
 	_ resource.Described = (*release)(nil)
 )
 
-// ID names the release.
 func (r *release) ID() string { return "k8s/release/" + r.Cluster }
 
-// Kind is the inventory's word.
+// Kind returns the kind of releases in the inventory.
 func (r *release) Kind() string { return kindRelease }
 
-// Needs is nothing: the namespace is made with the record.
+// Needs returns nil: the namespace is created with the record.
 func (r *release) Needs() []string { return nil }
 
-// Find looks at the release and, where it is known what it should be, compares every
-// live object with the rendered one.
+// Find reads the release and compares every live object with the rendered one. It skips the
+// comparison if the values are unknown.
 func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	info, found, err := r.lookUp(ctx)
 	if err != nil || r.Unread {
@@ -50,7 +49,7 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		drift, err := r.adoptionDrift(ctx, info)
 		return found, drift, err
 	}
-	if !found.Exists() { // what makes no sense, or is in the way, is refused before anything is agreed to
+	if !found.Exists() { // invalid values and objects in the way are reported before the plan is confirmed
 		missing, err := r.compareObjects(ctx)
 		r.makes = nil
 		for _, d := range missing {
@@ -64,12 +63,11 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return found, drift, err
 }
 
-// Describe implements resource.Described: a release is as many objects as its values
-// lead to.
+// Describe implements resource.Described with the objects of the release.
 func (r *release) Describe() []string { return r.makes }
 
-// lookUp reads the release from Helm, and not what it should be. A foreign release is
-// refused, unless it is Determined's and its place is to be taken.
+// lookUp reads the release from Helm. It returns an error for a release of another chart, unless
+// that is Determined's and is to be adopted.
 func (r *release) lookUp(ctx context.Context) (helm.Info, resource.Found, error) {
 	info, err := r.Helm.Status(ctx, r.Cluster)
 	if err != nil || info.Status == helm.Absent || info.Status == helm.Uninstalled {
@@ -81,8 +79,7 @@ func (r *release) lookUp(ctx context.Context) (helm.Info, resource.Found, error)
 	return info, resource.Found{Kind: kindRelease, ID: r.Cluster, Name: r.Cluster}, nil
 }
 
-// listDrift is what is not as it should be: the release's own state first, then each
-// object's differences.
+// listDrift returns the differences: the state of the release first, then those of each object.
 func (r *release) listDrift(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
 	var out []resource.Drift
 	if info.Status != helm.Deployed {
@@ -93,7 +90,7 @@ func (r *release) listDrift(ctx context.Context, info helm.Info) ([]resource.Dri
 	return append(out, objects...), err
 }
 
-// storageDrift is pure: it says that another checkpointStorage leaves the former one in use.
+// storageDrift reports that a changed checkpointStorage leaves the former one in use. It is pure.
 func storageDrift(have, want chart.Values) []resource.Drift {
 	from, to := describeStorage(have), describeStorage(want)
 	if from == to {
@@ -105,7 +102,7 @@ func storageDrift(have, want chart.Values) []resource.Drift {
 	}}
 }
 
-// describeStorage names the place of checkpoints that values ask for.
+// describeStorage names the checkpoint storage in values.
 func describeStorage(v chart.Values) string {
 	text := func(key string) string { return v.Text("checkpointStorage." + key) }
 	kind := cmp.Or(text("type"), "shared_fs")
@@ -116,7 +113,7 @@ func describeStorage(v chart.Values) string {
 	return strings.TrimRight(kind+" "+place, " ")
 }
 
-// renderChart is the chart as it should be on this server.
+// renderChart renders the chart for this server.
 func (r *release) renderChart(ctx context.Context) (helm.Rendered, error) {
 	caps, err := r.Helm.Capabilities(ctx)
 	if err != nil {
@@ -125,7 +122,7 @@ func (r *release) renderChart(ctx context.Context) (helm.Rendered, error) {
 	return helm.Render(r.helmRelease(), caps)
 }
 
-// Wants is the release that the values lead to: the tag of the master's image.
+// Wants returns the release that the values select, which is the tag of the master's image.
 func (t *Target) Wants(ctx context.Context) (record.Release, error) {
 	out, err := t.newRelease().renderChart(ctx)
 	if err != nil {
@@ -138,7 +135,7 @@ func (t *Target) Wants(ctx context.Context) (record.Release, error) {
 	return record.Release{Version: versionOfImage(masterIn(&d.Spec.Template.Spec).Image)}, nil
 }
 
-// masterOf finds the master's Deployment among rendered objects.
+// masterOf returns the master's Deployment among rendered objects.
 func masterOf(r helm.Rendered, cluster string) (*appsv1.Deployment, error) {
 	d, err := findDeployment(r, masterPrefix+cluster)
 	if err == nil && d == nil {
@@ -147,7 +144,7 @@ func masterOf(r helm.Rendered, cluster string) (*appsv1.Deployment, error) {
 	return d, err
 }
 
-// findDeployment returns a Deployment among rendered objects, or nil where there is none.
+// findDeployment returns a Deployment among rendered objects, or nil if it is missing.
 func findDeployment(r helm.Rendered, name string) (*appsv1.Deployment, error) {
 	for _, o := range r.Objects {
 		if o.Kind != "Deployment" || o.Name != name {
@@ -171,7 +168,7 @@ func (r *release) Create(ctx context.Context) error {
 	return err
 }
 
-// Update upgrades it, or takes its place.
+// Update upgrades the release, or replaces Determined's.
 func (r *release) Update(ctx context.Context, drift []resource.Drift) error {
 	info, err := r.Helm.Status(ctx, r.Cluster)
 	if err != nil {
@@ -187,7 +184,7 @@ func (r *release) Update(ctx context.Context, drift []resource.Drift) error {
 	return err
 }
 
-// Delete uninstalls it.
+// Delete uninstalls the release.
 func (r *release) Delete(ctx context.Context) error {
 	_, err := r.Helm.Uninstall(ctx, r.Cluster)
 	return err

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Remove removes by kind and identity.
+// Remove deletes an object by kind and identity.
 func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	ns, name, other := strings.Cut(f.ID, "/")
 	if !other {
@@ -48,7 +48,7 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	})
 }
 
-// remover deletes objects of one kind and looks whether they are gone.
+// remover deletes objects of one kind and checks whether they are gone.
 type remover struct {
 	resource string
 	delete   func(context.Context, string, metav1.DeleteOptions) error
@@ -80,7 +80,7 @@ func (t inventory) removersIn(ns string) map[string]remover {
 	return out
 }
 
-// chartRemover deletes objects of a kind of the chart.
+// chartRemover returns the remover of a kind of the chart.
 func (t inventory) chartRemover(k chartKind, ns string) remover {
 	if k.wide {
 		ns = ""
@@ -88,7 +88,7 @@ func (t inventory) chartRemover(k chartKind, ns string) remover {
 	return t.dynamicRemover(k.of, ns)
 }
 
-// dynamicRemover deletes objects whose types only the server knows.
+// dynamicRemover returns a remover of objects without Go types.
 func (t inventory) dynamicRemover(of schema.GroupVersionResource, ns string) remover {
 	return remover{of.Resource, func(ctx context.Context, name string, o metav1.DeleteOptions) error {
 		api, err := t.Kube.Objects(of, ns)
@@ -106,17 +106,16 @@ func (t inventory) dynamicRemover(of schema.GroupVersionResource, ns string) rem
 	}}
 }
 
-// chartKind is a kind of which the chart makes objects that hold no data.
+// chartKind is a kind of object of the chart that holds no data.
 type chartKind struct {
-	// kind is the inventory's word.
+	// kind is the kind in the inventory.
 	kind string
 	of   schema.GroupVersionResource
-	// wide is true for objects of the whole cluster of Kubernetes, and strewn for
-	// those that are in namespaces of tasks too.
+	// wide marks cluster-scoped objects, and strewn those that are also in namespaces of tasks.
 	wide, strewn bool
 }
 
-// chartKinds lists them, those that others need first.
+// chartKinds returns them in dependency order.
 func chartKinds() []chartKind {
 	of := func(group, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
@@ -146,7 +145,8 @@ func roleBindings() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 }
 
-// kindsOfChart are the inventory's words, without that for Secrets, which it has anyway.
+// kindsOfChart returns the kinds in the inventory, without that of Secrets, which is listed
+// separately.
 func kindsOfChart() []string {
 	var out []string
 	for _, k := range chartKinds() {

@@ -11,13 +11,12 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// upgrade is a target in the middle of an upgrade.
+// upgrade is a target during an upgrade.
 type upgrade struct{ *Target }
 
-// serveNew upgrades the release. A new master that never becomes ready has never served,
-// and one whose objects were refused neither, so the release goes back to what it was;
-// a store that the new one has already changed the old one refuses, and the backup is
-// there.
+// serveNew upgrades the release. If the new master never becomes ready, or its objects are
+// rejected, it has not served, so the release is rolled back. If the new master has changed the
+// store, the old one refuses to start, and the backup remains.
 func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 	past, err := t.Helm.History(ctx, t.Cluster)
 	if err != nil {
@@ -28,7 +27,7 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 		return err
 	}
 	err = t.upgradeRelease(ctx, tell)
-	refused := isRefusal(err) // at once, before a master can have served
+	refused := isRefusal(err) // rejected at once, before a master can have served
 	if err == nil {
 		err = t.awaitMaster(ctx, tell)
 	}
@@ -37,7 +36,7 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 	}
 	if !refused {
 		if answered, unseen := t.hasAnswered(ctx, want); answered || unseen != nil {
-			return errors.Join(err, unseen) // it may have written what the old one cannot read
+			return errors.Join(err, unseen) // it may have written data that the old master cannot read
 		}
 	}
 	back, found := revisionBefore(past, want.Version)
@@ -47,7 +46,7 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 	return t.rollBack(ctx, back, err, tell)
 }
 
-// Finish upgrades the release to what is wanted, and waits for its master.
+// Finish upgrades the release to the requested one and waits for its master.
 func (t *Target) Finish(ctx context.Context, tell func(string)) error {
 	if err := t.newUpgrade().upgradeRelease(ctx, tell); err != nil {
 		return err
@@ -55,9 +54,9 @@ func (t *Target) Finish(ctx context.Context, tell func(string)) error {
 	return t.awaitMaster(ctx, tell)
 }
 
-// upgradeRelease upgrades the release. The claims record the new version before: its master
-// may change the data and fall ill before it is seen to be up. Where the old one is up again,
-// awaitMaster sets that back.
+// upgradeRelease upgrades the release. It first records the new version on the claims, because the
+// new master may change the data and fail before it becomes ready. If the old master is restored,
+// awaitMaster resets the annotation.
 func (t upgrade) upgradeRelease(ctx context.Context, tell func(string)) error {
 	want, err := t.Wants(ctx)
 	if err != nil {
@@ -84,7 +83,7 @@ func (t upgrade) hasAnswered(ctx context.Context, r record.Release) (bool, error
 	return seen.Answered, err
 }
 
-// isRefusal reports a refusal that the same call would meet again.
+// isRefusal reports whether err would occur again if the call were repeated.
 func isRefusal(err error) bool {
 	return slices.Contains([]cloud.Kind{cloud.Invalid, cloud.Denied, cloud.Quota, cloud.Conflict}, cloud.KindOf(err))
 }

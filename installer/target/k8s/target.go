@@ -16,36 +16,34 @@ import (
 // Target is one cluster on Kubernetes: the release of its name in a namespace.
 type Target struct {
 	Cluster, Namespace string
-	// Kube opens clients; API is the typed one and Helm the one for releases. What
-	// they change passes the same gate.
+	// Kube opens clients; API is the typed client and Helm that of releases. All changes ask the
+	// same gate.
 	Kube *kube.Client
 	API  kube.API
 	Helm *helm.Client
-	// Chart is the chart of this program, whose version is the tag of the master's
-	// image unless the values say otherwise.
+	// Chart is the chart of this program. Its version is the tag of the master's image unless the
+	// values set another.
 	Chart fs.FS
-	// Values are the user's, merged. They may hold secrets.
+	// Values are the user's merged values. They may contain secrets.
 	Values chart.Values
-	// Unread is true when the cluster is to go: only what is there counts, whether or
-	// not the values make sense.
+	// Unread is set for `uninstall`, which depends only on existing objects and ignores the values.
 	Unread bool
-	// Adopt takes the place of a release of Determined's chart that has the name.
+	// Adopt replaces a release of Determined's chart of that name.
 	Adopt bool
-	// NoWait ends as soon as the release is deployed; Limit is how long it may take
-	// otherwise.
+	// NoWait returns once the release is deployed. Otherwise, Limit is the time for it to become
+	// ready.
 	NoWait bool
 	Limit  time.Duration
-	// Glance is the pause between two looks at what is to change; zero is two seconds.
+	// Glance is the polling interval; zero means two seconds.
 	Glance time.Duration
-	// Patience is how long what does not pass by itself is waited for all the same; zero
-	// is a minute.
+	// Patience is how long to wait in spite of a lasting problem; zero means a minute.
 	Patience time.Duration
-	// BackupClaim is an existing claim for backups, or empty for the cluster's own.
+	// BackupClaim is an existing claim for backups; if empty, the cluster creates one.
 	BackupClaim string
-	// BackupBucket is "s3://bucket/prefix" where backups go to a bucket instead.
+	// BackupBucket is "s3://bucket/prefix" if backups are written to a bucket.
 	BackupBucket string
-	// CreateNamespace is true when the namespace is made if it is not there, and
-	// Installed when the release is there already: both change what is checked.
+	// CreateNamespace creates a missing namespace. Installed reports that the release exists. Both
+	// affect the checks.
 	CreateNamespace, Installed bool
 }
 
@@ -55,19 +53,19 @@ var (
 	_ installer.Abandonable = (*Target)(nil)
 )
 
-// Wanted is the release: all that a cluster consists of is in it.
+// Wanted returns the release, which contains all objects of the cluster.
 func (t *Target) Wanted() ([]resource.Resource, error) {
 	return []resource.Resource{t.newRelease()}, nil
 }
 
 func (t *Target) newRelease() *release { return &release{Target: t} }
 
-// helmRelease is the release in Helm's form.
+// helmRelease converts the release to Helm's form.
 func (r *release) helmRelease() helm.Release {
 	return helm.Release{Name: r.Cluster, Namespace: r.Namespace, Values: r.Values, Chart: r.Chart, Without: []string{imageCheck}}
 }
 
-// The parts of a target: each has what it needs of it.
+// These return the parts of a target.
 
 func (t *Target) newWaiter() waiter {
 	return waiter{place: t.newPlace(), glance: cmp.Or(t.Glance, glance), patience: cmp.Or(t.Patience, patience), limit: cmp.Or(t.Limit, DefaultLimit)}
@@ -87,12 +85,12 @@ func (t *Target) newAccess() access { return access{waiter: t.newWaiter(), value
 
 func (t *Target) newUpgrade() upgrade { return upgrade{t} }
 
-// ChartName is what the chart calls itself in releases. Determined's own chart is
-// called the same, so the mark on the objects distinguishes the two.
+// ChartName is the name of the chart in releases. Determined's own chart has the same name; the
+// label of the objects distinguishes the two.
 const ChartName = "determined"
 
-// OpenReleases is Helm's client for the releases of det-deploy's chart: it changes no
-// others. An empty namespace is c's.
+// OpenReleases returns Helm's client for releases of det-deploy's chart, which changes no other
+// releases. If namespace is empty, that of c applies.
 func OpenReleases(c *kube.Client, namespace string, log *slog.Logger) *helm.Client {
 	return helm.Open(helm.Config{Kube: c, Namespace: namespace, Log: log, Origin: &helm.Origin{Chart: ChartName, Mark: clusterLabel}})
 }

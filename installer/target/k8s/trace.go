@@ -13,17 +13,17 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// Trace is a cluster as its objects show it, with or without a release.
+// Trace describes a cluster found by its objects, with or without a release.
 type Trace struct {
 	Cluster, Namespace, Version string
-	// Master is false when only other parts are there.
+	// Master is false if only other parts exist.
 	Master bool
 	Made   time.Time
 }
 
-// Traces lists the clusters of a namespace, or of all where it is empty, by their
-// masters, their PriorityClasses and their namespaces of tasks, a cluster once. Users who may
-// not list all masters see those in c's namespace.
+// Traces returns the clusters of a namespace, or of all namespaces if it is empty, by their
+// masters, PriorityClasses and task namespaces, without duplicates. Users who may not list all
+// masters get those in c's namespace.
 func Traces(ctx context.Context, c *kube.Client, namespace string) ([]Trace, error) {
 	var out []Trace
 	seen := make(map[[2]string]bool)
@@ -53,7 +53,7 @@ func Traces(ctx context.Context, c *kube.Client, namespace string) ([]Trace, err
 	return out, nil
 }
 
-// clustersIn lists the objects of a kind with the mark of some cluster.
+// clustersIn lists the objects of a kind with the label of any cluster.
 func clustersIn(ctx context.Context, c *kube.Client, of schema.GroupVersionResource, ns string, master bool) ([]unstructured.Unstructured, error) {
 	selector := clusterLabel
 	if master {
@@ -76,8 +76,8 @@ func clustersIn(ctx context.Context, c *kube.Client, of schema.GroupVersionResou
 	return list.Items, nil
 }
 
-// traceOf is pure: whose an object is, by its marks or, for one that was applied without
-// Helm, by its name. The namespace is empty if neither has it.
+// traceOf returns the cluster of an object, by its labels or, if it was applied without Helm, by
+// its name. The namespace is empty if neither contains it. It is pure.
 func traceOf(o unstructured.Unstructured, master bool) Trace {
 	labels := o.GetLabels()
 	t := Trace{Cluster: labels[clusterLabel], Version: labels[versionLabel], Master: master, Made: o.GetCreationTimestamp().UTC()}

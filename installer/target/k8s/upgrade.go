@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// pullLimit is how long a new image may take to arrive on a node.
+	// pullLimit is how long a node may take to pull a new image.
 	pullLimit = 10 * time.Minute
-	// tryLimit is how long a master may try its store, and backupLimit how long one
-	// may be written: a database of some 50 GB on a slow disk.
+	// tryLimit is how long a master may test its store, and backupLimit how long writing a backup
+	// may take: that of a database of some 50 GB on a slow disk.
 	tryLimit    = 15 * time.Minute
 	backupLimit = 30 * time.Minute
-	// backupDir is where an errand finds the claim of the backups.
+	// backupDir is the mount point of the backup claim in an errand.
 	backupDir = "/backup"
-	// backupSize is the claim's size where the values do not say how large the
-	// database may become.
+	// backupSize is the default size of the backup claim if the values do not limit the size of the
+	// database.
 	backupSize = "30Gi"
 )
 
@@ -32,7 +32,7 @@ const (
 	tryErrand    = "upgrade-try"
 )
 
-// Runs reads it off the master's Deployment.
+// Runs returns the release and mode of the master's Deployment.
 func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
 	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil || d == nil {
@@ -45,9 +45,9 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 	return r, installer.Serve, nil
 }
 
-// UploadPrograms has a pod of the cluster pull the new image and report its version, while the
-// old master still serves: an image that cannot be pulled stops no master. Values that would
-// cost the cluster its data, or that no object can be brought to, are refused here too.
+// UploadPrograms runs a pod that pulls the new image and reports its version, while the old master
+// still serves, so that an image that cannot be pulled stops no master. It also returns errors for
+// values that would lose the cluster's data or cannot be applied to an object.
 func (t *Target) UploadPrograms(ctx context.Context, r record.Release, tell func(string)) error {
 	if err := t.newClaims().checkGiven(ctx); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (t *Target) UploadPrograms(ctx context.Context, r record.Release, tell func
 	return t.newUpgrade().tryImage(ctx, tell)
 }
 
-// SetMode stops the master, tries the new one in a Job, or has one serve.
+// SetMode stops the master, tests the new one in a Job, or starts one.
 func (t *Target) SetMode(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
 	switch m {
 	case installer.Stop:
@@ -82,7 +82,7 @@ func (t *Target) SetMode(ctx context.Context, r record.Release, m installer.Mode
 	return t.newUpgrade().restartOld(ctx, tell)
 }
 
-// rehearseMigration runs the new program on a copy of the store to its end.
+// rehearseMigration runs the new program on a copy of the store and waits until it ends.
 func (t upgrade) rehearseMigration(ctx context.Context, r record.Release, tell func(string)) error {
 	d, err := t.nextDeployment(ctx, r)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t upgrade) rehearseMigration(ctx context.Context, r record.Release, tell f
 	return t.newErrands().runErrand(ctx, errandSpec{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
 }
 
-// nextDeployment is the master's Deployment as the new chart has it.
+// nextDeployment returns the master's Deployment in the new chart.
 func (t upgrade) nextDeployment(ctx context.Context, r record.Release) (*appsv1.Deployment, error) {
 	out, err := t.newRelease().renderChart(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (t upgrade) nextDeployment(ctx context.Context, r record.Release) (*appsv1.
 	return d, nil
 }
 
-// restartOld starts the old master: nothing of the release has been changed.
+// restartOld starts the old master of an unchanged release.
 func (t upgrade) restartOld(ctx context.Context, tell func(string)) error {
 	tell("the old master starts again")
 	d, err := t.newPlace().readDeployment(ctx)
@@ -124,8 +124,8 @@ func (t upgrade) restartOld(ctx context.Context, tell func(string)) error {
 	return t.awaitMaster(ctx, tell)
 }
 
-// Backup lets the program that wrote the store write it into a file on a claim of its
-// own, which outlives the cluster, or into a bucket.
+// Backup runs the program that wrote the store, which writes a backup to a claim that outlives the
+// cluster, or to a bucket.
 func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string)) (string, error) {
 	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil {
@@ -149,15 +149,15 @@ func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string
 	return "claim " + claim + ", file " + file, err
 }
 
-// WaitForAgents has nothing to do: tasks are pods, which know their master by its Service.
+// WaitForAgents returns at once: tasks are pods, which reach their master by its Service.
 func (t *Target) WaitForAgents(_ context.Context, _ record.Release, tell func(string)) error {
 	tell("pods of tasks have gone on; there is no agent to follow")
 	return nil
 }
 
-// Fits refuses to work on a cluster that runs another release than the values lead
-// to, or that is in the middle of an upgrade. A master that has never answered, as
-// that of an image that does not exist, is no release to upgrade from.
+// Fits returns an error if the cluster runs another release than the values select, or if an
+// upgrade is in progress. It ignores a master that has never answered, for example because its
+// image does not exist: there is no release to upgrade from.
 func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	if r.Upgrade != nil {
 		return &installer.UnderWayError{Cluster: t.Cluster, To: r.Upgrade.To, Abandon: "det-deploy k8s upgrade --abandon --cluster-id " + t.Cluster}
@@ -179,14 +179,14 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	}
 	switch at := installer.StandingOf(seen); {
 	case !seen.Proven:
-		return t.newUpgrade().checkData(ctx, want) // what has never answered has nothing to lose but data that was kept
+		return t.newUpgrade().checkData(ctx, want) // a master that has never answered can only lose data of an earlier cluster
 	case at == installer.Ill:
 		return &installer.StandingError{Cluster: t.Cluster, Platform: "k8s", At: at, Act: installer.ActInstall, Observation: seen}
 	}
 	return &installer.ReleaseError{Cluster: t.Cluster, Runs: runs, Own: want, Command: "det-deploy k8s upgrade --cluster-id " + t.Cluster}
 }
 
-// checkData refuses a release on data that another one has left.
+// checkData returns an error if another release has written the data.
 func (t upgrade) checkData(ctx context.Context, want record.Release) error {
 	names, err := t.wantedClaims(ctx)
 	if err != nil {

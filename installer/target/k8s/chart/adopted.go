@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// droppedPaths are the values of a release of Determined's chart that would harm a cluster
-// of det-deploy, with the reason.
+// droppedPaths lists the values of Determined's chart that would harm a det-deploy cluster, with
+// the reasons.
 func droppedPaths() []struct{ path, why string } {
 	return []struct{ path, why string }{
 		{"detVersion", "it is a version of Determined's image"},
@@ -21,9 +21,8 @@ func droppedPaths() []struct{ path, why string } {
 	}
 }
 
-// Adopted are the values of a cluster that takes the place of a release of Determined's
-// chart: those given to the release, without what is of no use, and given above them.
-// A value is left out by giving null.
+// Adopted returns the values of a cluster that replaces a release of Determined's chart: old
+// without the dropped values, overridden by given. A null in given removes a value.
 func Adopted(old, given Values) (Values, error) {
 	base := old
 	for _, d := range droppedPaths() {
@@ -43,17 +42,17 @@ func Adopted(old, given Values) (Values, error) {
 	return out, sameDatabase(old, out)
 }
 
-// withoutPath is v without the value at a path of one or two keys.
+// withoutPath returns v without the value at a path of one or two keys.
 func (v Values) withoutPath(path string) Values {
 	return v.filterLeaves("", func(at string, value any) (any, bool) { return value, at != path && !isUnder(at, path) })
 }
 
-// isUnder reports whether a path leads into another.
+// isUnder reports whether a path is below another.
 func isUnder(path, other string) bool {
 	return len(path) > len(other) && path[:len(other)] == other && slices.Contains([]byte(".["), path[len(other)])
 }
 
-// DroppedNotes is a sentence for each value that is not carried over.
+// DroppedNotes returns a sentence for each dropped value.
 func DroppedNotes(old Values) []string {
 	var out []string
 	for _, d := range droppedPaths() {
@@ -64,7 +63,7 @@ func DroppedNotes(old Values) []string {
 	return out
 }
 
-// sameDatabase refuses to write into the database of Determined.
+// sameDatabase returns an error if the new values use Determined's database.
 func sameDatabase(old, now Values) error {
 	host := now.Text("db.hostAddress")
 	if host == "" || host != old.Text("db.hostAddress") || databaseName(now) != databaseName(old) {
@@ -80,5 +79,5 @@ func databaseName(v Values) string {
 	if name := v.Text("db.name"); name != "" {
 		return name
 	}
-	return "determined" // as both charts have it
+	return "determined" // the default of both charts
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// redacted replaces a secret.
+// redacted replaces a secret in output.
 const redacted = "‹redacted›"
 
-// Shown returns v as it may be printed: a secret is there, and cannot be read.
+// Shown returns v for display, with secrets redacted.
 func (v Values) Shown() Values {
 	return v.filterLeaves("", func(path string, value any) (any, bool) {
 		text, isText := value.(string)
@@ -26,8 +26,8 @@ func (v Values) Shown() Values {
 	})
 }
 
-// mayBeSecret reports whether the value at a path may be a secret by its name, wherever
-// the path leads: a pod spec may hold anything.
+// mayBeSecret reports whether the key at the end of path suggests a secret. It applies anywhere,
+// because a pod spec may contain anything.
 func mayBeSecret(path string) bool {
 	key := strings.ToLower(path[strings.LastIndex(path, ".")+1:])
 	for _, word := range []string{"password", "token", "credential", "accesskey", "access_key", "secretkey", "secret_key", "clientsecret", "client_secret", "secret_value", "privatekey", "private_key"} {
@@ -38,20 +38,20 @@ func mayBeSecret(path string) bool {
 	return containerVariable().MatchString(path)
 }
 
-// variablePath is the path of a NAME=value of tasks, and containerVariable that of a
-// container's in a pod spec.
+// variablePath matches the path of a NAME=value of tasks, and containerVariable that of a container
+// variable in a pod spec.
 func variablePath() *regexp.Regexp {
 	return regexp.MustCompile(`(environmentVariables|environment_variables)(\.\w+)?\[\d+\]$`)
 }
 
 func containerVariable() *regexp.Regexp { return regexp.MustCompile(`\.env\[\d+\]\.value$`) }
 
-// Remembered returns v without secrets: what the record may hold.
+// Remembered returns v without secrets, for the record.
 func (v Values) Remembered() Values {
 	return v.filterLeaves("", func(path string, value any) (any, bool) { return value, !secretValue(path) })
 }
 
-// Secrets lists the paths at which v holds secrets.
+// Secrets returns the paths at which v contains secrets.
 func (v Values) Secrets() []string {
 	var out []string
 	v.filterLeaves("", func(path string, value any) (any, bool) {
@@ -64,14 +64,13 @@ func (v Values) Secrets() []string {
 	return out
 }
 
-// secretValue reports whether the value at a path is a secret itself, and not the
-// name of one.
+// secretValue reports whether the value at a path is a secret, as opposed to the name of one.
 func secretValue(path string) bool {
 	return slices.Contains(secretPaths(), path)
 }
 
-// secretPaths are the values that the chart takes in the clear. Each has a sibling
-// that names a Secret instead.
+// secretPaths lists the values that may contain plain-text secrets. Each has a sibling that names a
+// Secret.
 func secretPaths() []string {
 	return []string{
 		"defaultPassword", "initialUserPassword", "initialDeterminedPassword", "db.password",

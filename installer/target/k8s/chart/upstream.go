@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// effect is a value of the chart of Determined 0.38.1 that does something else here.
+// effect is a value of the chart of Determined 0.38.1 that has a different effect here.
 type effect struct {
 	path, says string
-	// when says for which values it does; nil is for all that are given.
+	// when reports whether a value has a different effect; nil means every value.
 	when func(value any) bool
 }
 
-// oldestPostgres is the first major version of PostgreSQL that the master can use.
+// oldestPostgres is the minimum major version of PostgreSQL.
 const oldestPostgres = 13
 
 func upstreamEffects() []effect {
@@ -33,8 +33,8 @@ func upstreamEffects() []effect {
 	}
 }
 
-// OtherEffects is a sentence for each value that means something else than it does in
-// the chart of Determined 0.38.1, where its users may take it for the same.
+// OtherEffects returns a sentence for each value whose effect differs from the chart of Determined
+// 0.38.1.
 func OtherEffects(v Values) []string {
 	var out []string
 	for _, e := range upstreamEffects() {

@@ -1,5 +1,5 @@
-// Package chart knows the values of det-deploy's chart: how they are merged, which of them
-// are secrets, and what those of Determined's chart become and mean here.
+// Package chart handles the values of det-deploy's chart: it merges and redacts them, and converts
+// the values of Determined's chart.
 package chart
 
 import (
@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Values are a chart's values, as Helm reads them: maps, lists, numbers,
-// texts, truths.
+// Values are the values of a chart as Helm parses them: maps, lists, numbers, strings and booleans.
 type Values map[string]any
 
-// Over returns v laid over base, map by map: what v leaves out stays as it is in
-// base, a list is replaced whole, and a null takes away what base says.
+// Over returns base overridden by v. Maps are merged, lists are replaced, and a null removes the
+// value in base.
 func (v Values) Over(base Values) Values {
 	out := cloneValues(base)
 	for key, value := range v {
@@ -35,7 +34,7 @@ func (v Values) Over(base Values) Values {
 	return out
 }
 
-// Get returns the value at a path of keys, "db.password".
+// Get returns the value at a dotted path such as "db.password".
 func (v Values) Get(path string) (any, bool) {
 	var at any = map[string]any(v)
 	for key := range strings.SplitSeq(path, ".") {
@@ -50,7 +49,7 @@ func (v Values) Get(path string) (any, bool) {
 	return at, true
 }
 
-// Without returns v without the value at a path of keys.
+// Without returns v without the value at a dotted path.
 func (v Values) Without(path string) Values {
 	key, rest, deeper := strings.Cut(path, ".")
 	out := cloneValues(v)
@@ -62,7 +61,7 @@ func (v Values) Without(path string) Values {
 	return out
 }
 
-// Text returns the text at a path, or empty.
+// Text returns the string at a path, or "".
 func (v Values) Text(path string) string {
 	at, _ := v.Get(path)
 	text, _ := at.(string)
@@ -118,8 +117,7 @@ func (v Values) True(path string) bool {
 	return yes
 }
 
-// Number returns the whole number at a path, or 0. Values come from YAML, --set and
-// JSON, each with a type of its own.
+// Number returns the integer at a path, or 0. YAML, --set and JSON produce different number types.
 func (v Values) Number(path string) int {
 	at, _ := v.Get(path)
 	switch n := at.(type) {

@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// clusterCalls is what the master says of itself and its cluster.
+// clusterCalls serves the calls about the master and its cluster.
 type clusterCalls struct{ *shared }
 
 func (k *clusterCalls) routes() []route {
@@ -26,13 +26,13 @@ func (k *clusterCalls) routes() []route {
 	return list
 }
 
-// masterLogs answers GET master/logs: offset counts from the start, or from the end
-// when negative. With afterId it starts behind that record instead.
+// masterLogs serves GET master/logs. A positive offset counts from the start, and a negative one from the
+// end. With afterId, it starts after that record instead.
 func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1.MasterLogsResponse) error) error {
 	params := c.query()
 	offset, limit, follow := params.Number("offset"), params.Lines(), params.IsSet("follow")
 	if params.Text("afterId") != "" {
-		// A number that is not given out yet is of a master before this one; all is new.
+		// An ID that was not assigned yet comes from an earlier master, so that all records are new.
 		if offset = int(params.After("afterId")); offset > k.cfg.MasterLog.endNumber() {
 			offset = 0
 		}
@@ -57,7 +57,7 @@ func (k *clusterCalls) master(*call) (*apiv1.GetMasterResponse, error) {
 	}, nil
 }
 
-// info answers GET /info, which every client asks first.
+// info serves GET /info, the first request of every client.
 func (k *clusterCalls) info(w http.ResponseWriter, _ *http.Request) {
 	id := k.cfg.Identity
 	answer := map[string]any{
@@ -71,11 +71,11 @@ func (k *clusterCalls) info(w http.ResponseWriter, _ *http.Request) {
 	if k.cfg.Rehearsal != nil {
 		answer["rehearsal"] = k.cfg.Rehearsal()
 	}
-	b, _ := json.Marshal(answer) // strings and numbers always can be
+	b, _ := json.Marshal(answer) // strings and numbers can always be encoded
 	writeJSON(w, http.StatusOK, b)
 }
 
-// telemetry is off, always: nothing is reported to anybody.
+// telemetry reports that telemetry is disabled, which it always is.
 func (k *clusterCalls) telemetry(*call) (*apiv1.GetTelemetryResponse, error) {
 	return &apiv1.GetTelemetryResponse{}, nil
 }
@@ -84,7 +84,7 @@ func (k *clusterCalls) masterConfig(*call) (*apiv1.GetMasterConfigResponse, erro
 	if k.cfg.Settings == nil {
 		return nil, status.New(status.Unimplemented, "this master does not show its configuration")
 	}
-	// Through JSON, because a Struct takes neither our integers nor our slices.
+	// The conversion goes through JSON because a Struct accepts neither int nor typed slices.
 	b, err := json.Marshal(map[string]any{"config": k.cfg.Settings()})
 	if err != nil {
 		return nil, err

@@ -8,22 +8,22 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
-// cookieName is part of the contract with clients.
+// cookieName is part of the API contract.
 const cookieName = "auth"
 
 // taskHeader carries the token of an allocation.
 const taskHeader = "Grpc-Metadata-X-Allocation-Token"
 
-// gatekeeper decides who may call, refuses the others, and records what was done.
+// gatekeeper authenticates and authorizes callers, rejects the others, and records calls in the audit log.
 type gatekeeper struct{ *shared }
 
-// identifyCaller finds out who calls and whether they may.
+// identifyCaller authenticates the caller and checks its access.
 func (g *gatekeeper) identifyCaller(c *call, need access) error {
 	switch need {
 	case open:
 		return nil
 	case user, login, admin, allocation, either:
-	default: // a row that says nothing admits no caller
+	default: // a route without access admits no caller
 		return status.New(status.PermissionDenied, "no user may do this")
 	}
 	text, fromCookie := userToken(c.Request)
@@ -70,12 +70,12 @@ func (g *gatekeeper) identifyUser(c *call, text string, need access, fromCookie 
 	return nil
 }
 
-// isFromOtherSite reports whether a browser sent r for a page of another site. The
-// browser adds the cookie for any site's page, but only ours may use it, also where the
-// site may call with a token.
+// isFromOtherSite reports whether a browser sent r for a page of another site. Browsers send the cookie
+// with such requests, but only pages of this site may use it, even if the configuration allows the other
+// site to call with a token.
 func isFromOtherSite(r *http.Request) bool {
 	strict := *r
-	strict.Method = http.MethodPost // the check lets GET pass from everywhere
+	strict.Method = http.MethodPost // the check would accept GET from all sites
 	return http.NewCrossOriginProtection().Check(&strict) != nil
 }
 
@@ -95,7 +95,7 @@ func bearer(header string) (string, bool) {
 	return text, found && strings.EqualFold(scheme, "Bearer") && text != ""
 }
 
-// taskOf is the task of an allocation: "<task>.<n>".
+// taskOf returns the task of an allocation with the ID "<task>.<n>".
 func taskOf(allocation string) string {
 	if i := strings.LastIndexByte(allocation, '.'); i >= 0 {
 		return allocation[:i]
@@ -103,7 +103,7 @@ func taskOf(allocation string) string {
 	return allocation
 }
 
-// ownTask refuses a task token that speaks of another task. Users may look at all.
+// ownTask returns an error if the caller is a task and task is another one. Users may read all tasks.
 func (c *call) ownTask(task string) error {
 	if c.allocation != "" && taskOf(c.allocation) != task {
 		return status.New(status.PermissionDenied, "this token is for another task")
@@ -111,7 +111,7 @@ func (c *call) ownTask(task string) error {
 	return nil
 }
 
-// ownerKey is whom a call counts against.
+// ownerKey returns the key by which the calls of a caller are counted.
 func (c *call) ownerKey() string {
 	if c.allocation != "" {
 		return "allocation " + c.allocation

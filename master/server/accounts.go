@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// accountCalls is users and their sessions.
+// accountCalls serves the calls about users and their sessions.
 type accountCalls struct{ *shared }
 
 func (a *accountCalls) routes() []route {
@@ -141,7 +141,7 @@ func (a *accountCalls) patchUser(c *call, in *apiv1.PatchUser) (*apiv1.PatchUser
 	return &apiv1.PatchUserResponse{User: u}, err
 }
 
-// sessions and endSession are ours.
+// sessions and endSession are extensions of det-deploy.
 func (a *accountCalls) sessions(c *call) (*apiv1.GetSessionsResponse, error) {
 	id, err := c.userID()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// allocationCalls is what the processes of tasks ask and report.
+// allocationCalls serves the calls that the processes of tasks make.
 type allocationCalls struct{ *shared }
 
 func (a *allocationCalls) routes() []route {
@@ -45,11 +45,10 @@ func (a *allocationCalls) accelerators(c *call, in *apiv1.PostAllocationAccelera
 	return &apiv1.PostAllocationAcceleratorDataResponse{}, a.cfg.Tasks.PostAcceleratorData(c.Context(), in)
 }
 
-// longestPoll is above the 60 s that clients ask for, and below what proxies allow.
+// longestPoll exceeds the 60 s that clients request, and stays below the timeouts of proxies.
 const longestPoll = 5 * time.Minute
 
-// preemption waits for timeoutSeconds at most: a client asks again for as long as
-// its task runs.
+// preemption waits for at most timeoutSeconds; a client repeats the call as long as its task runs.
 func (a *allocationCalls) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse, error) {
 	params := c.query()
 	seconds := params.Number("timeoutSeconds")
@@ -69,8 +68,8 @@ func (a *allocationCalls) preemption(c *call) (*apiv1.AllocationPreemptionSignal
 	return &apiv1.AllocationPreemptionSignalResponse{Preempt: preempt}, err
 }
 
-// rendezvous waits until all containers of the allocation have asked: a program asks
-// before it talks to those on the other machines.
+// rendezvous waits until all containers of the allocation have called it. Programs call it before they
+// connect to other machines.
 func (a *allocationCalls) rendezvous(c *call) (*apiv1.AllocationRendezvousInfoResponse, error) {
 	if err := a.countStream(c); err != nil {
 		return nil, err
@@ -99,8 +98,8 @@ func (a *allocationCalls) markDaemon(c *call) (*apiv1.MarkAllocationResourcesDae
 	return &apiv1.MarkAllocationResourcesDaemonResponse{}, a.cfg.Tasks.MarkDaemon(c.Context(), c.allocation, c.PathValue("resources"))
 }
 
-// proxyAddress accepts the address at which a program is reached. Nothing asks for it: the
-// master reaches programs by their containers.
+// proxyAddress accepts the address of a program and ignores it, because the master reaches programs by
+// their containers.
 func (a *allocationCalls) proxyAddress(c *call, _ *apiv1.PostAllocationProxyAddressRequest) (*apiv1.PostAllocationProxyAddressResponse, error) {
 	_, err := a.cfg.Tasks.FindAllocation(c.Context(), c.allocation)
 	return &apiv1.PostAllocationProxyAddressResponse{}, err
@@ -119,7 +118,7 @@ func (a *allocationCalls) notifyRunning(c *call, in *apiv1.NotifyContainerRunnin
 	return &apiv1.NotifyContainerRunningResponse{Data: data}, err
 }
 
-// waitForPeers waits until all programs have sent theirs, as long as a poll may last.
+// waitForPeers waits until all programs have sent their data, for at most longestPoll.
 func (a *allocationCalls) waitForPeers(c *call, in *apiv1.AllocationAllGatherRequest,
 	wait func(context.Context, *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error),
 ) ([]*structpb.Struct, error) {

@@ -13,48 +13,46 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// AuditQuery says which entries of the audit log are wanted. Empty filters let all
-// through.
+// AuditQuery selects entries of the audit log. Empty filters match all entries.
 type AuditQuery struct {
 	User, Action string
 	Since        time.Time
-	// After is the id of the last entry that was read.
+	// After is the ID of the last entry that was read.
 	After  string
 	Follow bool
 }
 
-// Audit keeps who did what.
+// Audit is the audit log.
 type Audit interface {
-	// RecordEntry adds an entry; it returns when that is durable.
+	// RecordEntry adds an entry. It returns when the entry is durable.
 	RecordEntry(ctx context.Context, e *apiv1.AuditEntry)
 	// ReadEntries calls send for each entry, oldest first.
 	ReadEntries(ctx context.Context, q AuditQuery, send func(*apiv1.AuditEntry) error) error
 }
 
-// auditedRoute marks a route whose calls are recorded, refused ones as well.
+// auditedRoute marks a route whose calls are recorded, including rejected ones.
 func auditedRoute(action string, r route) route {
 	r.action = action
 	return r
 }
 
-// deed is what is recorded of a call. Handlers fill in what only they know; texts of
-// a caller that may be a secret by mistake, as a password in place of a name, are not
-// put there.
+// deed holds the recorded facts of a call, which handlers add. They must not add texts from a caller that
+// may contain a secret by mistake, such as a password in the field of a name.
 type deed struct {
 	action, target, details string
 	recorded                bool
 }
 
-// noteTarget notes to what the call is done.
+// noteTarget sets the target of the call.
 func (c *call) noteTarget(target string, details ...string) {
 	c.deed.target, c.deed.details = excerpt.Message(target), excerpt.Message(strings.Join(details, " "))
 }
 
-// recordCall writes down the call, once: before the answer, so that what is acknowledged
-// is recorded.
+// recordCall records the call, once. It runs before the response, so that every acknowledged call is
+// recorded.
 func (g *gatekeeper) recordCall(ctx context.Context, c *call, err error) {
 	if g.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded || c.allocation != "" {
-		return // what a task says with its own token is no person's deed
+		return // calls with the token of a task are not made by a person
 	}
 	c.deed.recorded = true
 	e := &apiv1.AuditEntry{
@@ -65,7 +63,7 @@ func (g *gatekeeper) recordCall(ctx context.Context, c *call, err error) {
 		e.Target = excerpt.Of(c.named())
 	}
 	if err != nil {
-		// The code only: a text may quote what the caller sent.
+		// Only the code is recorded, because the text may quote the caller's input.
 		e.Outcome, e.Reason = "refused", codeOf(err).String()
 		if codeOf(err).HTTP() >= http.StatusInternalServerError {
 			e.Outcome = "failed"
@@ -74,7 +72,7 @@ func (g *gatekeeper) recordCall(ctx context.Context, c *call, err error) {
 	g.cfg.Audit.RecordEntry(ctx, e)
 }
 
-// named is what the path of a call names, for one that was refused at the door.
+// named returns the object named in the path, for calls that were rejected before their handler ran.
 func (c *call) named() string {
 	for _, name := range []string{"agent", "command", "allocation", "experiment", "trial", "checkpoint", "project", "workspace", "template", "model", "user"} {
 		if v := c.PathValue(name); v != "" {
@@ -92,7 +90,7 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
-// auditCalls reads the audit log.
+// auditCalls serves the calls that read the audit log.
 type auditCalls struct{ *shared }
 
 func (a *auditCalls) routes() []route {
@@ -102,7 +100,7 @@ func (a *auditCalls) routes() []route {
 	return []route{getRoute("audit", admin, streamCall(a.shared, a.auditLog))}
 }
 
-// auditLog answers GET audit.
+// auditLog serves GET audit.
 func (a *auditCalls) auditLog(ctx context.Context, c *call, send func(*apiv1.AuditResponse) error) error {
 	params := c.query()
 	q := AuditQuery{
@@ -114,8 +112,8 @@ func (a *auditCalls) auditLog(ctx context.Context, c *call, send func(*apiv1.Aud
 	return a.cfg.Audit.ReadEntries(ctx, q, func(e *apiv1.AuditEntry) error { return send(&apiv1.AuditResponse{Entry: e}) })
 }
 
-// findUser is a username as it is recorded of a caller who is not logged in: a name
-// that no user has may be a password in the wrong field.
+// findUser returns the name to record for a caller who is not logged in. It does not return unknown names,
+// because such a name may be a password in the wrong field.
 func (s *shared) findUser(name string) string {
 	u, err := s.cfg.Accounts.UserNamed(name)
 	if err != nil {
@@ -124,7 +122,7 @@ func (s *shared) findUser(name string) string {
 	return u.GetUsername()
 }
 
-// userTarget is the name of the user with an id.
+// userTarget returns the name of the user with an ID.
 func (s *shared) userTarget(id int32) string {
 	if u, err := s.cfg.Accounts.User(id); err == nil {
 		return u.GetUsername()
@@ -132,7 +130,7 @@ func (s *shared) userTarget(id int32) string {
 	return fmt.Sprintf("user %d", id)
 }
 
-// describeChanges says what a patch of a user changes, without its passwords.
+// describeChanges lists the changes of a user patch, without passwords.
 func describeChanges(p *apiv1.PatchUser) []string {
 	var out []string
 	note := func(given bool, text string) {
@@ -150,10 +148,10 @@ func describeChanges(p *apiv1.PatchUser) []string {
 	return out
 }
 
-// mostListed bounds how many jobs of one call an entry lists.
+// mostListed is the maximum number of jobs that an entry lists.
 const mostListed = 10
 
-// jobChanges says what a call does to the queue.
+// jobChanges lists the changes of the queue.
 func jobChanges(in *apiv1.UpdateJobQueueRequest) []string {
 	var out []string
 	for i, u := range in.GetUpdates() {
@@ -181,7 +179,7 @@ func jobChanges(in *apiv1.UpdateJobQueueRequest) []string {
 	return out
 }
 
-// ownerOf is whose task something is done to, for the record.
+// ownerOf describes the owner of a task for the audit log.
 func (s *shared) ownerOf(c *call, task string) string {
 	owner, err := s.cfg.Tasks.Owner(c.Context(), task)
 	switch {
@@ -193,7 +191,7 @@ func (s *shared) ownerOf(c *call, task string) string {
 	return s.describeOwner(c, owner)
 }
 
-// describeOwner says whose the thing is that a call is about.
+// describeOwner returns "own" if the caller is the owner, or else the name of the owner.
 func (s *shared) describeOwner(c *call, owner int32) string {
 	if owner == c.user.GetId() {
 		return "own"

@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// unaudited is what changes something and is not recorded, and why.
+// unaudited lists the changing calls that are not recorded, with reasons.
 var unaudited = map[string]string{
 	"POST commands":                                              "tasks have logs and records of their own",
 	"POST task/logs":                                             "what a task says",
@@ -53,7 +53,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	}
 }
 
-// notes remembers entries.
+// notes records entries.
 type notes struct {
 	mu   sync.Mutex // guards list
 	list []*apiv1.AuditEntry
@@ -104,7 +104,7 @@ func TestWhatIsAudited(t *testing.T) {
 		{"a queue", "POST", "job-queues", w.user, `{"updates":[{"jobId":"j1","priority":5}]}`, "determined job.change  done  (j1: priority=5)"},
 		{"sessions", "POST", "users/1/sessions/none/end", w.admin, "", "admin session.end admin refused NotFound (none)"},
 	}
-	for _, tt := range tests { // in order: each looks at the entry that it made
+	for _, tt := range tests { // sequentially: each checks its own entry
 		kept.list = nil
 		w.ask(t, tt.method, prefix+tt.path, tt.who, tt.body)
 		if len(kept.list) != 1 {

@@ -20,31 +20,30 @@ import (
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
-// Binaries are the programs that a master hands out, so that a machine which is to
-// become an agent, or an agent which is to follow its master, needs nothing but the
-// master's address.
+// Binaries holds the programs that a master serves, so that new agents and agents that upgrade need only
+// the master's address.
 type Binaries struct {
 	programs map[string]*program
 	hashing  sync.WaitGroup
 }
 
-// program is one file. It is kept open, so that what is handed out stays what was hashed
-// when the file is replaced.
+// program is a program file. It remains open, so that the served content matches the hash even if the file
+// is replaced.
 type program struct {
 	file *os.File
 	size int64
 	made time.Time
-	// sha256 waits for the hash, which takes longer than a master's start.
+	// sha256 waits for the hash, whose computation takes longer than the start of a master.
 	sha256 func() (string, error)
 	hashed atomic.Pointer[string]
 }
 
-// platforms are what a file may be called: "linux-amd64".
+// platforms matches the names of program files, such as "linux-amd64".
 var platforms = regexp.MustCompile(`^[a-z0-9]+-[a-z0-9_]+$`)
 
-// OpenBinaries opens the programs in dir, which may be empty or missing, each named
-// after its platform, and the program itself for its own. Self is where the program
-// is. They are hashed meanwhile. Close gives the files back.
+// OpenBinaries opens the programs in dir, which may be "" or missing, and the running program at self.
+// Each file in dir is named after its platform. The programs are hashed in the background. Close closes
+// the files.
 func OpenBinaries(dir, self string) (*Binaries, error) {
 	b := &Binaries{programs: make(map[string]*program)}
 	names := map[string]string{runtime.GOOS + "-" + runtime.GOARCH: self}
@@ -63,7 +62,7 @@ func OpenBinaries(dir, self string) (*Binaries, error) {
 			return nil, errors.Join(fmt.Errorf("open the program for %s: %w", platform, err), b.Close())
 		}
 		b.programs[platform] = p
-		b.hashing.Go(func() { _, _ = p.sha256() }) // who asks for it is told what went wrong
+		b.hashing.Go(func() { _, _ = p.sha256() }) // the error is returned to clients that request the program
 	}
 	return b, nil
 }
@@ -92,8 +91,8 @@ func (p *program) hashFile() (string, error) {
 	return sum, nil
 }
 
-// Hashes returns the SHA-256 of each program in hexadecimal, by platform, once they are
-// known. A program that cannot be read is left out.
+// Hashes returns the hexadecimal SHA-256 of each program by platform. It waits until they are computed,
+// and omits unreadable programs.
 func (b *Binaries) Hashes() map[string]string {
 	out := make(map[string]string, len(b.programs))
 	for platform, p := range b.programs {
@@ -104,7 +103,7 @@ func (b *Binaries) Hashes() map[string]string {
 	return out
 }
 
-// Own returns the SHA-256 of this program, or "" while it is not known. It does not wait.
+// Own returns the SHA-256 of the running program, or "" if it is not computed yet. It does not wait.
 func (b *Binaries) Own() string {
 	p, found := b.programs[runtime.GOOS+"-"+runtime.GOARCH]
 	if !found || p.hashed.Load() == nil {
@@ -119,13 +118,13 @@ func (b *Binaries) Close() error {
 	for _, p := range b.programs {
 		errs = append(errs, p.file.Close())
 	}
-	b.hashing.Wait() // which a closed file ends
+	b.hashing.Wait() // reading a closed file ends the hashing
 	return errors.Join(errs...)
 }
 
-// ServeHTTP answers GET /binaries/<platform> with the program and
-// /binaries/<platform>.sha256 with its hash. Anybody may ask: a program is no
-// secret, and a machine asks before it can prove who it is.
+// ServeHTTP serves programs at GET /binaries/<platform> and their hashes at /binaries/<platform>.sha256.
+// No authentication is required, because programs are not secret and a machine fetches one before it can
+// prove its identity.
 func (b *Binaries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	platform, hash := strings.CutSuffix(r.PathValue("platform"), ".sha256")
 	p, found := b.programs[platform]
@@ -141,8 +140,8 @@ func (b *Binaries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "%s  %s\n", sum, platform)
 	default:
-		// As long as the largest upload: a machine far away is slow, not hostile.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(largeTime)) // recorders in tests have none
+		// The time limit is that of the largest upload, because remote machines may be slow.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(largeTime)) // not supported by recorders in tests
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("ETag", `"`+sum+`"`)
 		http.ServeContent(w, r, "", p.made, io.NewSectionReader(p.file, 0, p.size))

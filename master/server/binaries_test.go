@@ -57,7 +57,7 @@ func TestBinariesAreHandedOutAsTheyWereHashed(t *testing.T) {
 			t.Errorf("%s: got %d %q, want %d %q", tc.name, w.Code, w.Body, tc.code, tc.want)
 		}
 	}
-	if got := b.Own(); got != hash("this program") { // the requests above waited for it
+	if got := b.Own(); got != hash("this program") { // known, because the requests above waited for it
 		t.Errorf("got %q as its own hash", got)
 	}
 	if got := b.Hashes(); len(got) != 2 || got[own] != hash("this program") {
@@ -85,10 +85,10 @@ func TestBinariesWithoutADirectory(t *testing.T) {
 	}
 }
 
-// A program that cannot be read is told to who asks for it, and holds up no master.
+// Clients that request an unreadable program get an error, and the start of the master is not delayed.
 func TestAProgramThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	b, err := OpenBinaries("", t.TempDir()) // a directory opens, and does not read
+	b, err := OpenBinaries("", t.TempDir()) // a directory can be opened but not read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Wheels are for users and for tasks, not for strangers.
+// Wheels are served only to users and tasks.
 func TestAWheelIsGivenToThoseWhoSayWhoTheyAre(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) {

@@ -18,10 +18,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
-// patience is for what takes milliseconds on a machine that is not busy.
+// patience is the time limit for operations that take milliseconds on an idle machine.
 const patience = time.Minute
 
-// answer asks with a body whose end the test decides.
+// answer sends a request whose body ends under the control of the test.
 func (w *world) answer(t testing.TB, path, token string, from io.Reader, length int64) <-chan *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, from)
@@ -53,7 +53,7 @@ func await503(t testing.TB, from <-chan *httptest.ResponseRecorder, what string)
 	}
 }
 
-// context is a request with a file of n bytes.
+// contextOf returns a request with a file of n bytes.
 func contextOf(n int) string {
 	return `{"config":{"entrypoint":["true"]},"files":[{"path":"a","type":48,"content":"` +
 		base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("abc"), n/3)) + `"},{"path":"b","type":53}]}`
@@ -200,7 +200,7 @@ func TestWhatABodyHoldsIsBounded(t *testing.T) {
 	}
 }
 
-// deaf is a client that does not read its answer until it is let.
+// deaf is a client that does not read its response until it is allowed to.
 type deaf struct {
 	*httptest.ResponseRecorder
 	writes, goOn chan struct{}

@@ -12,27 +12,27 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// call is one request whose caller is known.
+// call is a request with its caller.
 type call struct {
 	*http.Request
 	w http.ResponseWriter
 
-	// user is who calls, or whose task does; nil on open calls.
+	// user is the caller or the owner of the calling task. It is nil for open calls.
 	user *apiv1.User
-	// allocation is set when a task calls.
+	// allocation is set if the caller is a task.
 	allocation string
-	// inTask is set when a user's tools inside a task call: its allocation.
+	// inTask is the allocation if the caller uses a user's token inside a task.
 	inTask string
 	token  string
 	deed   deed
-	// answered is called before an answer is written; nil for none.
+	// answered is called before the response is written; it may be nil.
 	answered func(ctx context.Context)
 	// intake receives the body.
 	intake intake
 	params *query.Values
 }
 
-// query is the parameters of the call.
+// query returns the query parameters of the call.
 func (c *call) query() *query.Values {
 	if c.params == nil {
 		c.params = query.Of(c.URL)
@@ -40,21 +40,21 @@ func (c *call) query() *query.Values {
 	return c.params
 }
 
-// message is what P must be for T to be a message type.
+// message constrains *T to message types.
 type message[T any] interface {
 	*T
 	proto.Message
 }
 
 var (
-	// reading follows the contract: both spellings, null is unset, and what we do
-	// not know is passed over.
+	// reading follows the API contract: both spellings of names are accepted, null is unset, and unknown
+	// fields are ignored.
 	reading = protojson.UnmarshalOptions{DiscardUnknown: true}
-	// writing shows every field, and null for messages that are not there.
+	// writing emits all fields, with null for missing messages.
 	writing = protojson.MarshalOptions{EmitUnpopulated: true}
 )
 
-// unaryCall is a call with a body and one answer.
+// unaryCall returns the endpoint of a call with a request body and a single response.
 func unaryCall[T any, In message[T], O any, Out message[O]](do func(*call, In) (Out, error)) endpoint {
 	return endpoint{
 		in: In(new(T)).ProtoReflect().Descriptor(), out: Out(new(O)).ProtoReflect().Descriptor(),
@@ -67,13 +67,13 @@ func unaryCall[T any, In message[T], O any, Out message[O]](do func(*call, In) (
 			if err != nil {
 				return err
 			}
-			c.intake.releaseAll() // who does not read the answer keeps nothing from others
+			c.intake.releaseAll() // a slow reader of the response must not hold shared resources
 			return c.writeAnswer(out)
 		},
 	}
 }
 
-// plainCall is a call whose body says nothing.
+// plainCall returns the endpoint of a call without a request body.
 func plainCall[O any, Out message[O]](do func(*call) (Out, error)) endpoint {
 	return endpoint{
 		out: Out(new(O)).ProtoReflect().Descriptor(),
@@ -99,19 +99,20 @@ func (c *call) writeAnswer(out proto.Message) error {
 	return nil
 }
 
-// writeTime is how long an answer may take, and each item of a stream, which may be silent for as long as it likes.
+// writeTime is the time limit for writing a response, or each item of a stream. Streams may pause without
+// limit between items.
 const writeTime = time.Minute
 
 func writeJSON(w http.ResponseWriter, code int, b []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not supported by recorders in tests
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = w.Write(b) // a client that has left is told nothing
+	_, _ = w.Write(b) // the client may have disconnected
 }
 
-// whileServing is a context for streams and long polls: it ends with the request and
+// whileServing returns a context for streams and long polls. It is canceled at the end of the request and
 // when the server stops.
 func (s *shared) whileServing(c *call) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.Context())

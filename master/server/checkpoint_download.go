@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint/view"
 )
 
-// checkpointFileCalls is what clients ask of checkpoints outside the API's messages.
+// checkpointFileCalls serves the calls about checkpoints whose responses are not API messages.
 type checkpointFileCalls struct{ *shared }
 
 func (f *checkpointFileCalls) routes() []route {
@@ -24,7 +24,7 @@ func (f *checkpointFileCalls) routes() []route {
 	}
 }
 
-// download answers with the files of a checkpoint.
+// download responds with the files of a checkpoint.
 func (f *checkpointFileCalls) download(c *call) error {
 	format, err := acceptedFormat(c.Request)
 	if err != nil {
@@ -38,12 +38,12 @@ func (f *checkpointFileCalls) download(c *call) error {
 	}
 	if err != nil {
 		f.logFailure(c, err)
-		_ = out.rc.SetWriteDeadline(time.Now().Add(-time.Second)) // the client sees that it is not whole
+		_ = out.rc.SetWriteDeadline(time.Now().Add(-time.Second)) // aborts the response, so that the client detects the truncation
 	}
 	return nil
 }
 
-// acceptedFormat is the first format that the client takes.
+// acceptedFormat returns the first supported format in the Accept header.
 func acceptedFormat(r *http.Request) (storage.Format, error) {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	if accept == "" {
@@ -64,7 +64,7 @@ func acceptedFormat(r *http.Request) (storage.Format, error) {
 	return "", status.New(status.InvalidArgument, "Accept: must be one of application/gzip, application/x-tar and application/zip")
 }
 
-// archiveAnswer says what it is with its first bytes, and gives each part its time.
+// archiveAnswer sets the headers at the first write and renews the write deadline at each.
 type archiveAnswer struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -82,11 +82,11 @@ func (a *archiveAnswer) Write(b []byte) (int, error) {
 		h.Set("Content-Disposition", `attachment; filename="`+a.name+a.format.Extension()+`"`)
 		h.Set("X-Content-Type-Options", "nosniff")
 	}
-	_ = a.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	_ = a.rc.SetWriteDeadline(time.Now().Add(writeTime)) // not supported by recorders in tests
 	return a.w.Write(b)
 }
 
-// preview answers with what a policy would delete.
+// preview responds with the checkpoints that a policy would delete.
 func (f *checkpointFileCalls) preview(c *call) error {
 	params := c.query()
 	id, err := c.experimentID()

@@ -13,33 +13,35 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// Checkpoints is files that trials saved. Who may change what is theirs to say. The errors
-// for one that does not exist have the code NotFound. Messages that are returned are
-// the caller's.
+// Checkpoints manages the checkpoints of trials and checks the permissions of callers. For a missing
+// checkpoint, errors have the code NotFound. The caller owns the returned messages.
 type Checkpoints interface {
 	Checkpoint(ctx context.Context, uuid string) (*apiv1.Checkpoint, error)
-	// CheckReader refuses a caller who may not read a checkpoint, and HideContent removes from m what the user may
-	// not read.
+	// CheckReader returns an error if the caller may not read a checkpoint. HideContent removes the
+	// content from m that the user may not read.
 	CheckReader(ctx context.Context, by view.Caller, uuid string) error
 	HideContent(ctx context.Context, by *apiv1.User, m *apiv1.Checkpoint) error
-	// List is those of an experiment, of a trial, or all.
+	// List returns the checkpoints of an experiment, of a trial, or all.
 	List(ctx context.Context, by *apiv1.User, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error)
-	// Report takes in a checkpoint, and Patch which files some still have. Both may be repeated.
+	// Report stores a checkpoint, and Patch updates the remaining files of checkpoints. Both are
+	// idempotent.
 	Report(ctx context.Context, by view.Caller, in *apiv1.Checkpoint) error
 	Patch(ctx context.Context, by view.Caller, in *apiv1.PatchCheckpointsRequest) error
-	// Delete refuses all with FailedPrecondition when one is needed.
+	// Delete returns FailedPrecondition and deletes nothing if one of the checkpoints is in use.
 	Delete(ctx context.Context, by *apiv1.User, uuids []string) error
 	RemoveFiles(ctx context.Context, by *apiv1.User, uuids, globs []string) error
 	SetMetadata(ctx context.Context, by *apiv1.User, uuid string, metadata map[string]any) (*apiv1.Checkpoint, error)
 	// DeleteTensorBoards deletes the event files of an experiment.
 	DeleteTensorBoards(ctx context.Context, by *apiv1.User, experiment int32) error
-	// Download packs the files of a checkpoint, and writes nothing when it refuses.
+	// Download writes an archive of a checkpoint's files to w. If it returns an error before sending
+	// files, it has written nothing.
 	Download(ctx context.Context, by *apiv1.User, uuid string, f storage.Format, w io.Writer) error
-	// Preview is what a policy would delete; nil counts are the experiment's own.
+	// Preview returns the checkpoints that a policy would delete. Nil counts default to those of the
+	// experiment.
 	Preview(ctx context.Context, by *apiv1.User, experiment int32, counts view.Counts) (view.Preview, error)
 }
 
-// checkpointCalls is checkpoints: what trials report of them, and what users do with them.
+// checkpointCalls serves the calls by which trials report checkpoints and users manage them.
 type checkpointCalls struct{ *shared }
 
 func (p *checkpointCalls) routes() []route {
@@ -64,7 +66,7 @@ func (p *checkpointCalls) routes() []route {
 	}
 }
 
-// callerOf is who calls: a task speaks with its own token.
+// callerOf returns the caller: a user, or a task with its own token.
 func callerOf(c *call) view.Caller {
 	if c.allocation == "" {
 		return view.Caller{User: c.user}
@@ -110,7 +112,7 @@ func (p *checkpointCalls) setMetadata(c *call, in *apiv1.PostCheckpointMetadataR
 	return &apiv1.PostCheckpointMetadataResponse{Checkpoint: m}, err
 }
 
-// listRequest is the parameters of a list.
+// listRequest returns the query parameters of a list.
 func (c *call) listRequest() *apiv1.GetCheckpointsRequest {
 	params := c.query()
 	r := &apiv1.GetCheckpointsRequest{
@@ -164,15 +166,15 @@ func (p *checkpointCalls) deleteTensorBoards(c *call) (*apiv1.DeleteTensorboardF
 	return &apiv1.DeleteTensorboardFilesResponse{}, p.cfg.Checkpoints.DeleteTensorBoards(c.Context(), c.user, id)
 }
 
-// Uses is what trials do with checkpoints of others.
+// Uses records which trials use the checkpoints of others.
 type Uses interface {
-	// ReportUse takes in that a trial uses a checkpoint. It may be repeated.
+	// ReportUse records that a trial uses a checkpoint. It is idempotent.
 	ReportUse(ctx context.Context, u *apiv1.TrialSourceInfo) error
-	// Using is the trials that use a checkpoint; a type, or a model and version, leave out those that do otherwise.
+	// Using returns the trials that use a checkpoint, optionally filtered by type or by model version.
 	Using(ctx context.Context, q *apiv1.TrialSourceInfo) ([]int32, error)
 }
 
-// useCalls is what trials do with checkpoints of others, and what they measured of them.
+// useCalls serves the calls about trials that use the checkpoints of others, and about their metrics.
 type useCalls struct{ *shared }
 
 func (u *useCalls) routes() []route {
@@ -221,7 +223,7 @@ func (u *useCalls) ofVersion(c *call) (*apiv1.GetTrialMetricsByModelVersionRespo
 	return &apiv1.GetTrialMetricsByModelVersionResponse{Metrics: all}, err
 }
 
-// measured is what trials reported that use a checkpoint.
+// measured returns the metrics reported by the trials that use a checkpoint.
 func (u *useCalls) measured(c *call, q *apiv1.TrialSourceInfo) ([]*apiv1.MetricsReport, error) {
 	params := c.query()
 	q.TrialSourceInfoType = query.Enum[apiv1.TrialSourceInfoType](params, "trialSourceInfoType")

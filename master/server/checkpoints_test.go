@@ -31,13 +31,13 @@ const (
 	checkpointB = "6b1d9d1c-3f7e-4b7e-8a58-0c6c7f0a7c12"
 )
 
-// noTasks starts no task.
+// noTasks implements experiment tasks without starting any.
 type noTasks struct{}
 
 func (noTasks) Start(context.Context, task.StartOrder) error      { return nil }
 func (noTasks) Change(context.Context, rm.JobID, rm.Change) error { return nil }
 
-// trialNews stores what is reported, as an experiment does beside its own news.
+// trialNews stores reports in the way that experiments do.
 type trialNews struct{ *store.Store }
 
 func (n trialNews) Checkpointed(ctx context.Context, _ experiment.Checkpointed, put func(context.Context, *store.Tx) error) error {
@@ -48,8 +48,8 @@ func (n trialNews) Patched(ctx context.Context, _ int32, patch func(context.Cont
 	return n.Write(ctx, func(tx *store.Tx) error { return patch(ctx, tx) })
 }
 
-// withCheckpoints adds checkpoints to a world: trial 3 of experiment 1, which user 2 owns, runs as task "1.t",
-// and keeps checkpoints in dir.
+// withCheckpoints adds checkpoints to a world. Trial 3 of experiment 1, which belongs to user 2, runs as
+// task "1.t" and stores checkpoints in dir.
 func withCheckpoints(t *testing.T, dir string) (*world, *store.Store) {
 	t.Helper()
 	s := storetest.New(t)
@@ -103,7 +103,7 @@ func reportBody(uuid, steps string) string {
 		`"metadata":{"steps_completed":` + steps + `},"resources":{"weights":"4"},"training":{}}`
 }
 
-// trialToken is that of the task that runs the trial.
+// trialToken returns the token of the task that runs the trial.
 func trialToken(t *testing.T, w *world, allocation string) string {
 	t.Helper()
 	own, _, err := w.auth.TaskTokens(t.Context(), 2, allocation)
@@ -142,7 +142,7 @@ func TestATrialReportsItsCheckpoints(t *testing.T) {
 	}
 }
 
-// reported is a world with two checkpoints.
+// reported returns a world with two checkpoints.
 func reported(t *testing.T, dir string) *world {
 	t.Helper()
 	w, _ := withCheckpoints(t, dir)

@@ -17,11 +17,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// soon is how long a call of others may take while strangers hold what they can: less than the
-// server waits for a stranger, with room for a machine whose cores others want.
+// soon is the time limit for other calls while unauthenticated clients hold the maximum. It is shorter
+// than the server's timeouts for them, and long enough for a busy machine.
 const soon = 5 * time.Second
 
-// bounded returns the same server with limits and places of its own.
+// bounded returns the same server with its own limits.
 func (w *world) bounded(l Limits) *Server {
 	s, sh := *w.Server, *w.shared
 	sh.stopping = make(chan struct{})
@@ -29,7 +29,7 @@ func (w *world) bounded(l Limits) *Server {
 	return &s
 }
 
-// listen runs the server on a port of its own until the test ends.
+// listen serves on a new port until the test ends.
 func (s *Server) listen(t testing.TB) (address string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
@@ -63,7 +63,7 @@ func dialFrom(t testing.TB, i int, to string) net.Conn {
 	return conn
 }
 
-// say writes a request and reports whether it is answered.
+// say writes a request and reports whether a response arrives.
 func say(conn net.Conn, request string) bool {
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, request); err != nil {
@@ -77,18 +77,18 @@ func say(conn net.Conn, request string) bool {
 	return err == nil
 }
 
-// me is a request over which a user is known.
+// me returns an authenticated request.
 func me(token string) string {
 	return fmt.Sprintf("GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", token)
 }
 
 const (
 	health = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-	// half is the begin of a login that never ends.
+	// half is the start of a login request that is never completed.
 	half = "POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
 )
 
-// askAsOthers checks that calls from an address that holds nothing are answered soon.
+// askAsOthers checks that calls from another address are answered soon.
 func askAsOthers(t *testing.T, address string) {
 	t.Helper()
 	const body = `{"username":"admin","password":"` + password + `"}`
@@ -130,10 +130,10 @@ func TestConnectionsOfUsersAreNotCounted(t *testing.T) {
 	}
 }
 
-// strangers are ways to hold a connection over which nobody logs in.
+// strangers returns methods to hold a connection without logging in.
 func strangers() map[string]func(net.Conn) {
 	write := func(text string) func(net.Conn) {
-		return func(conn net.Conn) { _, _ = io.WriteString(conn, text) } // it may have been closed
+		return func(conn net.Conn) { _, _ = io.WriteString(conn, text) } // the connection may be closed
 	}
 	return map[string]func(net.Conn){
 		"silent":                  func(net.Conn) {},
@@ -144,8 +144,8 @@ func strangers() map[string]func(net.Conn) {
 	}
 }
 
-// Whatever strangers of 1 to 64 addresses hold, twice as much as fits, calls of others are
-// answered at once.
+// If unauthenticated clients on 1 to 64 addresses hold twice the permitted connections, calls from other
+// addresses are still answered immediately.
 func TestStrangersDoNotCloseTheAPIForOthers(t *testing.T) {
 	t.Parallel()
 	const most = 128
@@ -167,7 +167,7 @@ func TestStrangersDoNotCloseTheAPIForOthers(t *testing.T) {
 	}
 }
 
-// The bodies of logins have places of their own, and addresses that take all of them lose some.
+// Bodies of logins have separate places, and addresses that take all of them lose some.
 func TestLoginsThatNeverEndDoNotCloseTheLoginForOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -176,14 +176,14 @@ func TestLoginsThatNeverEndDoNotCloseTheLoginForOthers(t *testing.T) {
 	address := w.listen(t)
 	begin := func(i int) net.Conn {
 		conn := dialFrom(t, 1+i/each, address)
-		_, _ = io.WriteString(conn, half) // it may have been closed
+		_, _ = io.WriteString(conn, half) // the connection may be closed
 		return conn
 	}
 	answers := make(chan []byte, each)
 	for i := range each {
 		conn := begin(i)
 		go func() {
-			answer, _ := io.ReadAll(conn) // its connection is closed after it
+			answer, _ := io.ReadAll(conn) // the connection is closed after the response
 			answers <- answer
 		}()
 	}

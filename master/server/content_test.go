@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every reference to an experiment, a trial and a checkpoint leads to their content for the owner alone. Other
-// users see that a checkpoint exists, but neither its metadata nor its files.
+// Content of an experiment, a trial or a checkpoint is visible only to the owner, by whichever reference.
+// Other users see that a checkpoint exists, but neither its metadata nor its files.
 func TestTheContentOfAnExperimentIsForItsOwnerByEveryReference(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)

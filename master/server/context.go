@@ -12,7 +12,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// taskContext answers with the files of a task, part by part.
+// taskContext returns the endpoint that streams the files of a task.
 func taskContext(t *taskCalls) endpoint {
 	return endpoint{
 		out:   new(apiv1.GetTaskContextDirectoryResponse).ProtoReflect().Descriptor(),
@@ -33,7 +33,7 @@ func (t *taskCalls) sendContext(c *call) error {
 	return t.sendArchive(c, size, parts)
 }
 
-// sendArchive writes an archive of so many bytes, part by part.
+// sendArchive writes an archive of size bytes part by part.
 func (s *shared) sendArchive(c *call, size int64, parts iter.Seq2[[]byte, error]) error {
 	out := newContextAnswer(c.w, size)
 	for part, err := range parts {
@@ -42,10 +42,10 @@ func (s *shared) sendArchive(c *call, size int64, parts iter.Seq2[[]byte, error]
 		}
 		if err != nil {
 			s.logFailure(c, err)
-			return nil // the client sees that it is not whole
+			return nil // the client detects the truncation by the content length
 		}
 		if out.writeFile(part) != nil {
-			return nil // the client has left
+			return nil // the client has disconnected
 		}
 	}
 	out.endAnswer()
@@ -55,12 +55,12 @@ func (s *shared) sendArchive(c *call, size int64, parts iter.Seq2[[]byte, error]
 const (
 	beforeContext = `{"b64Tgz":"`
 	afterContext  = `"}`
-	// answerBuffer is what is sent of a context at a time.
+	// answerBuffer is the size of the write buffer.
 	answerBuffer = 64 << 10
 )
 
-// contextAnswer says nothing before its first part. It announces its length, so that an
-// answer that ends early is seen to be one.
+// contextAnswer writes nothing before its first part. It sets the content length, so that clients detect a
+// truncated response.
 type contextAnswer struct {
 	w       http.ResponseWriter
 	size    int64 // of the archive
@@ -84,7 +84,7 @@ func (a *contextAnswer) startAnswer() {
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Length", strconv.Itoa(len(beforeContext)+base64.StdEncoding.EncodedLen(int(a.size))+len(afterContext)))
-	_, _ = a.out.WriteString(beforeContext) // an error stays in out
+	_, _ = a.out.WriteString(beforeContext) // out returns its first error at the next write
 }
 
 func (a *contextAnswer) writeFile(part []byte) error {
@@ -95,12 +95,12 @@ func (a *contextAnswer) writeFile(part []byte) error {
 
 func (a *contextAnswer) endAnswer() {
 	a.startAnswer()
-	_ = a.text.Close()                     // an error stays in out
+	_ = a.text.Close()                     // out keeps its first error
 	_, _ = a.out.WriteString(afterContext) // as above
-	_ = a.out.Flush()                      // a client that has left is told nothing
+	_ = a.out.Flush()                      // the client may have disconnected
 }
 
-// patientWriter gives each part its time.
+// patientWriter renews the write deadline at each write.
 type patientWriter struct {
 	w  io.Writer
 	rc *http.ResponseController
@@ -108,6 +108,6 @@ type patientWriter struct {
 
 // Write implements io.Writer.
 func (p *patientWriter) Write(b []byte) (int, error) {
-	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // not supported by recorders in tests
 	return p.w.Write(b)
 }

@@ -17,26 +17,27 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// ElsewhereExperiments is experiments whose programs run outside of the cluster.
+// ElsewhereExperiments manages experiments whose programs run outside of the cluster.
 type ElsewhereExperiments interface {
-	// Put is the experiment with an external id, which is created where there is none.
+	// Put returns the experiment with an external ID. It creates the experiment if it does not exist.
 	Put(ctx context.Context, by *apiv1.User, externalID string, r *apiv1.CreateExperimentRequest, contents func(file int) (io.Reader, int64)) (*apiv1.PutExperimentResponse, error)
 }
 
-// ElsewhereTrials is trials whose programs run outside of the cluster. All of it may be repeated.
+// ElsewhereTrials manages trials whose programs run outside of the cluster. All methods are idempotent.
 type ElsewhereTrials interface {
-	// CreateTrial stores a trial; with an external id it is the one that has it where there is one.
+	// CreateTrial creates a trial. If there is a trial with the external ID, it returns that trial.
 	CreateTrial(ctx context.Context, by *apiv1.User, externalID string, r *apiv1.CreateTrialRequest) (*apiv1.Trial, error)
-	// StartTrial begins a run, with resume from the latest checkpoint.
+	// StartTrial starts a run, with resume from the latest checkpoint.
 	StartTrial(ctx context.Context, by *apiv1.User, trial int32, resume bool) (*apiv1.StartTrialResponse, error)
-	// PatchTrial takes in that the program is there or, with a state, how it ended.
+	// PatchTrial records that the program is alive or, with a state, that it has ended.
 	PatchTrial(ctx context.Context, by *apiv1.User, trial int32, state *apiv1.Trial_State) (*apiv1.Trial, error)
 }
 
-// elsewhereCalls is what programs say that run outside of the cluster, with their user's token.
+// elsewhereCalls serves the calls that programs outside of the cluster make with their user's token.
 type elsewhereCalls struct{ *logCalls }
 
-// externalPath begins the path of an experiment by what it is called elsewhere. What follows may have any form.
+// externalPath is the path prefix for experiments by external ID. The remainder may contain any
+// characters.
 const externalPath = "experiments/by-external-id/"
 
 func (e *elsewhereCalls) routes() []route {
@@ -95,21 +96,21 @@ func (e *elsewhereCalls) startTrial(c *call, in *apiv1.StartTrialRequest) (*apiv
 	return e.cfg.Trials.StartTrial(c.Context(), c.user, id, in.GetResume())
 }
 
-// reported is the trial that a call reports about.
+// reported returns the trial of a reporting call.
 func (e *elsewhereCalls) reported(c *call) (int32, error) {
 	return (&reportCalls{e.shared}).reported(c)
 }
 
-// shippedLine is a line as the library sends it from outside of the cluster.
+// shippedLine is a log line in the format of the client library outside of the cluster.
 type shippedLine struct {
 	TaskID    string     `json:"task_id"`
 	Timestamp *time.Time `json:"timestamp"`
-	// Rank is a number, as text or not.
+	// Rank is a number or its text.
 	Rank any    `json:"rank"`
 	Log  string `json:"log"`
 }
 
-// shipLines takes lines of one trial's program.
+// shipLines accepts log lines of a trial's program.
 func (e *elsewhereCalls) shipLines(c *call, lines []shippedLine) (*apiv1.PostTaskLogsResponse, error) {
 	in := &apiv1.PostTaskLogsRequest{}
 	for _, l := range lines {
@@ -125,7 +126,8 @@ func (e *elsewhereCalls) shipLines(c *call, lines []shippedLine) (*apiv1.PostTas
 	return e.shipLogs(c, in)
 }
 
-// listCall is a call whose body is a list, which no message is. Each item has some of the fields of a message.
+// listCall returns the endpoint of a call whose body is a list, which cannot be a message. item is a
+// message that has the fields of an item.
 func listCall[T, O any, Out message[O]](item proto.Message, do func(*call, []T) (Out, error)) endpoint {
 	e := plainCall(func(c *call) (Out, error) {
 		b, err := c.intake.receiveBounded()
@@ -145,7 +147,7 @@ func listCall[T, O any, Out message[O]](item proto.Message, do func(*call, []T) 
 	return e
 }
 
-// externalFirst serves experiments by their external id before their paths are taken for others.
+// externalFirst routes experiments by external ID before the mux interprets their paths.
 func externalFirst(r route, put, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		id, found := strings.CutPrefix(req.URL.Path, prefix+externalPath)

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment"
 )
 
-// elsewhereBody is an experiment as the library creates it.
+// elsewhereBody is an experiment in the format of the client library.
 const elsewhereBody = `{"config":"{name: mine, data: null, labels: null, searcher: {name: single, metric: loss}, workspace: null, project: null, checkpoint_storage: {type: directory, container_path: /home/ada/saved}}","unmanaged":true}`
 
 func TestTheCallsOfAProgramElsewhere(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// experimentDecisions are the rows of decisions for experiments, trials and checkpoints. Bulk requests
-// are let through: they say of each experiment what became of it.
+// experimentDecisions are the decisions for experiments, trials and checkpoints. Bulk requests are
+// permitted to all users because they return a result per experiment.
 var experimentDecisions = map[string]string{
 	"POST experiments":                     "user tools admin admin-tools",
 	"POST experiments/continue":            "owner owner-tools admin",
@@ -89,7 +89,7 @@ var experimentDecisions = map[string]string{
 	"GET /experiments/{experiment}/preview_gc":      "owner owner-tools admin",
 }
 
-// furnish gives the user things of their own, so that what others may do with them shows.
+// furnish creates objects of the user, so that the access of others can be tested.
 func (w *whole) furnish(t *testing.T) {
 	t.Helper()
 	launched := w.ask(t, http.MethodPost, prefix+"commands", w.user, `{"config":{"entrypoint":["ls"],"resources":{"slots":0}}}`)
@@ -109,12 +109,12 @@ func (w *whole) furnish(t *testing.T) {
 	w.ids["workspace"], w.ids["project"], w.ids["template"], w.ids["model"], w.ids["version"] = "2", "2", "small", "mnist", "1"
 }
 
-// reportBody is the report of a checkpoint of the trial.
+// reportBody returns the report of a checkpoint of the trial.
 func (w *whole) reportBody(uuid string) string {
 	return strings.NewReplacer("1.t.1", w.ids["allocation"], "1.t", w.ids["task"]).Replace(reportBody(uuid, "10"))
 }
 
-// Of several experiments that are asked for at once, those of others stay as they are.
+// A bulk request does not change the experiments of other users.
 func TestABulkRequestLeavesWhatBelongsToOthers(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)

@@ -12,21 +12,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 )
 
-// ExperimentRequests is what users change of experiments. All of it may be repeated. The
-// errors have the codes NotFound, PermissionDenied, InvalidArgument and FailedPrecondition.
+// ExperimentRequests are the operations on experiments. All are idempotent. Errors have the codes
+// NotFound, PermissionDenied, InvalidArgument and FailedPrecondition.
 type ExperimentRequests interface {
 	// Ask carries out Pause, Activate, Cancel, Kill or Delete.
 	Ask(ctx context.Context, by *apiv1.User, id int32, r lifecycle.Request) error
 	Archive(ctx context.Context, by *apiv1.User, id int32, archived bool) error
 	Move(ctx context.Context, by *apiv1.User, id, project int32) error
 	Patch(ctx context.Context, by *apiv1.User, p *apiv1.PatchExperiment) (*apiv1.Experiment, error)
-	// SetLabel adds or removes a label and returns all there are.
+	// SetLabel adds or removes a label and returns all labels.
 	SetLabel(ctx context.Context, by *apiv1.User, id int32, label string, present bool) ([]string, error)
-	// RetainLogs keeps the logs of all trials for so many days, -1 for ever.
+	// RetainLogs sets the retention of the logs of all trials in days; -1 keeps them forever.
 	RetainLogs(ctx context.Context, by *apiv1.User, id int32, days int32) error
 }
 
-// experimentRequestCalls is what users ask of experiments that exist.
+// experimentRequestCalls serves the calls that change existing experiments.
 type experimentRequestCalls struct{ *shared }
 
 func (e *experimentRequestCalls) routes() []route {
@@ -53,7 +53,7 @@ func (e *experimentRequestCalls) routes() []route {
 	}
 }
 
-// askCall is a request that has no more to say than what is asked.
+// askCall returns the endpoint of a request without further parameters.
 func askCall[O any, Out message[O]](e *experimentRequestCalls, r lifecycle.Request) endpoint {
 	return plainCall(func(c *call) (Out, error) {
 		id, err := e.changed(c)
@@ -74,7 +74,7 @@ func archiveCall[O any, Out message[O]](e *experimentRequestCalls, archived bool
 	})
 }
 
-// changed is the experiment of a call that changes it, and notes it with what is changed.
+// changed returns the experiment that a call changes, and sets it as the target in the audit log.
 func (e *experimentRequestCalls) changed(c *call, details ...string) (int32, error) {
 	id, err := c.experimentID()
 	if err != nil {
@@ -136,8 +136,8 @@ func (e *experimentRequestCalls) retainLogs(c *call, in *apiv1.PutExperimentReta
 	return &apiv1.PutExperimentRetainLogsResponse{}, e.cfg.Experiments.RetainLogs(c.Context(), c.user, id, in.GetNumDays())
 }
 
-// bulkCalls is one request for several experiments of a project. Each is done or refused
-// for itself.
+// bulkCalls serves requests for several experiments of a project. Each experiment is processed
+// independently of the others.
 type bulkCalls struct{ *shared }
 
 func (b *bulkCalls) routes() []route {
@@ -166,7 +166,7 @@ func (b *bulkCalls) routes() []route {
 	return append(list, remove)
 }
 
-// bulkCall does the same to each experiment.
+// bulkCall returns the endpoint that calls do for each experiment.
 func (b *bulkCalls) bulkCall(do func(c *call, id int32) error) endpoint {
 	return unaryCall(func(c *call, in *apiv1.BulkExperimentsRequest) (*apiv1.BulkExperimentsResponse, error) {
 		return b.doToEach(c, in, func(id int32) error { return do(c, id) })
@@ -187,8 +187,8 @@ func (b *bulkCalls) retainLogsOfExperiments(c *call, in *apiv1.PutExperimentsRet
 	})
 }
 
-// doToEach says of each experiment that was asked for what became of it. Of those that a
-// filter chose the ones that are another user's are left alone.
+// doToEach calls do for each selected experiment and returns the results. A filter selects only
+// experiments that the user may change.
 func (b *bulkCalls) doToEach(c *call, in *apiv1.BulkExperimentsRequest, do func(id int32) error) (*apiv1.BulkExperimentsResponse, error) {
 	project, err := c.numberInPath("project")
 	if err != nil {
@@ -211,8 +211,7 @@ func (b *bulkCalls) doToEach(c *call, in *apiv1.BulkExperimentsRequest, do func(
 	return out, nil
 }
 
-// chosenExperiments are the ids that a request names or, where it names none, those that
-// its filter leaves in.
+// chosenExperiments returns the requested IDs or, if there are none, those that match the filter.
 func (b *bulkCalls) chosenExperiments(c *call, project int32, in *apiv1.BulkExperimentsRequest) ([]int32, error) {
 	f := in.GetFilters()
 	switch {

@@ -13,33 +13,32 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// Experiments is searches and how they are read. Who may change what is theirs to say: by
-// is the user. The errors for an experiment that does not exist have the code NotFound.
-// Messages that are returned are the caller's.
+// Experiments manages experiments and checks the permissions of users; by is the user. For a missing
+// experiment, errors have the code NotFound. The caller owns the returned messages.
 type Experiments interface {
-	// Create accepts an experiment. With contents the files' are there, each to be read once
-	// before Create returns, and not in r.
+	// Create creates an experiment. If contents is not nil, it returns the contents of the files, which
+	// are then not in r. Each is read once, before Create returns.
 	Create(ctx context.Context, by *apiv1.User, r *apiv1.CreateExperimentRequest, contents func(file int) (io.Reader, int64)) (*apiv1.CreateExperimentResponse, error)
 	Continue(ctx context.Context, by *apiv1.User, r *apiv1.ContinueExperimentRequest) (*apiv1.ContinueExperimentResponse, error)
-	// PreviewSearch says which trials a configuration leads to. Nothing is stored.
+	// PreviewSearch returns the trials that a configuration would create. It stores nothing.
 	PreviewSearch(r *apiv1.PreviewHPSearchRequest) (*apiv1.PreviewHPSearchResponse, error)
 
 	List(ctx context.Context, r *apiv1.GetExperimentsRequest) (*apiv1.GetExperimentsResponse, error)
-	// Owned are the ids of those that a list would have, and that the user may change.
+	// Owned returns the IDs of the listed experiments that the user may change.
 	Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) []int32
 	Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error)
-	// Owner is the id of the user who created an experiment.
+	// Owner returns the ID of the user who created an experiment.
 	Owner(id int32) (int32, error)
-	// CheckReader refuses a user who may not read the content of an experiment, such as "the files".
+	// CheckReader returns an error if the user may not read content of an experiment, such as "the files".
 	CheckReader(by *apiv1.User, id int32, content string) error
-	// Labels are those in use in a project, 0 for all, the most used first.
+	// Labels returns the labels used in a project, or in all if project is 0, most frequent first.
 	Labels(project int32) []string
 	History(ctx context.Context, id int32, offset, limit int) (*apiv1.GetExperimentHistoryResponse, error)
-	// BestMetric is the best value of the metric that the search compares by, nil for none.
+	// BestMetric returns the best value of the searcher metric, or nil if there are no validations.
 	BestMetric(id int32) (*float64, error)
 
-	// Count is how many experiments there are by the state that they are shown in, and how
-	// many trials they have.
+	// Count returns the number of experiments by displayed state, and the numbers of open and ended
+	// trials.
 	Count() (states map[string]int, open, ended int)
 
 	ElsewhereExperiments
@@ -47,7 +46,7 @@ type Experiments interface {
 	ModelDefinitions
 }
 
-// experimentCalls is experiments: creating, listing and describing them.
+// experimentCalls serves the calls that create, list and describe experiments.
 type experimentCalls struct{ *shared }
 
 func (e *experimentCalls) routes() []route {
@@ -113,7 +112,7 @@ func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, err
 	}
 	c.hideExperiment(out.GetExperiment())
 	out.Config = out.GetExperiment().GetConfig()
-	if e.cfg.Book != nil && asked != nil && *asked { // it adds up every run
+	if e.cfg.Book != nil && asked != nil && *asked { // only on request, because it sums up every run
 		out.Usage, err = e.cfg.Book.UsageOf(c.Context(), rm.JobID(out.GetExperiment().GetJobId()))
 	}
 	return out, err
@@ -146,7 +145,7 @@ func (e *experimentCalls) bestMetric(c *call) (*apiv1.GetBestSearcherValidationM
 	return &apiv1.GetBestSearcherValidationMetricResponse{Metric: wrapperspb.Double(*best)}, nil
 }
 
-// readable is the experiment of a call, which a task may read if it is its own.
+// readable returns the experiment of a call. A task may read only its own experiment.
 func (e *experimentCalls) readable(c *call) (int32, error) {
 	id, err := c.experimentID()
 	if err != nil || c.allocation == "" {
@@ -155,10 +154,10 @@ func (e *experimentCalls) readable(c *call) (int32, error) {
 	return id, checkOwnExperiment(c, id)
 }
 
-// experimentID is the number in the path.
+// experimentID returns the experiment ID in the path.
 func (c *call) experimentID() (int32, error) { return c.numberInPath("experiment") }
 
-// numberInPath is the number of a thing, which is what its place in the path is called.
+// numberInPath returns the ID of an object in the path. kind is the name of its path parameter.
 func (c *call) numberInPath(kind string) (int32, error) {
 	id, err := strconv.ParseInt(c.PathValue(kind), 10, 32)
 	if err != nil {
@@ -174,8 +173,7 @@ func shownNumber(id int32) string {
 	return strconv.Itoa(int(id))
 }
 
-// experimentsRequest is the parameters of a list of experiments; what is wrong with them
-// is in c.query().Err().
+// experimentsRequest returns the query parameters of a list of experiments. Errors are in c.query().Err().
 func (c *call) experimentsRequest() *apiv1.GetExperimentsRequest {
 	params := c.query()
 	r := &apiv1.GetExperimentsRequest{
@@ -187,7 +185,7 @@ func (c *call) experimentsRequest() *apiv1.GetExperimentsRequest {
 		Ids: params.Numbers("experimentIdFilter.incl"), ExcludedIds: params.Numbers("experimentIdFilter.notIn"),
 		FromId: params.Bound("experimentIdFilter.gte", "experimentIdFilter.gt", 1),
 		ToId:   params.Bound("experimentIdFilter.lte", "experimentIdFilter.lt", -1),
-		// What is shown of trials are numbers that are at hand.
+		// The summary of the trials is held in memory.
 		ShowTrialData: params.IsSet("showTrialData"),
 	}
 	return r

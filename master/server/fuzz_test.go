@@ -18,11 +18,11 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// mostWait is how long a call may take here: those that wait for others wait for ever.
+// mostWait is the time limit of a call in fuzz tests, because some calls wait for others indefinitely.
 const mostWait = 200 * time.Millisecond
 
-// FuzzBodies sends bodies to every call that takes one: the calls are those of the route table,
-// and the first bodies are made of their messages, so that none can be left out.
+// FuzzBodies sends bodies to every call that has one. The calls come from the route table, and the seeds
+// are derived from their messages, so that none is omitted.
 func FuzzBodies(f *testing.F) {
 	w := newWhole(f)
 	rows := fuzzed(w.routes(), func(r route) bool { return r.in != nil })
@@ -45,7 +45,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzQueries asks every call that reads with other ids and parameters.
+// FuzzQueries calls every reading route with various IDs and parameters.
 func FuzzQueries(f *testing.F) {
 	w := newWhole(f)
 	rows := fuzzed(w.routes(), func(r route) bool { return r.method == http.MethodGet })
@@ -76,7 +76,7 @@ func separator(path string) string {
 	return "?"
 }
 
-// fuzzed is the routes that are asked, by method and path.
+// fuzzed returns the selected routes by method and path.
 func fuzzed(all []route, asked func(route) bool) map[string]route {
 	rows := map[string]route{}
 	for _, r := range all {
@@ -87,7 +87,7 @@ func fuzzed(all []route, asked func(route) bool) map[string]route {
 	return rows
 }
 
-// choose is the route of a name, and some route for a name that is none.
+// choose returns the route with a name, or an arbitrary route for an unknown name.
 func choose(rows map[string]route, name string) route {
 	if r, found := rows[name]; found {
 		return r
@@ -98,18 +98,18 @@ func choose(rows map[string]route, name string) route {
 	}
 	slices.Sort(names)
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(name)) // it has no error
+	_, _ = h.Write([]byte(name)) // it never fails
 	return rows[names[int(h.Sum32())%len(names)]]
 }
 
-// example is a body in which every field is set, those of messages in messages to some depth.
+// example returns a body with every field set, including nested messages up to a depth.
 func example(t testing.TB, d protoreflect.MessageDescriptor, depth int) string {
 	t.Helper()
 	m := dynamicpb.NewMessage(d)
 	fillMessage(m, depth)
 	b, err := protojson.Marshal(m)
 	if err != nil {
-		return "{}" // such as a time that is none
+		return "{}" // such as an invalid time
 	}
 	var small bytes.Buffer
 	if err := json.Compact(&small, b); err != nil {
@@ -165,10 +165,10 @@ func exampleValue(f protoreflect.FieldDescriptor, message func() protoreflect.Va
 	}
 }
 
-// fuzzSeed is a body that its call takes.
+// fuzzSeed is a valid body for a route.
 type fuzzSeed struct{ route, body string }
 
-// reportSeeds are bodies that lead far into the calls of experiments.
+// reportSeeds returns bodies that reach deep into the calls of experiments.
 func reportSeeds(w *whole) []fuzzSeed {
 	config, _ := json.Marshal(strings.TrimSpace(wholeConfig)) // it is a constant
 	asha, _ := json.Marshal("entrypoint: x\nsearcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_time: 9, time_metric: epochs}\n")
@@ -190,7 +190,7 @@ func reportSeeds(w *whole) []fuzzSeed {
 	}
 }
 
-// callers are those who get past the door of a call.
+// callers returns the tokens of callers with access to a route.
 func (w *whole) callers(r route) []string {
 	switch r.access {
 	case open:
@@ -206,7 +206,7 @@ func (w *whole) callers(r route) []string {
 	return []string{w.user}
 }
 
-// renew makes another experiment when the last was ended.
+// renew creates another experiment if the last one has ended.
 func (w *whole) renew(t *testing.T) {
 	t.Helper()
 	if v, err := w.x.Get(w.experiment); err != nil || v.State != "ACTIVE" {
@@ -214,7 +214,7 @@ func (w *whole) renew(t *testing.T) {
 	}
 }
 
-// askFuzzed holds that a call answers or refuses, in its format.
+// askFuzzed checks that a call returns a response or an error in its format.
 func (w *whole) askFuzzed(t *testing.T, r route, path, token, body string) {
 	t.Helper()
 	at, err := url.ParseRequestURI(path)

@@ -6,7 +6,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// gauges is the state of the cluster, read at each scrape.
+// gauges exports the state of the cluster, which is read at each scrape.
 type gauges struct {
 	queue       Queue
 	machines    Machines

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// twoExperiments is two experiments with ten trials.
+// twoExperiments reports two experiments with ten trials.
 type twoExperiments struct{ Experiments }
 
 func (twoExperiments) Count() (map[string]int, int, int) {

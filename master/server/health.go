@@ -9,20 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
-// healthAnswer is what /health and its two parts say.
+// healthAnswer is the response of /health and its subpaths.
 type healthAnswer struct {
-	// Status is "up", "unavailable" while a check does not hold, or "down" when
-	// waiting is of no use.
+	// Status is "up", "unavailable" while a check fails, or "down" if the failure is permanent.
 	Status   string            `json:"status"`
 	Reason   string            `json:"reason,omitempty"`
 	NotReady map[string]string `json:"not_ready,omitempty"`
 }
 
-// healthCalls is whether this master works.
+// healthCalls serves the health of this master.
 type healthCalls struct{ *shared }
 
-// answerHealth answers whether this master can do what it is asked: /health, /healthz
-// and /health/ready.
+// answerHealth serves readiness: /health, /healthz and /health/ready.
 func (h *healthCalls) answerHealth(w http.ResponseWriter, r *http.Request) {
 	answer := h.checkHealth(r)
 	if answer.Status == "up" {
@@ -33,8 +31,7 @@ func (h *healthCalls) answerHealth(w http.ResponseWriter, r *http.Request) {
 	writeHealth(w, answer)
 }
 
-// live answers whether this process is to go on: it is not ended because its
-// database is away.
+// live serves liveness. The process stays alive while its database is unavailable.
 func (h *healthCalls) live(w http.ResponseWriter, r *http.Request) { writeHealth(w, h.checkHealth(r)) }
 
 func (h *healthCalls) checkHealth(r *http.Request) healthAnswer {
@@ -51,37 +48,37 @@ func writeHealth(w http.ResponseWriter, answer healthAnswer) {
 	if answer.Status != "up" {
 		code = http.StatusServiceUnavailable
 	}
-	b, _ := json.Marshal(answer) // strings always can be
+	b, _ := json.Marshal(answer) // strings can always be encoded
 	writeJSON(w, code, b)
 }
 
-// readyPaths are the places of readiness. /health is upstream's.
+// readyPaths lists the paths of readiness. /health is that of upstream.
 func readyPaths() []string { return []string{"GET /health", "GET /healthz", "GET /health/ready"} }
 
-// livePath is the place of liveness.
+// livePath is the path of liveness.
 const livePath = "GET /health/live"
 
-// onHold is the answer to everything that a master on hold does not do.
+// onHold is the response of a master on hold to all other requests.
 const onHold = "this master is on hold for an upgrade: it accepts nothing until the upgrade is committed; try again in a minute"
 
-// Rehearsal is what a master on hold found out about its store: whether this
-// program can bring a copy of it up to date and take up everything that is in it.
+// Rehearsal is the result of a master on hold: whether this program can migrate a copy of the store and
+// resume its contents.
 type Rehearsal struct {
-	// Done is false while it is under way.
+	// Done is false while the rehearsal is running.
 	Done bool `json:"done"`
-	// Error says why the program cannot run on this store; it is empty when it can.
+	// Error is the reason why the program cannot use the store, or empty.
 	Error string `json:"error"`
-	// SchemaFrom is the version of the store's tables, 0 where there is no store
-	// yet; SchemaTo is what they become.
+	// SchemaFrom is the schema version of the store, or 0 if there is none, and SchemaTo the version after
+	// the migration.
 	SchemaFrom int64 `json:"schema_from"`
 	SchemaTo   int64 `json:"schema_to"`
-	// Tasks is how many tasks were taken up from the copy.
+	// Tasks is the number of tasks resumed from the copy.
 	Tasks int `json:"tasks"`
-	// Took is how long it took, in milliseconds.
+	// Took is the duration in milliseconds.
 	Took int64 `json:"took_ms"`
 }
 
-// answerHealth is how a master on hold is: well when it could serve.
+// answerHealth returns the health of a master on hold. It is healthy if the rehearsal succeeded.
 func (r Rehearsal) answerHealth() (code int, answer map[string]string) {
 	switch {
 	case !r.Done:
@@ -93,8 +90,8 @@ func (r Rehearsal) answerHealth() (code int, answer map[string]string) {
 	}
 }
 
-// holdFront is everything on the port of a master on hold: who it is, and that it
-// does nothing else yet.
+// holdFront returns the handler of a master on hold. It serves the identity and health of the master and
+// rejects all other requests.
 func (s *Server) holdFront() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /info", (&clusterCalls{s.shared}).info)
@@ -102,7 +99,7 @@ func (s *Server) holdFront() http.Handler {
 	for _, path := range readyPaths() {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			code, answer := s.cfg.Rehearsal().answerHealth()
-			b, _ := json.Marshal(answer) // strings always can be
+			b, _ := json.Marshal(answer) // strings can always be encoded
 			writeJSON(w, code, b)
 		})
 	}

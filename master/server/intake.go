@@ -18,43 +18,42 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// The time that a body may take.
+// The time limits for receiving a body.
 const (
 	smallTime = 30 * time.Second
-	largeTime = 5 * time.Minute // of unknown length
+	largeTime = 5 * time.Minute // for bodies of unknown length
 )
 
-// slowest is the rate, in bytes a second, at which a large body must at least arrive:
-// others wait for the room it takes.
+// slowest is the minimum rate of a large body, in bytes per second, because other clients wait for its
+// resources.
 const slowest = 512 << 10
 
-// What a body may become in memory. A value that is not a file's takes some 90 bytes,
-// a file some 300.
+// The limits of a decoded body. A value outside of files takes about 90 bytes, and a file about 300.
 const (
 	mostValues = 128 << 10
-	mostFiles  = 200_000 // as many as an agent unpacks
+	mostFiles  = 200_000 // the maximum that an agent unpacks
 	mostRest   = 32 << 20
 )
 
-// intake receives the body of a call, and holds what the call takes of what all calls share.
+// intake receives the body of a call and holds the shared resources that the call uses.
 type intake struct {
 	call  *call
 	limit int64
-	// room is what the call may take of what all calls share.
+	// room limits the shared resources.
 	room *guard.Room
-	// place is that of a caller who is not known; nil for others.
+	// place is the place of an unauthenticated caller, or nil.
 	place *share.Place
-	// contents are those of the files of a large body, and their sizes; nil where they
-	// are in the message.
+	// contents returns the contents of the files of a large body with their sizes. It is nil if the
+	// message contains them.
 	contents func(file int) (io.Reader, int64)
-	// given back when the work is done, before the answer is written.
+	// functions that release resources; they run when the work is done, before the response is written
 	held []func()
 }
 
-// holdUntilEnd keeps what the call has taken until its work is done.
+// holdUntilEnd adds a function that releases a resource of the call.
 func (r *intake) holdUntilEnd(give func()) { r.held = append(r.held, give) }
 
-// releaseAll gives back what the call holds. It may be called again.
+// releaseAll releases the resources of the call. It is idempotent.
 func (r *intake) releaseAll() {
 	held := r.held
 	r.held = nil
@@ -63,7 +62,7 @@ func (r *intake) releaseAll() {
 	}
 }
 
-// read decodes the body as JSON, whatever its Content-Type says.
+// read decodes the body as JSON, independent of its Content-Type.
 func (r *intake) read(in proto.Message) error {
 	b, err := r.receiveBounded()
 	if err != nil || len(b) == 0 {
@@ -75,7 +74,7 @@ func (r *intake) read(in proto.Message) error {
 	return checkItems(in)
 }
 
-// receiveBounded is receive with a sentence for a body that is too large.
+// receiveBounded is like receive, but returns a *sizeError if the body is too large.
 func (r *intake) receiveBounded() ([]byte, error) {
 	b, err := r.receive()
 	if tooLarge, found := errors.AsType[*http.MaxBytesError](err); found {
@@ -84,7 +83,7 @@ func (r *intake) receiveBounded() ([]byte, error) {
 	return b, err
 }
 
-// receive is what is to be decoded of the body, all of it where it is small.
+// receive returns the body, or its part without file contents if it is large.
 func (r *intake) receive() ([]byte, error) {
 	if r.call.ContentLength == 0 {
 		return nil, nil
@@ -114,7 +113,7 @@ func (r *intake) receive() ([]byte, error) {
 	return b, nil
 }
 
-// length is the body's, or the longest where the caller did not say.
+// length returns the length of the body, or the limit if it is unknown.
 func (r *intake) length() int64 {
 	if r.call.ContentLength >= 0 {
 		return r.call.ContentLength
@@ -124,8 +123,8 @@ func (r *intake) length() int64 {
 
 func (r *intake) isLarge() bool { return r.length() > small }
 
-// mostValues is how many values the body may have. A stranger's never take turns with
-// those of users.
+// mostValues returns the maximum number of values in the body. For unauthenticated callers it is small
+// enough not to count toward the shared limit.
 func (r *intake) mostValues() int {
 	if r.call.user == nil {
 		return guard.FewValues
@@ -133,7 +132,7 @@ func (r *intake) mostValues() int {
 	return mostValues
 }
 
-// takeSmall waits for the memory that a small body takes. Strangers have places of their own.
+// takeSmall waits for the memory of a small body. Unauthenticated callers have separate places.
 func (r *intake) takeSmall() error {
 	if r.call.user != nil {
 		return r.takeBytes(r.room.Bodies, r.length())
@@ -141,8 +140,8 @@ func (r *intake) takeSmall() error {
 	return r.takePlace()
 }
 
-// takePlace takes a stranger's place, until the call's work is done. The call's context ends
-// when another client is given the place.
+// takePlace takes a place for an unauthenticated caller until the work is done. The call's context is
+// canceled if the place is given to another client.
 func (r *intake) takePlace() error {
 	ctx, cancel := context.WithCancelCause(r.call.Context())
 	place, ok := r.room.Strangers.Take(share.GroupOf(addressOf(r.call.Request)), func() { cancel(errCrowded()) })
@@ -159,7 +158,7 @@ func errCrowded() error {
 	return status.New(status.Unavailable, "too many logins from your address are under way; try again in a few seconds")
 }
 
-// takeBytes waits for the room that n bytes take.
+// takeBytes waits for the resources of n bytes.
 func (r *intake) takeBytes(from *guard.Budget, n int64) error {
 	give, err := from.Take(r.call.Context(), n)
 	if err == nil {
@@ -168,7 +167,7 @@ func (r *intake) takeBytes(from *guard.Budget, n int64) error {
 	return err
 }
 
-// readArriving reads the body, for as long as it may take and the call's context lasts.
+// readArriving reads the body within its time limit and until the call's context ends.
 func readArriving[T any](r *intake, read func() (T, error)) (T, error) {
 	rc := http.NewResponseController(r.call.w)
 	limit := smallTime
@@ -186,15 +185,15 @@ func readArriving[T any](r *intake, read func() (T, error)) (T, error) {
 		return got, crowded
 	}
 	if timed && err == nil {
-		_ = rc.SetReadDeadline(time.Time{}) // else a long answer would end with it
+		_ = rc.SetReadDeadline(time.Time{}) // otherwise the deadline would end a long response
 	}
 	return got, err
 }
 
-// boundedBody is the body up to the call's limit.
+// boundedBody returns the body, limited to r.limit bytes.
 func (r *intake) boundedBody() io.Reader { return http.MaxBytesReader(r.call.w, r.call.Body, r.limit) }
 
-// whole is the body in one piece.
+// whole reads the entire body.
 func (r *intake) whole() ([]byte, error) {
 	if n := r.call.ContentLength; n > 0 {
 		b := make([]byte, n)
@@ -204,8 +203,8 @@ func (r *intake) whole() ([]byte, error) {
 	return io.ReadAll(r.boundedBody())
 }
 
-// receiveLarge keeps a large body in a file until it has arrived, and waits for its
-// turn to be decoded. The contents of its files stay in that file.
+// receiveLarge spools a large body to a file and waits for its turn to be decoded. The contents of its
+// files remain in the spool.
 func (r *intake) receiveLarge() ([]byte, error) {
 	leave, err := r.room.Uploads.Acquire(r.call.ownerKey())
 	if err != nil {
@@ -219,7 +218,7 @@ func (r *intake) receiveLarge() ([]byte, error) {
 	if err != nil {
 		return nil, asRefusal(err)
 	}
-	r.holdUntilEnd(func() { _ = kept.Close() }) // it was only read
+	r.holdUntilEnd(func() { _ = kept.Close() }) // read only
 	if err := r.takeBytes(r.room.Decoding, 1); err != nil {
 		return nil, err
 	}
@@ -231,8 +230,8 @@ func (r *intake) receiveLarge() ([]byte, error) {
 	return parts.Rest, nil
 }
 
-// plainText is an error of the decoder without the blanks by which it keeps programs from comparing its texts,
-// and without what no terminal shows.
+// plainText returns an error of the JSON decoder without the randomized spaces of protojson and without
+// unprintable characters.
 func plainText(err error) string {
 	shown := strings.Map(func(r rune) rune {
 		switch {
@@ -246,7 +245,8 @@ func plainText(err error) string {
 	return strings.TrimPrefix(shown, "proto: ")
 }
 
-// asRefusal says whose fault it is that a body was not taken.
+// asRefusal maps an error in receiving a body to a status: Unavailable if the server caused it, and
+// InvalidArgument otherwise.
 func asRefusal(err error) error {
 	if err == nil {
 		return nil

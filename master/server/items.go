@@ -9,20 +9,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
-// mostItems bounds each list and each map of a request for which itemBounds has no other number, so that a new field
-// is bounded before anybody thinks of it. What a call keeps of them may be bounded further, by the package that keeps it.
+// mostItems limits each list and map of a request that is not in itemBounds, so that new fields are
+// limited by default. Packages that store the items may have lower limits.
 const mostItems = 10_000
 
-// messages is the package of the API's messages.
+// messages is the prefix of the API's message names.
 const messages = "detdeploy.api.v1."
 
-// itemBounds are the lists and maps of requests that may be longer. Free structures (google.protobuf.Struct) have no
-// bound of their own: all values of a body are bounded by mostValues.
+// itemBounds returns the lists and maps of requests with higher limits. Free structures
+// (google.protobuf.Struct) have no individual limit; mostValues limits all values of a body.
 func itemBounds() map[protoreflect.FullName]int {
 	return map[protoreflect.FullName]int{
 		messages + "CreateExperimentRequest.model_definition": mostFiles,
 		messages + "LaunchCommandRequest.files":               mostFiles,
-		// A report may have the metrics of each of many batches, and a checkpoint many files.
+		// A report may contain metrics of many batches, and a checkpoint many files.
 		messages + "Metrics.batch_metrics":                       mostValues,
 		messages + "Checkpoint.resources":                        mostValues,
 		messages + "PatchCheckpoint.OptionalResources.resources": mostValues,
@@ -36,7 +36,7 @@ func mostItemsOf(f protoreflect.FieldDescriptor) int {
 	return mostItems
 }
 
-// checkItems refuses a request in which a list or a map is too long.
+// checkItems returns an error if a list or map of a request is too long.
 func checkItems(in proto.Message) error {
 	m := in.ProtoReflect()
 	if !mayHoldItems(m.Descriptor()) {
@@ -76,8 +76,7 @@ func checkCount(f protoreflect.FieldDescriptor, n int, at string) error {
 	return nil
 }
 
-// mayHoldItems reports whether a message may have lists or maps that are bounded here. It is nil for what is no
-// message.
+// mayHoldItems reports whether a message may contain lists or maps. m may be nil.
 func mayHoldItems(m protoreflect.MessageDescriptor) bool {
 	if m == nil || !strings.HasPrefix(string(m.FullName()), messages) {
 		return false

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// itemField is a list or a map of a request, in the messages that lead to it.
+// itemField is a list or map of a request, with the path of messages to it.
 type itemField struct {
 	r    route
 	path []protoreflect.FieldDescriptor
@@ -21,7 +21,7 @@ type itemField struct {
 
 func (i itemField) field() protoreflect.FieldDescriptor { return i.path[len(i.path)-1] }
 
-// name is the field as a refusal names it.
+// name returns the name of the field in errors.
 func (i itemField) name() string {
 	var names []string
 	for _, f := range i.path {
@@ -30,7 +30,7 @@ func (i itemField) name() string {
 	return strings.Join(names, ".")
 }
 
-// itemFields are the lists and maps of the requests of all routes.
+// itemFields returns the lists and maps in the requests of all routes.
 func itemFields(routes []route) iter.Seq[itemField] {
 	return func(yield func(itemField) bool) {
 		for _, r := range routes {
@@ -59,7 +59,7 @@ func walkItems(at itemField, m protoreflect.MessageDescriptor, yield func(itemFi
 	return true
 }
 
-// requestItems are the fields of itemFields, each once.
+// requestItems returns the distinct fields of itemFields.
 func requestItems(routes []route) map[protoreflect.FieldDescriptor]bool {
 	all := map[protoreflect.FieldDescriptor]bool{}
 	for i := range itemFields(routes) {
@@ -68,7 +68,7 @@ func requestItems(routes []route) map[protoreflect.FieldDescriptor]bool {
 	return all
 }
 
-// longBody is a request with so many entries in the field.
+// longBody returns a request with n entries in the field.
 func (i itemField) longBody(t *testing.T, n int) string {
 	t.Helper()
 	m := dynamicpb.NewMessage(i.r.in)
@@ -103,7 +103,7 @@ func (i itemField) longBody(t *testing.T, n int) string {
 	return string(b)
 }
 
-// shortValue is an example without the fields of messages: many of them must fit into a body.
+// shortValue returns an example without message fields, so that many fit into a body.
 func shortValue(f protoreflect.FieldDescriptor, message func() protoreflect.Value) protoreflect.Value {
 	if m := f.Message(); m != nil {
 		v := message()
@@ -122,12 +122,12 @@ func TestEveryListAndMapOfARequestHasABound(t *testing.T) {
 	for i := range itemFields(w.routes()) {
 		most := mostItemsOf(i.field())
 		if most > mostItems && seen[i.field().FullName()] {
-			continue // once is enough of a body of a megabyte
+			continue // sending a body of a megabyte once is enough
 		}
 		seen[i.field().FullName()] = true
 		rec := w.ask(t, i.r.method, w.fill(i.r), w.callers(i.r)[0], i.longBody(t, most+1))
 		named := strings.Contains(rec.Body.String(), fmt.Sprintf("%s: must have at most %d entries (has %d)", i.name(), most, most+1))
-		// Before what is as long as a whole body may be, the body is refused.
+		// The body as a whole is rejected if the field alone would reach the limit of the body.
 		whole := most >= mostValues && (rec.Code == http.StatusRequestEntityTooLarge || strings.Contains(rec.Body.String(), "the request's body has more than"))
 		if (rec.Code != http.StatusBadRequest || !named) && !whole {
 			t.Errorf("%s %s with %d entries in %s: got %d %.200s, want 400 and its bound", i.r.method, i.r.path, most+1, i.name(), rec.Code, rec.Body)

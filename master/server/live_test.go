@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/certificate"
 )
 
-// read asks once and reads the answer to its end.
+// read sends a request and reads the response to its end.
 func read(t testing.TB, client *http.Client, url, token string) error {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -32,7 +32,7 @@ func read(t testing.TB, client *http.Client, url, token string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end or given up
+	defer func() { _ = resp.Body.Close() }() // read to its end or abandoned
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return err
 	}
@@ -96,14 +96,14 @@ func TestAPreemptionSignalEndsTheWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end or given up
+	defer func() { _ = resp.Body.Close() }() // read to its end or abandoned
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || squeeze(string(b)) != `{"preempt":true}` {
 		t.Errorf("got %s, %v, want a signal", b, err)
 	}
 }
 
-// run is a server on a real port, as the master runs it.
+// run starts a server on a real port, as the master does.
 func (w *world) run(t *testing.T) (addr string, stop func() error) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -222,10 +222,10 @@ func TestOneConnectionCarriesFewCalls(t *testing.T) {
 	}
 }
 
-// streamsAllowed is what a server's first HTTP/2 frame, its settings, says of streams.
+// streamsAllowed returns the stream limit in the server's first HTTP/2 frame, the settings.
 func streamsAllowed(t testing.TB, from io.Reader) uint32 {
 	t.Helper()
-	head := make([]byte, 9) // three bytes of length, and the kind
+	head := make([]byte, 9) // three bytes of length, and the frame type
 	if _, err := io.ReadFull(from, head); err != nil || head[3] != 4 {
 		t.Fatalf("got %x and %v, want a frame of settings", head, err)
 	}

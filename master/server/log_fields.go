@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-// sendFields sends what the filters of a task may be; with follow again, all of it,
-// whenever there is more, until the task has ended.
+// sendFields sends the values by which a task's log can be filtered. With follow, it sends the complete
+// set again whenever it grows, until the task has ended.
 func (l *logCalls) sendFields(ctx context.Context, id string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error {
 	fields := &logFields{}
 	for e, err := range l.logEntries(ctx, log.Filter{Task: id}, false) {
@@ -35,16 +35,15 @@ func (l *logCalls) sendFields(ctx context.Context, id string, follow bool, send 
 	return nil
 }
 
-// logFields is what the lines of a log may be filtered by, in the order in which it
-// first occurred.
+// logFields collects the values by which a log can be filtered, in the order of their first occurrence.
 type logFields struct {
 	agents, containers, stdtypes, sources, allocations []string
 	ranks                                              []int32
-	// next is the ID of the first line that was not looked at.
+	// next is the ID of the first line that was not read yet.
 	next int64
 }
 
-// add notes what a line has and reports whether any of it is new.
+// add adds the values of a line and reports whether any of them is new.
 func (f *logFields) add(e log.Entry) bool {
 	f.next = e.ID + 1
 	fresh := false

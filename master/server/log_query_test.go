@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-// What a client asks for and is not passed on would be ignored in silence.
+// A query parameter that is not passed on would be ignored silently.
 func TestEveryPartOfALogQueryIsPassedOn(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/?limit=3&orderBy=ORDER_BY_DESC&allocationIds=t.1&agentIds=a&containerIds=c&rankIds=-1&rankIds=2"+

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// machineCalls is agents and their slots.
+// machineCalls serves the calls about agents and their slots.
 type machineCalls struct{ *shared }
 
 func (m *machineCalls) routes() []route {
@@ -118,7 +118,7 @@ func (m *machineCalls) slots(c *call) (*apiv1.GetSlotsResponse, error) {
 	return out, nil
 }
 
-// slotNumber reads "3" and "003", the ways in which clients name a slot.
+// slotNumber parses "3" and "003", the two formats used by clients.
 func slotNumber(id string) int {
 	n, err := strconv.Atoi(id)
 	if err != nil {
@@ -165,8 +165,8 @@ func (m *machineCalls) disableSlot(c *call, in *apiv1.DisableSlotRequest) (*apiv
 	return &apiv1.DisableSlotResponse{Slot: slot}, err
 }
 
-// admissionRoutes are ours; Determined 0.38.1 admits any agent.
-// admissionCalls is which machines may be agents.
+// admissionCalls serves the calls that control which machines may join as agents. They are extensions of
+// det-deploy; Determined 0.38.1 admits any agent.
 type admissionCalls struct{ *shared }
 
 func (a *admissionCalls) routes() []route {
@@ -202,7 +202,7 @@ func (a *admissionCalls) joinTokens(*call) (*apiv1.GetJoinTokensResponse, error)
 	return &apiv1.GetJoinTokensResponse{JoinTokens: a.cfg.Admissions.JoinTokens()}, nil
 }
 
-// maxJoinLife is the longest time for which a join token may be good.
+// maxJoinLife is the maximum lifetime of a join token.
 const maxJoinLife = 10 * 365 * 24 * time.Hour
 
 func (a *admissionCalls) createJoinToken(c *call, in *apiv1.CreateJoinTokenRequest) (*apiv1.CreateJoinTokenResponse, error) {

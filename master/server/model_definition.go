@@ -7,19 +7,18 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// ModelDefinitions is the files that came with experiments.
+// ModelDefinitions reads the files of experiments.
 type ModelDefinitions interface {
-	// ModelDefinition is the gzipped tar of an experiment's files in parts, and its size in
-	// bytes, 0 for none.
+	// ModelDefinition returns the gzipped tar of an experiment's files in parts, and its size in bytes,
+	// which is 0 if there are no files.
 	ModelDefinition(ctx context.Context, experiment int32) (size int64, parts iter.Seq2[[]byte, error], err error)
-	// FileTree is what is in it, by path.
+	// FileTree returns the entries of the archive by path.
 	FileTree(ctx context.Context, experiment int32) ([]*apiv1.FileNode, error)
-	// File is one file of it. The errors have the codes NotFound and InvalidArgument.
+	// File returns a file of the archive. Errors have the codes NotFound and InvalidArgument.
 	File(ctx context.Context, experiment int32, path string) ([]byte, error)
 }
 
-// modelDefinitionCalls is reading the files of experiments, which are for the owner and for
-// administrators: see visible.go.
+// modelDefinitionCalls serves the files of experiments to their owners and administrators; see visible.go.
 type modelDefinitionCalls struct{ *shared }
 
 func (m *modelDefinitionCalls) routes() []route {
@@ -35,7 +34,7 @@ func (m *modelDefinitionCalls) routes() []route {
 	}
 }
 
-// checkModelReader is the experiment of a call, whose files the caller may read.
+// checkModelReader returns the experiment of a call if the caller may read its files.
 func (m *modelDefinitionCalls) checkModelReader(c *call) (int32, error) {
 	id, err := c.experimentID()
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// Models is the registry of models. Models are named by their name or their number. Messages
-// that are returned are the caller's.
+// Models is the model registry. Models are identified by name or ID. The caller owns the returned
+// messages.
 type Models interface {
-	// List lists them by their numbers.
+	// List returns the models sorted by ID.
 	List() []*apiv1.Model
 	Get(model string) (*apiv1.Model, error)
-	// Labels are those of the models of a workspace, of all for 0, the most used first.
+	// Labels returns the labels used in a workspace, or in all if workspace is 0, most frequent first.
 	Labels(workspace int32) []string
 	Create(ctx context.Context, by *apiv1.User, r *apiv1.PostModelRequest) (*apiv1.Model, error)
 	Patch(ctx context.Context, by *apiv1.User, model string, p *apiv1.PatchModel) (*apiv1.Model, error)
 	SetArchived(ctx context.Context, by *apiv1.User, model string, archived bool) error
 	Delete(ctx context.Context, by *apiv1.User, model string) error
 
-	// Numbers are the versions of a model, in their order.
+	// Numbers returns the version numbers of a model in ascending order.
 	Numbers(ctx context.Context, model string) (*apiv1.Model, []int32, error)
 	Version(ctx context.Context, model string, number int32) (*apiv1.ModelVersion, error)
 	Register(ctx context.Context, by *apiv1.User, model string, r *apiv1.PostModelVersionRequest) (*apiv1.ModelVersion, error)
@@ -33,7 +33,7 @@ type Models interface {
 	DeleteVersion(ctx context.Context, by *apiv1.User, model string, number int32) error
 }
 
-// modelCalls is the registry of models. Programs in tasks register what they have trained.
+// modelCalls serves the model registry. Programs in tasks may register models.
 type modelCalls struct{ *shared }
 
 func (m *modelCalls) routes() []route {
@@ -87,7 +87,7 @@ func (m *modelCalls) models(c *call) (*apiv1.GetModelsResponse, error) {
 	return &apiv1.GetModelsResponse{Models: part, Pagination: p}, params.Err()
 }
 
-// filter says which models are asked for.
+// filter returns a predicate for the requested models.
 func (m *modelCalls) filter(c *call) (keep func(*apiv1.Model) bool, err error) {
 	params := c.query()
 	name, description := strings.ToLower(params.Text("name")), strings.ToLower(params.Text("description"))
@@ -108,7 +108,7 @@ func (m *modelCalls) filter(c *call) (keep func(*apiv1.Model) bool, err error) {
 	}, nil
 }
 
-// workspacesNamed are the numbers of workspaces.
+// workspacesNamed returns the IDs of workspaces.
 func (m *modelCalls) workspacesNamed(c *call, names []string) ([]int32, error) {
 	var ids []int32
 	for _, w := range m.cfg.Workspaces.List(c.user) {
@@ -160,7 +160,7 @@ func (m *modelCalls) remove(c *call) (*apiv1.DeleteModelResponse, error) {
 	return &apiv1.DeleteModelResponse{}, m.cfg.Models.Delete(c.Context(), c.user, c.PathValue("model"))
 }
 
-// versionOrder orders numbers, which are given out in the order of time.
+// versionOrder sorts version numbers, which are assigned in the order of creation.
 var versionOrder = map[string]func(a, b int32) int{
 	"": cmp.Compare[int32], "SORT_BY_VERSION": cmp.Compare[int32], "SORT_BY_CREATION_TIME": cmp.Compare[int32],
 }
@@ -178,7 +178,7 @@ func (m *modelCalls) versions(c *call) (*apiv1.GetModelVersionsResponse, error) 
 	for _, n := range part {
 		v, err := m.cfg.Models.Version(c.Context(), name, n)
 		if status.Of(err) == status.NotFound {
-			continue // it was deleted meanwhile
+			continue // deleted in the meantime
 		}
 		if err == nil {
 			err = m.hideVersion(c, v)

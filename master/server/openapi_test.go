@@ -13,11 +13,10 @@ import (
 
 const openapiFile = "../../docs/reference/openapi.json"
 
-// The reference page is made from the route table and the messages, and is stale
-// when it says something else than they do. Run with -update to write it.
+// The reference page is generated from the route table and the messages. Run with -update to rewrite it.
 func TestTheReferenceIsFresh(t *testing.T) {
 	t.Parallel()
-	// It lists what a whole master has; no call is made.
+	// It lists the routes of a complete master; no call is made.
 	w := newWorld(t, func(c *Config) {
 		c.Experiments, c.Trials, c.TrialMetrics = struct{ Experiments }{}, struct{ Trials }{}, struct{ TrialMetrics }{}
 		c.Checkpoints = struct{ Checkpoints }{}
@@ -100,7 +99,7 @@ func securityOf(a access) []object {
 	}[a]
 }
 
-// answer is what a route answers with.
+// answer returns the schema of a route's response.
 func answer(r route, schemas object) object {
 	if r.file != "" {
 		return object{r.file: object{"schema": object{"type": "string"}}}
@@ -112,7 +111,7 @@ func content(m protoreflect.MessageDescriptor, schemas object) object {
 	return object{"application/json": object{"schema": schema(m, schemas)}}
 }
 
-// schema is a reference to m, which is added to schemas with all it needs.
+// schema returns a reference to m, which it adds to schemas with its dependencies.
 func schema(m protoreflect.MessageDescriptor, schemas object) object {
 	switch m.FullName() {
 	case "google.protobuf.Timestamp":

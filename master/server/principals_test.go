@@ -11,10 +11,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// decisions says of every call who gets past the door: a stranger, a user, that
-// user's tools inside a task, an administrator, the administrator's tools inside a
-// task, and a task itself. What they get behind it is the business of other tests.
-// A new route needs a row here, and with it a thought.
+// decisions lists the principals with access to each call: a stranger, a user, that user's tools inside a
+// task, an administrator, the administrator's tools inside a task, and a task. The results of the calls
+// are covered by other tests. A new route needs a row here.
 var decisions = map[string]string{
 	"POST auth/login":                  "stranger user tools admin admin-tools any-task",
 	"POST auth/logout":                 "user tools admin admin-tools",
@@ -89,8 +88,8 @@ var decisions = map[string]string{
 	"POST allocations/{allocation}/signals/pending_preemption":      "owner owner-tools admin",
 }
 
-// principals are those who may call. The user is the owner of the experiment of a whole world, and of
-// the task t1.
+// principals returns the tokens of all principals. The user owns the experiment of a whole world and the
+// task t1.
 func (w *world) principals(t *testing.T) map[string]string {
 	t.Helper()
 	adminTools := w.toolsOf(t, 1, "t2.1")
@@ -99,7 +98,7 @@ func (w *world) principals(t *testing.T) map[string]string {
 	}
 }
 
-// principals adds who has nothing to do with the experiment, and the tasks that are none of its trials.
+// principals adds a user unrelated to the experiment, and tasks that are not its trials.
 func (w *whole) principals(t *testing.T) map[string]string {
 	t.Helper()
 	ada := w.someUser(t, "ada")
@@ -109,7 +108,7 @@ func (w *whole) principals(t *testing.T) map[string]string {
 	return all
 }
 
-// toolsOf is the token of a user's tools inside a task.
+// toolsOf returns the token of a user's tools inside a task.
 func (w *world) toolsOf(t *testing.T, user int32, allocation string) string {
 	t.Helper()
 	_, tools, err := w.auth.TaskTokens(t.Context(), user, allocation)
@@ -119,7 +118,7 @@ func (w *world) toolsOf(t *testing.T, user int32, allocation string) string {
 	return string(tools)
 }
 
-// someUser is a new user who is no administrator.
+// someUser creates a user who is not an administrator.
 func (w *world) someUser(t *testing.T, name string) *apiv1.User {
 	t.Helper()
 	by, err := w.auth.User(1)
@@ -133,7 +132,7 @@ func (w *world) someUser(t *testing.T, name string) *apiv1.User {
 	return u
 }
 
-// launches is a history of nothing.
+// launches has no history.
 type launches struct{}
 
 func (launches) History(context.Context, string) ([]*apiv1.Machine, error) { return nil, nil }
@@ -151,7 +150,7 @@ func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 			continue
 		}
 		if strings.HasSuffix(r.path, "logout") {
-			continue // it ends the tokens of the rows that follow; TestCookies has it
+			continue // it would end the tokens of the following rows; TestCookies covers it
 		}
 		for _, principal := range w.inOrder(may) {
 			rec := w.askOnce(t, r, who[principal])
@@ -163,7 +162,7 @@ func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 	}
 }
 
-// endsLast puts the routes that delete behind the others, and what is in something before that.
+// endsLast moves the routes that delete to the end, inner objects first.
 func endsLast(all []route) []route {
 	slices.SortStableFunc(all, func(a, b route) int {
 		rank := func(r route) int {
@@ -177,8 +176,8 @@ func endsLast(all []route) []route {
 	return all
 }
 
-// inOrder is all principals: first those who must be refused, for what the call leads to may end what
-// it is about.
+// inOrder returns all principals. Those without access come first because a permitted call may end the
+// object.
 func (w *whole) inOrder(may string) []string {
 	all := []string{"stranger", "other-task", "task", "other-tools", "admin-tools", "other", "tools", "user", "admin"}
 	allowed := expand(may)
@@ -194,8 +193,8 @@ func (w *whole) inOrder(may string) []string {
 	return all
 }
 
-// askOnce asks a route. What streams until the experiment ends, and what waits for other containers, is left
-// after a moment: who may not have it is refused before it begins.
+// askOnce calls a route. Streams and calls that wait for other containers are abandoned after a moment,
+// because callers without access are rejected before.
 func (w *whole) askOnce(t *testing.T, r route, token string) *httptest.ResponseRecorder {
 	t.Helper()
 	ctx := t.Context()
@@ -207,7 +206,7 @@ func (w *whole) askOnce(t *testing.T, r route, token string) *httptest.ResponseR
 	return w.askIn(ctx, r.method, w.fill(r), token, w.bodyFor(r))
 }
 
-// decisionOn is the row of a route.
+// decisionOn returns the decision for a route.
 func decisionOn(name string) (string, bool) {
 	for _, rows := range []map[string]string{decisions, workspaceDecisions, experimentDecisions} {
 		if may, found := rows[name]; found {
@@ -217,7 +216,7 @@ func decisionOn(name string) (string, bool) {
 	return "", false
 }
 
-// expand is who is meant by the words of a row: what every user may is not the owner's alone.
+// expand expands the words of a decision to principals. Access of every user includes the owner.
 func expand(may string) []string {
 	var out []string
 	for _, word := range strings.Fields(may) {
@@ -237,7 +236,7 @@ func expand(may string) []string {
 	return out
 }
 
-// bodyFor is a body that leads past what every user may ask.
+// bodyFor returns a body that passes the checks common to all users.
 func (w *whole) bodyFor(r route) string {
 	switch r.path {
 	case "task/logs":
@@ -290,7 +289,7 @@ func TestARouteThatSaysNothingLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// What a task holds besides its name, state and resources is its owner's.
+// Only its owner may see more of a task than its name, state and resources.
 func TestWhatOthersSeeOfATask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -299,7 +298,7 @@ func TestWhatOthersSeeOfATask(t *testing.T) {
 		rec := w.ask(t, "GET", prefix+path, who[principal], "")
 		return rec.Code, rec.Body.String()
 	}
-	// t1 is of the user "determined", t2 of the administrator.
+	// t1 belongs to the user "determined", and t2 to the administrator.
 	tests := []struct {
 		principal, task string
 		secret          bool
@@ -344,7 +343,7 @@ func TestLogsAreOpenOrPrivate(t *testing.T) {
 		{"user", "t2", true, 403},
 		{"user", "t1", true, 200},
 		{"tools", "t1", true, 200},
-		{"tools", "t2", false, 403}, // a task's environment is read by more than its owner
+		{"tools", "t2", false, 403}, // users other than the owner can read a task's environment
 		{"admin", "t1", true, 200},
 		{"admin-tools", "t1", false, 403},
 	}

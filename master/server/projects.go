@@ -12,25 +12,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// Projects is what experiments belong to.
+// Projects manages the projects of experiments.
 type Projects interface {
-	// ListProjects lists those of a workspace by id, of all for 0.
+	// ListProjects returns the projects of a workspace, or all if workspace is 0, sorted by ID.
 	ListProjects(workspace int32) []*apiv1.Project
 	ShowProject(id int32) (*apiv1.Project, error)
 	ProjectWithKey(key string) (*apiv1.Project, error)
 	CreateProject(ctx context.Context, by *apiv1.User, r *apiv1.PostProjectRequest) (*apiv1.Project, error)
 	PatchProject(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchProject) (*apiv1.Project, error)
 	SetProjectArchived(ctx context.Context, by *apiv1.User, id int32, archived bool) error
-	// MoveProject puts one into another workspace.
+	// MoveProject moves a project to another workspace.
 	MoveProject(ctx context.Context, by *apiv1.User, id, workspace int32) error
-	// SetNotes gives a project the notes that change makes of those it has.
+	// SetNotes replaces the notes of a project by the result of change.
 	SetNotes(ctx context.Context, by *apiv1.User, id int32, change func([]*apiv1.Note) []*apiv1.Note) ([]*apiv1.Note, error)
-	// DeleteProject begins the deletion of one with its experiments, and reports whether it
-	// is done already.
+	// DeleteProject starts the deletion of a project with its experiments, and reports whether it is
+	// already complete.
 	DeleteProject(ctx context.Context, by *apiv1.User, id int32) (done bool, err error)
 }
 
-// projectCalls is projects.
+// projectCalls serves the calls about projects.
 type projectCalls struct{ *shared }
 
 func (p *projectCalls) routes() []route {
@@ -60,7 +60,7 @@ func byProjectID(a, b *apiv1.Project) int { return cmp.Compare(a.GetId(), b.GetI
 var projectOrder = map[string]func(a, b *apiv1.Project) int{
 	"":                      byProjectID,
 	"SORT_BY_ID":            byProjectID,
-	"SORT_BY_CREATION_TIME": byProjectID, // ids are given out in the order of time
+	"SORT_BY_CREATION_TIME": byProjectID, // IDs are assigned in the order of creation
 	"SORT_BY_NAME":          func(a, b *apiv1.Project) int { return compareNames(a.GetName(), b.GetName()) },
 	"SORT_BY_DESCRIPTION":   func(a, b *apiv1.Project) int { return strings.Compare(a.GetDescription(), b.GetDescription()) },
 	"SORT_BY_LAST_EXPERIMENT_START_TIME": func(a, b *apiv1.Project) int {
@@ -68,7 +68,7 @@ var projectOrder = map[string]func(a, b *apiv1.Project) int{
 	},
 }
 
-// lastStart is when the last experiment of a project began, the zero time for none.
+// lastStart returns the start time of a project's last experiment, or the zero time.
 func lastStart(p *apiv1.Project) time.Time {
 	if p.LastExperimentStartedAt == nil {
 		return time.Time{}

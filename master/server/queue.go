@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// queueCalls is resource pools and the jobs that wait in them.
+// queueCalls serves the calls about resource pools and their jobs.
 type queueCalls struct{ *shared }
 
 func (q *queueCalls) routes() []route {
@@ -36,8 +36,8 @@ func (q *queueCalls) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
 	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.query().Err()
 }
 
-// poolMachines lists the machines that were launched for a pool, newest first,
-// also for one that is gone.
+// poolMachines lists the machines that were launched for a pool, newest first. The pool may have been
+// removed.
 func (q *queueCalls) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
 	name := c.PathValue("pool")
 	all, err := q.cfg.Launches.History(c.Context(), name)
@@ -98,8 +98,8 @@ func (q *queueCalls) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error
 	return out, nil
 }
 
-// updateQueue changes jobs one after the other. Those before a refused one stay
-// changed, and the answer says which was refused.
+// updateQueue changes jobs in order. It stops at the first error; the jobs before it remain changed, and
+// the error names the job.
 func (q *queueCalls) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.UpdateJobQueueResponse, error) {
 	c.noteTarget("", jobChanges(in)...)
 	if q.cfg.StrictQueue && !c.user.GetAdmin() {

@@ -19,13 +19,13 @@ import (
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
 
-// TestReadinessFollowsTheDatabase takes the database away in every way that was seen:
-// while it is away the master lives and is not ready, and says why; afterwards it is
-// ready again by itself.
+// TestReadinessFollowsTheDatabase makes the database unavailable in every observed way. Meanwhile, the
+// master is alive and not ready, and reports the reason. Afterwards it becomes ready by itself.
 func TestReadinessFollowsTheDatabase(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		// prepare returns where the store is, what takes it away, and what brings it back.
+		// prepare returns the store's configuration, and functions that make it unavailable and available
+		// again.
 		prepare func(t *testing.T) (cfg store.Config, away func(*store.Store), back func())
 	}{
 		{"PostgreSQL is stopped", func(t *testing.T) (store.Config, func(*store.Store), func()) {
@@ -55,7 +55,7 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Not deferred: a database that hangs goes on before anybody waits for it.
+			// Not deferred: a hanging database must resume before Close waits for it.
 			t.Cleanup(func() { _ = st.Close() }) // its database may be gone
 			if _, err := st.Acquire(t.Context(), "test"); err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 	}
 }
 
-// awaitHealth waits with patience, and tells how long it took.
+// awaitHealth waits for a health response and logs the elapsed time.
 func awaitHealth(t *testing.T, s *Server, code int, text string) {
 	t.Helper()
 	began := time.Now()
@@ -95,7 +95,7 @@ func awaitHealth(t *testing.T, s *Server, code int, text string) {
 	}
 }
 
-// writeUntilRefused fills the pages that the tables have already.
+// writeUntilRefused fills the allocated pages of the tables.
 func writeUntilRefused(t *testing.T, s *store.Store) {
 	t.Helper()
 	c := store.Collection[[]byte]{Kind: "large"}
@@ -113,8 +113,8 @@ func writeUntilRefused(t *testing.T, s *store.Store) {
 	t.Fatal("a full disk took everything")
 }
 
-// TestAMasterThatStartsIsNotWaitedFor has a check that holds a moment after the start, as
-// one does whose loop has just begun, and one that stops to hold and is not asked as often.
+// TestAMasterThatStartsIsNotWaitedFor uses a check that succeeds shortly after the start, and then fails
+// and is retried at the longer interval.
 func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,23 +10,23 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// refusal is something that is sent and refused. In path and body, $ stands for the number of the trial and of
-// its experiment, which are the same here, and TASK for the trial's task.
+// refusal is a request that is rejected. In path and body, $ is replaced by the ID of the trial and of its
+// experiment, which are equal here, and TASK by the trial's task.
 type refusal struct {
 	// area and sent are for the reference page.
 	area, sent string
-	// by is who sends it: user, admin, trial (the trial's own task), other (another user).
+	// by is the caller: user, admin, trial (the trial's own task), or other (another user).
 	by           string
 	method, path string
 	body         string
 	code         int
-	// large rows are left out of short tests.
+	// large rows are omitted from short tests.
 	large bool
 }
 
-// submit is an experiment as it is sent.
+// submit returns the request that submits an experiment.
 func submit(config string, files ...string) string {
-	text, _ := json.Marshal(config) // a string always is
+	text, _ := json.Marshal(config) // strings can always be encoded
 	return `{"config":` + string(text) + `,"activate":true,"modelDefinition":[` + strings.Join(files, ",") + `]}`
 }
 
@@ -34,10 +34,10 @@ func sentFile(path string, kind int, rest string) string {
 	return fmt.Sprintf(`{"path":%q,"type":%d,"mode":420%s}`, path, kind, rest)
 }
 
-// withLine is the usual configuration with another line.
+// withLine returns the usual configuration with an additional line.
 func withLine(line string) string { return submit(wholeConfig + line + "\n") }
 
-// bombOf is a YAML document of nested aliases: each level is n times the one before.
+// bombOf returns a YAML document of nested aliases, in which each level is n times the previous one.
 func bombOf(levels, n int) string {
 	var b strings.Builder
 	b.WriteString("data:\n  l0: &l0 [x]\n")
@@ -47,12 +47,12 @@ func bombOf(levels, n int) string {
 	return b.String()
 }
 
-// manyOf is n elements of a JSON list.
+// manyOf returns n elements of a JSON list.
 func manyOf(n int, element string) string {
 	return strings.TrimSuffix(strings.Repeat(element+",", n), ",")
 }
 
-// reportOf is a report of metrics of the trial.
+// reportOf returns a report of metrics of the trial.
 func reportOf(steps, metrics string) string {
 	return `{"group":"validation","metrics":{"trialId":$,"trialRunId":1,"stepsCompleted":` + steps + `,"metrics":{"avgMetrics":` + metrics + `}}}`
 }
@@ -177,7 +177,7 @@ func refusals() []refusal {
 	}
 }
 
-// largeText is base64 of more than what may be sent, and nothing in short tests.
+// largeText returns base64 that exceeds the limit, or "" in short tests.
 func largeText() string {
 	if testing.Short() {
 		return ""
@@ -210,8 +210,8 @@ const (
 	refusalsStart = "# What is refused"
 )
 
-// Whatever is sent, it is refused by a sentence that says what is wrong with what; the page has all of them.
-// Run with -update to write it.
+// Every invalid request is rejected with an error that names the problem. The reference page lists the
+// errors. Run with -update to rewrite it.
 func TestWhatIsRefusedAndHow(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
@@ -245,7 +245,7 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 	}
 }
 
-// sentenceOf is what an answer says to whoever is refused.
+// sentenceOf returns the message in an error response.
 func sentenceOf(b []byte) string {
 	var answer struct {
 		Error struct {
@@ -258,7 +258,7 @@ func sentenceOf(b []byte) string {
 	return answer.Error.Error
 }
 
-// refusalPage is the reference page as it should be.
+// refusalPage builds the expected reference page.
 type refusalPage struct {
 	strings.Builder
 
@@ -280,7 +280,7 @@ func (p *refusalPage) add(r refusal, says string) {
 	p.line(r, fmt.Sprintf("| %s | %d | %s |", r.sent, r.code, escape(says)))
 }
 
-// keep takes over what the page says of a row that is not asked.
+// keep copies the row of a refusal that is not tested from the existing page.
 func (p *refusalPage) keep(r refusal, page string) {
 	at := strings.Index(page, "| "+r.sent+" | ")
 	line, _, _ := strings.Cut(page[max(at, 0):], "\n")

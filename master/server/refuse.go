@@ -14,16 +14,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// sizeError refuses a body that is too large. It has a status of its own because
-// gRPC, whose codes clients read, has none for it.
+// sizeError reports a body that is too large. It has its own HTTP status because no gRPC code, which
+// clients read, corresponds to it.
 type sizeError struct{ limit int64 }
 
-// Error names the limit.
+// Error implements error. It names the limit.
 func (e *sizeError) Error() string {
 	return fmt.Sprintf("the request's body is larger than %d bytes; send less at once", e.limit)
 }
 
-// kinds is one line for each error that other packages tell us apart by.
+// kinds maps errors of other packages to codes.
 var kinds = []struct {
 	err  error
 	code status.Code
@@ -41,7 +41,7 @@ var kinds = []struct {
 	{context.Canceled, status.Unavailable},
 }
 
-// codeOf is the code that a client sees for err.
+// codeOf returns the code of err for clients.
 func codeOf(err error) status.Code {
 	if _, found := errors.AsType[*status.Error](err); found {
 		return status.Of(err)
@@ -75,7 +75,7 @@ type apiError struct {
 	} `json:"error"`
 }
 
-// refuseCall answers with err in the form of the API.
+// refuseCall responds with err in the format of the API.
 func (g *gatekeeper) refuseCall(c *call, err error, streams bool) {
 	g.logFailure(c, err)
 	if wait, found := retryAfter[httpOf(err)]; found {
@@ -87,17 +87,17 @@ func (g *gatekeeper) refuseCall(c *call, err error, streams bool) {
 	} else {
 		var e apiError
 		e.Error.Code, e.Error.Reason, e.Error.Error = codeOf(err), codeOf(err).String(), excerpt.Message(err.Error())
-		b, _ = json.Marshal(e) // strings and numbers always can be
+		b, _ = json.Marshal(e) // strings and numbers can always be encoded
 	}
 	writeJSON(c.w, httpOf(err), b)
 }
 
-// retryAfter is the seconds after which a call that was refused may be repeated: what
-// is short of room has some by then, and who guessed may guess again.
+// retryAfter holds the values of the Retry-After header in seconds: until resources are likely to be free,
+// or until another login attempt is allowed.
 var retryAfter = map[int]string{http.StatusServiceUnavailable: "5", http.StatusTooManyRequests: "6"}
 
-// serveCall serves a call. A panic ends this call alone, and its place is logged: what the
-// standard library does is to close the connection, and clients say that the master is gone.
+// serveCall serves a call. A panic is logged with its stack and becomes an error of this call. The
+// standard library would close the connection, which clients report as an unavailable master.
 func (s *shared) serveCall(r route, c *call) (err error) {
 	defer func() {
 		p := recover()
@@ -113,7 +113,7 @@ func (s *shared) serveCall(r route, c *call) (err error) {
 	return r.serve(c)
 }
 
-// logFailure logs what the client cannot do anything about.
+// logFailure logs errors that the client did not cause.
 func (s *shared) logFailure(c *call, err error) {
 	if codeOf(err).HTTP() == http.StatusInternalServerError {
 		s.cfg.Log.Error("a request ended in an error that is not the client's",
@@ -121,7 +121,7 @@ func (s *shared) logFailure(c *call, err error) {
 	}
 }
 
-// streamError is a refusal as a line of a stream.
+// streamError formats an error as a line of a stream.
 func streamError(err error) []byte {
 	type body struct {
 		GRPC    status.Code `json:"grpc_code"`
@@ -130,14 +130,14 @@ func streamError(err error) []byte {
 		Status  string      `json:"http_status"`
 	}
 	code := httpOf(err)
-	b, _ := json.Marshal(map[string]body{ // strings and numbers always can be
+	b, _ := json.Marshal(map[string]body{ // strings and numbers can always be encoded
 		"error": {codeOf(err), code, excerpt.Message(err.Error()), http.StatusText(code)},
 	})
 	return b
 }
 
-// plainError is a refusal outside the API.
+// plainError responds with an error outside of the API.
 func plainError(w http.ResponseWriter, code int, text string) {
-	b, _ := json.Marshal(map[string]string{"message": text}) // strings always can be
+	b, _ := json.Marshal(map[string]string{"message": text}) // strings can always be encoded
 	writeJSON(w, code, b)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Book answers what was used when, by whom. The errors have the code InvalidArgument for a
-// time that ends before it begins.
+// Book reports resource usage. If the end of a period is before its start, errors have the code
+// InvalidArgument.
 type Book interface {
 	Raw(ctx context.Context, from, until time.Time) (*apiv1.ResourceAllocationRawResponse, error)
 	Aggregate(ctx context.Context, r accounting.Range) (*apiv1.ResourceAllocationAggregatedResponse, error)
@@ -24,7 +24,7 @@ type Book interface {
 	UsageOf(ctx context.Context, job rm.JobID) (*apiv1.ResourceUsage, error)
 }
 
-// resourceCalls is which slots were in use when, as messages and as tables.
+// resourceCalls serves the calls about resource usage, as messages and as CSV.
 type resourceCalls struct{ *shared }
 
 func (r *resourceCalls) routes() []route {
@@ -41,7 +41,7 @@ func (r *resourceCalls) routes() []route {
 	}
 }
 
-// tableCall answers with lines of values.
+// tableCall returns the endpoint of a CSV response.
 func tableCall(do func(c *call, w io.Writer) error) endpoint {
 	return endpoint{file: "text/csv", serve: func(c *call) error {
 		var text bytes.Buffer
@@ -50,8 +50,8 @@ func tableCall(do func(c *call, w io.Writer) error) endpoint {
 		}
 		c.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 		c.w.Header().Set("X-Content-Type-Options", "nosniff")
-		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(largeTime)) // recorders in tests have none
-		_, _ = c.w.Write(text.Bytes())                                                  // a client that has left is told nothing
+		_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(largeTime)) // not supported by recorders in tests
+		_, _ = c.w.Write(text.Bytes())                                                  // the client may have disconnected
 		return nil
 	}}
 }
@@ -111,7 +111,7 @@ func (r *resourceCalls) aggregated(c *call) (*apiv1.ResourceAllocationAggregated
 	return r.cfg.Book.Aggregate(c.Context(), accounting.Range{Period: period, First: first, Last: last})
 }
 
-// mostDays bounds the lines of an answer.
+// mostDays limits the number of lines in a response.
 const mostDays = 3660
 
 func (r *resourceCalls) aggregatedTable(c *call, w io.Writer) error {

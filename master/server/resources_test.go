@@ -10,7 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// placed is one allocation that has two slots since eleven, an hour before the book's now.
+// placed returns an allocation of two slots that started at eleven, an hour before the current time of the
+// book.
 func placed() []accounting.Entry {
 	return []accounting.Entry{{
 		Allocation: "t1.1", Task: "t1", Job: "t1", Kind: "TRIAL", UserID: 2, Username: "determined", Pool: "gpu", Slots: 2,

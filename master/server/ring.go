@@ -13,25 +13,25 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Ring is the end of the master's own log, kept in memory for those who may not see
-// its console. It is a slog.Handler that passes everything on.
+// Ring keeps the latest records of the master's log in memory, for administrators without access to its
+// console. It implements slog.Handler and passes all records on.
 type Ring struct {
 	next slog.Handler
-	text slog.Handler // writes the attributes into book.buf
+	text slog.Handler // writes attributes to book.buf
 	*book
 }
 
-// book is what all handlers made from one ring share.
+// book is the state shared by all handlers derived from a ring.
 type book struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	entries []*apiv1.LogEntry
-	first   int // the number of entries[0]
+	first   int // the ID of entries[0]
 	size    int
 	buf     bytes.Buffer
-	grown   chan struct{} // closed, and replaced, with every entry
+	grown   chan struct{} // closed and replaced with every entry
 }
 
-// NewRing keeps the last size records that pass on their way to next.
+// NewRing returns a Ring that keeps the last size records and passes all on to next.
 func NewRing(size int, next slog.Handler) *Ring {
 	b := &book{size: size, grown: make(chan struct{})}
 	text := slog.NewTextHandler(&b.buf, &slog.HandlerOptions{
@@ -46,8 +46,8 @@ func NewRing(size int, next slog.Handler) *Ring {
 	return &Ring{next: next, text: text, book: b}
 }
 
-// Enabled implements slog.Handler: the ring keeps changes of state even where the
-// console is told to be quiet.
+// Enabled implements slog.Handler. The ring keeps records of level info even if the console does not show
+// them.
 func (r *Ring) Enabled(ctx context.Context, l slog.Level) bool {
 	return l >= slog.LevelInfo || r.next.Enabled(ctx, l)
 }
@@ -75,7 +75,7 @@ func (r *Ring) keepRecord(ctx context.Context, rec slog.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.buf.Reset()
-	_ = r.text.Handle(ctx, rec) // a buffer takes everything
+	_ = r.text.Handle(ctx, rec) // writing to a buffer cannot fail
 	e := &apiv1.LogEntry{
 		Id:        int32(r.first + len(r.entries)),
 		Message:   shortened(strings.TrimSpace(rec.Message + " " + r.buf.String())),
@@ -83,7 +83,7 @@ func (r *Ring) keepRecord(ctx context.Context, rec slog.Record) {
 		Level:     levelOf(rec.Level),
 	}
 	if r.buf.Cap() > 4*entryBytes {
-		r.buf = bytes.Buffer{} // one long record must not be kept for good
+		r.buf = bytes.Buffer{} // do not retain the buffer of a long record
 	}
 	r.entries = append(r.entries, e)
 	if over := len(r.entries) - r.size; over > 0 {
@@ -94,7 +94,8 @@ func (r *Ring) keepRecord(ctx context.Context, rec slog.Record) {
 	r.grown = make(chan struct{})
 }
 
-// entryBytes bounds one record, and with the ring's size all of it.
+// entryBytes is the maximum size of a record. Together with the number of records, it limits the size of
+// the ring.
 const entryBytes = 4 << 10
 
 func shortened(text string) string {
@@ -116,14 +117,13 @@ func levelOf(l slog.Level) apiv1.LogLevel {
 	return apiv1.LogLevel_LOG_LEVEL_DEBUG
 }
 
-// ringQuery is a part of the ring: from the record with the number offset on, or the
-// last -offset ones.
+// ringQuery selects records: those from the ID offset on or, if offset is negative, the last -offset ones.
 type ringQuery struct {
 	offset, limit int
 	follow        bool
 }
 
-// from is what there is from the record with the number n on, and how to learn of more.
+// from returns the records from the ID n on, and a channel that is closed when there are more.
 func (r *Ring) from(n int) ([]*apiv1.LogEntry, chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *Ring) from(n int) ([]*apiv1.LogEntry, chan struct{}) {
 	return append([]*apiv1.LogEntry(nil), r.entries[i:]...), r.grown
 }
 
-// endNumber is the number that the next record will have.
+// endNumber returns the ID of the next record.
 func (r *Ring) endNumber() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,68 +10,66 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
-// access is who may make a call.
+// access determines who may make a call.
 type access string
 
-// The kinds of access.
+// The values of access.
 const (
-	// open: anybody.
+	// open permits everyone.
 	open access = "none"
-	// user: any logged in user, and a user's tools inside a task, which count as
-	// no administrator's. What such a token reaches is tasks, their logs, and what
-	// it takes to start one.
+	// user permits any logged-in user, and a user's tokens inside tasks, which never have administrator
+	// rights. Such tokens give access to tasks, their logs, and the calls needed to start one.
 	user access = "user"
-	// login: any logged in user, and nothing inside a task.
+	// login permits any logged-in user, but no tokens inside tasks.
 	login access = "login"
-	// admin: such a user, if an administrator.
+	// admin permits logged-in administrators.
 	admin access = "admin"
-	// allocation: the task's own processes, about the allocation in the path.
+	// allocation permits a task's own processes, for the allocation in the path.
 	allocation access = "allocation"
-	// either: a user or a task.
+	// either permits users and tasks.
 	either access = "any"
 )
 
-// The size limits of bodies. Contexts have up to 96 MB, a third more in base64.
+// The size limits of bodies. Contexts have up to 96 MB, and a third more in base64.
 const (
 	small = 1 << 20
-	// logsLimit holds 1,000 long lines, which is what a shipper sends at once.
+	// logsLimit is sufficient for 1,000 long lines, the number that a shipper sends at once.
 	logsLimit = 16 << 20
 	large     = 160 << 20
-	// loginLimit holds the longest password, 4 KiB, and as much again for the name and
-	// for letters that JSON escapes: the caller has not shown who they are.
+	// loginLimit is sufficient for the longest password, 4 KiB, and the same size for the name and JSON
+	// escapes. It is small because the caller is not authenticated.
 	loginLimit = 8 << 10
 )
 
-// route is one call of the API.
+// route is a call of the API.
 type route struct {
 	method string
-	// path is below /api/v1/, or from the root where it begins with a slash.
+	// path is relative to /api/v1/, or absolute if it begins with a slash.
 	path   string
 	access access
-	// limit bounds the body; 0 is small.
+	// limit is the maximum size of the body; the default is small.
 	limit int64
-	// action is the name under which calls are recorded in the audit log; empty for
-	// those that are not.
+	// action is the name of the call in the audit log, or empty if it is not recorded.
 	action string
 	endpoint
 }
 
-// endpoint is a handler with what can be said about it.
+// endpoint is a handler with its description.
 type endpoint struct {
-	// in and out are the messages; in is nil when there is no body.
+	// in and out are the message types; in is nil if there is no body.
 	in, out protoreflect.MessageDescriptor
-	// list says that the body is a list of in.
+	// list reports whether the body is a list of in.
 	list bool
-	// streams says that out is a line, and that there may be many.
+	// streams reports whether the response is a stream of out messages.
 	streams bool
-	// file is the media type of an answer that is no message.
+	// file is the media type of a response that is not a message.
 	file  string
 	serve func(c *call) error
 }
 
 const prefix = "/api/v1/"
 
-// fullPath is the path as it is called.
+// fullPath returns the absolute path.
 func (r route) fullPath() string {
 	if strings.HasPrefix(r.path, "/") {
 		return r.path
@@ -79,7 +77,7 @@ func (r route) fullPath() string {
 	return prefix + r.path
 }
 
-// portHandler is everything on the port.
+// portHandler returns the handler of the port.
 func (s *Server) portHandler() http.Handler {
 	mux := http.NewServeMux()
 	var handler http.Handler = mux
@@ -118,13 +116,13 @@ func (s *Server) portHandler() http.Handler {
 	return s.meter.Count(s.sites(handler))
 }
 
-// serveHarness hands out a wheel.
+// serveHarness serves a wheel.
 func (s *Server) serveHarness(c *call) error {
 	s.cfg.Harness.ServeHTTP(c.w, c.Request)
 	return nil
 }
 
-// sites is the API, with the true addresses of clients, for pages of other sites where the configuration says so.
+// sites wraps the API with the handling of proxies and of permitted origins.
 func (s *Server) sites(api http.Handler) http.Handler {
 	api = trimSlashes(api)
 	if len(s.cfg.CORSOrigins) > 0 {
@@ -133,7 +131,7 @@ func (s *Server) sites(api http.Handler) http.Handler {
 	return guard.TrueAddress(s.cfg.TrustedProxies, api)
 }
 
-// strictTransport tells browsers to come back by TLS only, for a year.
+// strictTransport tells browsers to use only TLS for a year.
 func strictTransport(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
@@ -141,7 +139,8 @@ func strictTransport(next http.Handler) http.Handler {
 	})
 }
 
-// trimSlashes takes trailing slashes off API paths: some clients write them. A name from elsewhere may end with one.
+// trimSlashes removes trailing slashes from API paths, because some clients add them. External IDs are
+// left unchanged.
 func trimSlashes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, prefix) && strings.HasSuffix(r.URL.Path, "/") && r.URL.Path != prefix &&
@@ -158,7 +157,7 @@ func trimSlashes(next http.Handler) http.Handler {
 	})
 }
 
-// guarded lets through who may call, and bounds what they may send.
+// guarded returns the handler of a route that checks access and limits the body.
 func (g *gatekeeper) guarded(r route) http.Handler {
 	limit := r.limit
 	if limit == 0 {

@@ -2,8 +2,8 @@ package server
 
 import "net/http"
 
-// routes is every call that is built. What its collaborator is missing for is left
-// out, and so answered as not built.
+// routes returns all implemented calls. Calls without their collaborator are omitted, so that they are
+// answered as not implemented.
 func (s *Server) routes() []route {
 	var all []route
 	for _, part := range []interface{ routes() []route }{

@@ -1,8 +1,8 @@
-// Package server is the master's front door: one port for the API that the det
-// client speaks, for agents, and for monitoring.
+// Package server implements the master's port: the API of the det client, the websocket of agents, and
+// monitoring.
 //
-// Every call is a row of the route table. The handlers behind it are thin: they
-// read the request, ask an interface of this package, and write the answer.
+// Every call is a row of the route table. Handlers are thin: they read the request, call an interface of
+// this package, and write the response.
 //
 //	request ─▶ mux ─▶ row: access, size limit ─▶ adapter: JSON ⇄ message ─▶ handler ─▶ Tasks, Logs, Accounts, ...
 package server
@@ -26,93 +26,94 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
-// Version is the release whose API this is. Clients compare it with their own.
+// Version is the release of Determined whose API is implemented. Clients compare it with their own
+// version.
 const Version = apiv1.Release
 
-// Identity is what a cluster says about itself to anybody.
+// Identity is the public description of a cluster.
 type Identity struct {
 	ClusterID   string
 	ClusterName string
-	// MasterID names this process; it changes with every start.
+	// MasterID identifies this process; it changes with every start.
 	MasterID string
-	// Version is our own version, beside the one of the API.
+	// Version is the version of det-deploy.
 	Version string
-	// Program is the SHA-256 of the program that runs, in hexadecimal, or "" while it is not
-	// known: two builds may have one version. Nil is never known.
+	// Program returns the hexadecimal SHA-256 of the running program, which distinguishes builds of the
+	// same version. It returns "" if the hash is not known yet. It may be nil.
 	Program func() string
 }
 
-// Config is what a server needs. Accounts is required; calls whose collaborator is
-// nil are answered as not built.
+// Config holds the collaborators and settings of a server. Accounts is required; calls whose collaborator
+// is nil are answered as not implemented.
 type Config struct {
 	Identity Identity
 	Accounts Accounts
-	// Admissions is which machines may be agents.
+	// Admissions controls which machines may join as agents.
 	Admissions Admissions
 	Tasks      Tasks
 	Workspaces Workspaces
 	Templates  Templates
 	Models     Models
 	Logs       TaskLogs
-	// Experiments and Trials are both there, or neither.
+	// Experiments and Trials must be set together.
 	Experiments Experiments
 	Trials      Trials
-	// Checkpoints is what trials saved.
+	// Checkpoints manages the checkpoints of trials.
 	Checkpoints Checkpoints
-	// TrialMetrics is what trials report; it needs Trials.
+	// TrialMetrics manages reported metrics. It requires Trials.
 	TrialMetrics TrialMetrics
 	Queue        Queue
 	Machines     Machines
-	// Launches is what the master launches machines with.
+	// Launches lists launched machines.
 	Launches Launches
-	// Book is what was used when, by whom.
+	// Book reports resource usage.
 	Book Book
-	// MasterLog holds the master's own log; nil has none.
+	// MasterLog holds the master's log; it may be nil.
 	MasterLog *Ring
-	// Settings is the master's configuration as administrators may see it.
+	// Settings returns the master's configuration for administrators.
 	Settings func() map[string]any
 	// StrictQueue lets only administrators change the queue.
 	StrictQueue bool
-	// Audit keeps who did what; nil keeps nothing.
+	// Audit is the audit log; it may be nil.
 	Audit Audit
-	// PrivateLogs keeps a task's log to its owner and administrators.
+	// PrivateLogs restricts a task's log to its owner and administrators.
 	PrivateLogs bool
-	// FeatureSwitches are shown to clients.
+	// FeatureSwitches are reported to clients.
 	FeatureSwitches []string
-	// Health says why the master cannot work; nil when it can.
+	// Health returns the error that prevents the master from working, or nil.
 	Health func(context.Context) error
-	// Readiness says what keeps the master from working for now; nil is always ready.
+	// Readiness reports temporary failures; nil is always ready.
 	Readiness *guard.Readiness
 	// Agents serves the agents' websocket at /agents.
 	Agents http.Handler
-	// Binaries serves det-deploy's own programs below /binaries/.
+	// Binaries serves the programs of det-deploy below /binaries/.
 	Binaries http.Handler
-	// Harness serves the wheels of the client's library below /harness/, to users and tasks.
+	// Harness serves the wheels of the client library below /harness/ to users and tasks.
 	Harness http.Handler
-	// Metrics is where the server counts, and what /metrics shows; nil makes one.
+	// Metrics is the registry that /metrics serves; the default is a new one.
 	Metrics *prometheus.Registry
-	// HideMetrics answers 404 where the metrics would be.
+	// HideMetrics makes the paths of the metrics return 404.
 	HideMetrics bool
-	// CORSOrigins are the sites whose pages may call the API, with a token and never
-	// with the user's cookie.
+	// CORSOrigins are the sites whose pages may call the API with a token, but never with the user's
+	// cookie.
 	CORSOrigins []string
-	// TrustedProxies are the networks whose X-Forwarded-For tells the true address.
+	// TrustedProxies are the networks from which X-Forwarded-For is accepted.
 	TrustedProxies []netip.Prefix
-	// Limits is what strangers and users may cost.
+	// Limits bounds the resources used by unauthenticated clients and users.
 	Limits Limits
-	// SpoolDir is where large bodies are while they arrive; empty for the system's
-	// directory of temporary files.
+	// SpoolDir is the directory for large bodies; the default is the system's directory for temporary
+	// files.
 	SpoolDir string
-	// Certificate, when not nil, makes the server speak TLS.
+	// Certificate enables TLS if it is not nil.
 	Certificate certificate.Source
-	// Rehearsal, when not nil, puts the master on hold and says what is known of
-	// its store. All other collaborators are then left alone and may be missing.
+	// Rehearsal, if not nil, puts the master on hold and returns the result of the rehearsal. All other
+	// collaborators are then unused and may be nil.
 	Rehearsal func() Rehearsal
 	// Log may be nil.
 	Log *slog.Logger
 }
 
-// Server answers requests. Its zero value is not useful.
+// Server serves requests. Use New to create one.
 type Server struct {
 	*shared
 
@@ -122,29 +123,29 @@ type Server struct {
 	connections *guard.Connections
 }
 
-// shared is what all calls share.
+// shared is the state shared by all calls.
 type shared struct {
 	cfg Config
-	// stopping ends the streams and the long polls, which would otherwise hold
-	// up a graceful stop for ever.
+	// stopping is closed to end streams and long polls, which would otherwise delay a graceful shutdown
+	// indefinitely.
 	stopping chan struct{}
 	room     *guard.Room
 	streams  *guard.Waits
 }
 
-// Limits is what strangers and users may cost; zero is no limit.
+// Limits bounds the resources used by unauthenticated clients and users; zero is unlimited.
 type Limits struct {
-	// Bodies is the bytes of small bodies that are read and worked on at a time, in
-	// memory, and Spooled those of large ones, in files.
+	// Bodies is the number of bytes of small bodies that are processed concurrently in memory, and Spooled
+	// that of large ones in files.
 	Bodies, Spooled int64
-	// Streams is how many logs and signals a user follows at a time.
+	// Streams is the number of logs and signals that a user may follow concurrently.
 	Streams int
-	// Connections is how many may be open over which no user has logged in, and
-	// ConnectionsEach how many of them from one address.
+	// Connections is the maximum number of unauthenticated connections, and ConnectionsEach that per
+	// address.
 	Connections, ConnectionsEach int
 }
 
-// New builds a server. It serves nothing before Run.
+// New returns a server. It serves requests in Run.
 func New(cfg Config) (*Server, error) {
 	if cfg.Accounts == nil && cfg.Rehearsal == nil {
 		return nil, errors.New("build the server: Accounts is required")
@@ -180,24 +181,24 @@ func New(cfg Config) (*Server, error) {
 }
 
 const (
-	// headerTime is for clients that connect and say nothing.
+	// headerTime limits clients that connect without sending a request.
 	headerTime = 10 * time.Second
-	// idleTime is longer than the pause between two polls of any client.
+	// idleTime exceeds the pause between two polls of any client.
 	idleTime = 2 * time.Minute
-	// stopTime is what requests in flight get when the master stops.
+	// stopTime is the time for running requests to end when the master stops.
 	stopTime = 10 * time.Second
-	// headerLimit is generous for cookies and tokens, and mean for everything else.
+	// headerLimit is sufficient for cookies and tokens.
 	headerLimit = 64 << 10
-	// streamsEach is how many calls one HTTP/2 connection carries at a time; clients open
-	// another one for more.
+	// streamsEach is the maximum number of concurrent calls on an HTTP/2 connection. Clients open another
+	// connection for more.
 	streamsEach = 100
 )
 
-// Run serves on l until ctx ends, then lets the requests in flight finish.
+// Run serves on l until ctx ends, and then lets running requests finish.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{
 		Handler:           s.handler,
-		ReadHeaderTimeout: headerTime, // bodies and answers have limits of their own, by route
+		ReadHeaderTimeout: headerTime, // bodies and responses have their own limits by route
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerLimit,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsEach},
@@ -236,7 +237,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 
 func tlsConfig(source certificate.Source) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, // the det client's Python 3.8 and later speak it
+		MinVersion: tls.VersionTLS12, // supported by Python 3.8 and later, which the det client requires
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return source.Certificate()
 		},

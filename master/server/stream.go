@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// streamCall is a call that answers with lines until it ends.
+// streamCall returns the endpoint of a call that responds with a stream of lines.
 func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c *call, send func(Out) error) error) endpoint {
 	return endpoint{
 		out: Out(new(O)).ProtoReflect().Descriptor(), streams: true,
@@ -21,14 +21,14 @@ func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c
 			l := &lines{w: c.w, rc: http.NewResponseController(c.w)}
 			err := do(ctx, c, func(m Out) error { return l.sendLine(m) })
 			switch {
-			case ctx.Err() != nil: // the client has left, or we are going to
+			case ctx.Err() != nil: // the client has disconnected, or the server stops
 				l.endLines()
 				return nil
 			case err != nil && !l.started:
 				return err
 			case err != nil:
 				s.logFailure(c, err)
-				_ = l.writeLine(streamError(err)) // a client that has left is told nothing
+				_ = l.writeLine(streamError(err)) // the client may have disconnected
 			}
 			l.endLines()
 			return nil
@@ -36,7 +36,7 @@ func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c
 	}
 }
 
-// countStream counts a call that lasts.
+// countStream counts a long-running call.
 func (s *shared) countStream(c *call) error {
 	leave, err := s.streams.Acquire(c.ownerKey())
 	if err == nil {
@@ -45,8 +45,8 @@ func (s *shared) countStream(c *call) error {
 	return err
 }
 
-// lines writes one object a line and flushes each: without that clients wait for a
-// megabyte. There are no empty lines, because clients parse every one.
+// lines writes one object per line and flushes each; otherwise clients would wait for a full buffer. It
+// writes no empty lines because clients parse every line.
 type lines struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -63,19 +63,19 @@ func (l *lines) startLines() {
 	l.w.Header().Set("Content-Type", "application/json")
 	l.w.Header().Set("X-Content-Type-Options", "nosniff")
 	l.w.WriteHeader(http.StatusOK)
-	_ = l.rc.Flush()                       // a client that has left ends the context
+	_ = l.rc.Flush()                       // a disconnected client cancels the context
 	_ = l.rc.SetWriteDeadline(time.Time{}) // as in writeLine
 }
 
-// endLines allows the end of the answer, which net/http writes after the handler returns, as much
-// time as a line.
+// endLines renews the deadline for the end of the response, which net/http writes after the handler
+// returns.
 func (l *lines) endLines() {
 	l.startLines()
 	l.renewDeadline()
 }
 
 func (l *lines) renewDeadline() {
-	_ = l.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	_ = l.rc.SetWriteDeadline(time.Now().Add(writeTime)) // not supported by recorders in tests
 }
 
 func (l *lines) sendLine(m proto.Message) error {

@@ -14,8 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
-// pipes is a listener whose connections are in memory, so that their deadlines are those of the
-// clock of a bubble.
+// pipes is a listener with in-memory connections, whose deadlines use the fake clock of synctest.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -40,8 +39,8 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// A log may be silent for as long as its program is, at any place, and its end arrives: a client
-// tells an end from a connection that broke.
+// A log may be silent for any time at any point, and its end still arrives, so that clients can
+// distinguish it from a broken connection.
 func TestAStreamThatWasSilentForLongArrivesWhole(t *testing.T) {
 	t.Parallel()
 	one, two := new(http.Protocols), new(http.Protocols)

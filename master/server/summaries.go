@@ -13,23 +13,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// summariesCall answers with every allocation that is queued or runs. There may be 40,000, and the
-// contract has no pages: the answer is sent as it is made.
+// summariesCall returns the endpoint that lists every queued or running allocation. There may be 40,000,
+// and the API has no pages, so that the response is streamed.
 func summariesCall(t *taskCalls) endpoint {
 	return endpoint{out: (&apiv1.GetTasksResponse{}).ProtoReflect().Descriptor(), serve: func(c *call) error {
 		return t.writeSummaries(c, `{"allocationIdToSummary":{`, appendSummary, "}}")
 	}}
 }
 
-// rootSummariesCall is the same at /tasks, where Determined writes names with underscores and has no
-// message around the summaries.
+// rootSummariesCall is like summariesCall for /tasks, where Determined uses names with underscores and no
+// enclosing message.
 func rootSummariesCall(t *taskCalls) endpoint {
 	return endpoint{file: "application/json", serve: func(c *call) error {
 		return t.writeSummaries(c, "{", appendRootSummary, "}")
 	}}
 }
 
-// pieceSize is how much of an answer is written at once, in bytes.
+// pieceSize is the size of a write in bytes.
 const pieceSize = 128 << 10
 
 func (t *taskCalls) writeSummaries(c *call, begin string, each task.Summary, end string) error {
@@ -46,7 +46,7 @@ func (t *taskCalls) writeSummaries(c *call, begin string, each task.Summary, end
 		out.b = append(append(out.b, between...), text...)
 		between = ","
 		if len(out.b) >= pieceSize && !out.send() {
-			return nil // a client that has left is told nothing
+			return nil // the client has disconnected
 		}
 	}
 	out.b = append(out.b, end...)
@@ -54,16 +54,16 @@ func (t *taskCalls) writeSummaries(c *call, begin string, each task.Summary, end
 	return nil
 }
 
-// pieces is an answer of which a part has been sent.
+// pieces is a partly sent response.
 type pieces struct {
 	c     *call
 	b     []byte
 	began bool
 }
 
-// send reports whether there is still a client.
+// send reports whether the client is still connected.
 func (p *pieces) send() bool {
-	_ = http.NewResponseController(p.c.w).SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	_ = http.NewResponseController(p.c.w).SetWriteDeadline(time.Now().Add(writeTime)) // not supported by recorders in tests
 	if !p.began {
 		p.began = true
 		h := p.c.w.Header()
@@ -76,7 +76,7 @@ func (p *pieces) send() bool {
 	return err == nil
 }
 
-// giveUp returns the error for an answer of which nothing was sent, and breaks off another.
+// giveUp returns err if nothing was sent, and aborts the response otherwise.
 func (p *pieces) giveUp(err error) error {
 	if p.began {
 		panic(http.ErrAbortHandler)
@@ -84,8 +84,8 @@ func (p *pieces) giveUp(err error) error {
 	return err
 }
 
-// appendSummary writes a summary behind its key, as writing does, at a tenth of its cost for a task
-// that has neither containers nor ports.
+// appendSummary writes a summary after its key, in the format of writing. It takes a tenth of the time for
+// a task without containers and ports.
 func appendSummary(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
 	b = appendText(b, s.GetAllocationId())
 	b = appendText(append(b, `:{"taskId":`...), s.GetTaskId())
@@ -111,7 +111,7 @@ func appendSummary(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
 	return append(b, '}'), err
 }
 
-// rootNames writes messages as writing does, with the names of their definition.
+// rootNames encodes messages like writing, but with the names of the proto definition.
 var rootNames = protojson.MarshalOptions{EmitUnpopulated: true, UseProtoNames: true}
 
 func appendRootSummary(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
@@ -132,7 +132,7 @@ func appendMessages[M proto.Message](b []byte, list []M) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// appendTime writes a time with as many digits as it needs: none, 3, 6 or 9.
+// appendTime writes a time with 0, 3, 6 or 9 fractional digits, as many as required.
 func appendTime(b []byte, at time.Time) []byte {
 	layout := `"2006-01-02T15:04:05.000000000Z"`
 	switch n := at.Nanosecond(); {
@@ -146,11 +146,11 @@ func appendTime(b []byte, at time.Time) []byte {
 	return at.AppendFormat(b, layout)
 }
 
-// appendText writes a string. Most need no escapes.
+// appendText writes a string. Most strings need no escapes.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, _ := json.Marshal(s) // a string has no error
+			quoted, _ := json.Marshal(s) // strings can always be encoded
 			return append(b, quoted...)
 		}
 	}

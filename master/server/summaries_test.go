@@ -84,7 +84,7 @@ func decodeTree(t *testing.T, text []byte) any {
 	return tree
 }
 
-// fewTasks has only summaries.
+// fewTasks implements only summaries.
 type fewTasks struct {
 	Tasks
 
@@ -101,7 +101,7 @@ func (f fewTasks) Summaries(write task.Summary) iter.Seq2[[]byte, error] {
 	}
 }
 
-// An answer of many pieces is whole, and so is one without any.
+// A response of many pieces is complete, and so is an empty one.
 func TestSummariesOfManyTasksAreOneAnswer(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 3_000} {

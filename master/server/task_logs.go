@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// logCalls is the logs of tasks.
+// logCalls serves the logs of tasks.
 type logCalls struct{ *shared }
 
 func (l *logCalls) routes() []route {
@@ -30,7 +30,7 @@ func (l *logCalls) routes() []route {
 	}
 }
 
-// shipLogs takes lines of one task, from the task itself or from its owner.
+// shipLogs accepts log lines of a task from the task itself or its owner.
 func (l *logCalls) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.PostTaskLogsResponse, error) {
 	lines := in.GetLogs()
 	if len(lines) == 0 {
@@ -51,7 +51,7 @@ func (l *logCalls) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.Post
 	return &apiv1.PostTaskLogsResponse{}, l.cfg.Logs.Ship(c.Context(), c.user, in)
 }
 
-// logFilter is which lines of a task are wanted.
+// logFilter returns the filter for a task's log.
 func (c *call) logFilter() log.Filter {
 	params := c.query()
 	f := log.Filter{
@@ -71,17 +71,18 @@ func (c *call) logFilter() log.Filter {
 			params.Reject("levels", "names like LOG_LEVEL_INFO")
 			continue
 		}
-		level, _ := log.ParseLevel(name) // every name of the enum is one
+		level, _ := log.ParseLevel(name) // every name of the enum is valid
 		f.Levels = append(f.Levels, level)
 	}
 	f.Text = textSearch(params)
 	return f
 }
 
-// longestSearch is in bytes.
+// longestSearch is the maximum length of a search text in bytes.
 const longestSearch = 4 << 10
 
-// textSearch finds a text in lines, upper and lower case alike, or what a regular expression matches; nil is all.
+// textSearch returns a case-insensitive predicate for the search text or regular expression, or nil if
+// there is no search.
 func textSearch(q *query.Values) func(line string) bool {
 	text := q.Text("searchText")
 	switch {
@@ -136,7 +137,7 @@ func (l *logCalls) taskLogFields(ctx context.Context, c *call, send func(*apiv1.
 	return l.sendFields(ctx, task, follow, send)
 }
 
-// logEntries are the lines of a log; a refusal is the only item.
+// logEntries returns the lines of a log. An error in opening the log is returned as the only item.
 func (l *logCalls) logEntries(ctx context.Context, f log.Filter, follow bool) iter.Seq2[log.Entry, error] {
 	entries, err := l.cfg.Logs.Log(ctx, f, follow)
 	if err != nil {
@@ -145,7 +146,7 @@ func (l *logCalls) logEntries(ctx context.Context, f log.Filter, follow bool) it
 	return entries
 }
 
-// showEntry is a line as clients are sent it.
+// showEntry converts a line to an API message.
 func showEntry(e log.Entry) *apiv1.TaskLogsResponse {
 	r := &apiv1.TaskLogsResponse{
 		Id: strconv.FormatInt(e.ID, 10), Timestamp: timestamppb.New(e.At), Message: e.Message(),
@@ -160,7 +161,7 @@ func showEntry(e log.Entry) *apiv1.TaskLogsResponse {
 	return r
 }
 
-// orNil is nil for no text.
+// orNil returns nil for an empty string.
 func orNil(s string) *string {
 	if s == "" {
 		return nil

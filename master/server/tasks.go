@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// taskCalls is what users run.
+// taskCalls serves the calls about tasks.
 type taskCalls struct{ *shared }
 
 func (t *taskCalls) routes() []route {

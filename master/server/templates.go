@@ -12,21 +12,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// Templates is the parts of configurations that are kept under names. Messages that are
-// returned are the caller's.
+// Templates stores named parts of configurations. The caller owns the returned messages.
 type Templates interface {
-	// All lists them by name, as by may see them.
+	// All returns the templates visible to by, sorted by name.
 	All(by *apiv1.User) []*apiv1.Template
 	Get(by *apiv1.User, name string) (*apiv1.Template, error)
 	Create(ctx context.Context, by *apiv1.User, t *apiv1.Template) (*apiv1.Template, error)
-	// Put makes one, or changes its configuration.
+	// Put creates a template or replaces its configuration.
 	Put(ctx context.Context, by *apiv1.User, t *apiv1.Template) (*apiv1.Template, error)
 	SetConfig(ctx context.Context, by *apiv1.User, name string, config *structpb.Struct) (*apiv1.Template, error)
 	Rename(ctx context.Context, by *apiv1.User, name, to string) (*apiv1.Template, error)
 	Delete(ctx context.Context, by *apiv1.User, name string) error
 }
 
-// templateCalls is templates.
+// templateCalls serves the calls about templates.
 type templateCalls struct{ *shared }
 
 func (t *templateCalls) routes() []route {
@@ -79,7 +78,7 @@ func (t *templateCalls) put(c *call, in *apiv1.Template) (*apiv1.PutTemplateResp
 	return &apiv1.PutTemplateResponse{Template: out}, err
 }
 
-// setConfig takes the configuration itself as the body.
+// setConfig replaces the configuration, which is the body itself.
 func (t *templateCalls) setConfig(c *call, in *structpb.Struct) (*apiv1.PatchTemplateConfigResponse, error) {
 	out, err := t.cfg.Templates.SetConfig(c.Context(), c.user, c.PathValue("template"), in)
 	return &apiv1.PatchTemplateConfigResponse{Template: out}, err

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-// trialLogCalls is the logs of trials: those of their tasks, one after the other.
+// trialLogCalls serves the logs of trials, which are the concatenated logs of their tasks.
 type trialLogCalls struct{ *logCalls }
 
 func (l *trialLogCalls) routes() []route {
@@ -28,8 +28,8 @@ func (l *trialLogCalls) routes() []route {
 	}
 }
 
-// The number of a line of a trial is that of its task among the trial's, and its own
-// within the task.
+// The ID of a line in a trial's log consists of the index of the task and the ID of the line in the task's
+// log.
 const lineBits = 40
 
 func lineNumber(task int, line int64) int64 { return int64(task)<<lineBits | line }
@@ -57,7 +57,7 @@ func (l *trialLogCalls) trialLogs(ctx context.Context, c *call, send func(*apiv1
 	return nil
 }
 
-// readableTrial is the trial of a call whose log the caller may read.
+// readableTrial returns the trial of a call if the caller may read its log.
 func (l *trialLogCalls) readableTrial(ctx context.Context, c *call) (int32, record.TrialTasks, error) {
 	id, err := c.trialID()
 	if err != nil {
@@ -70,14 +70,14 @@ func (l *trialLogCalls) readableTrial(ctx context.Context, c *call) (int32, reco
 	return id, where, status.New(status.PermissionDenied, "the log of trial %d is for its owner and administrators", id)
 }
 
-// trialLine is a line with its number in the trial's log.
+// trialLine is a line with its ID in the trial's log.
 type trialLine struct {
 	log.Entry
 	number int64
 }
 
-// trialLines are the lines of all tasks of a trial. With follow they end when the trial
-// has; a trial that is continued meanwhile has another task, whose lines follow.
+// trialLines returns the lines of all tasks of a trial. With follow, they continue until the trial has
+// ended; if it is continued in the meantime, the lines of its new task follow.
 func (l *trialLogCalls) trialLines(ctx context.Context, id int32, where record.TrialTasks, f log.Filter, follow bool) iter.Seq2[trialLine, error] {
 	if follow {
 		return l.followTrial(ctx, id, where, f)
@@ -108,7 +108,7 @@ func (l *trialLogCalls) trialLines(ctx context.Context, id int32, where record.T
 	}
 }
 
-// followPause is how long passes before a trial is looked at again that has no task yet.
+// followPause is the polling interval for a trial whose next task has not started.
 const followPause = 500 * time.Millisecond
 
 func (l *trialLogCalls) followTrial(ctx context.Context, id int32, where record.TrialTasks, f log.Filter) iter.Seq2[trialLine, error] {
@@ -127,8 +127,8 @@ func (l *trialLogCalls) followTrial(ctx context.Context, id int32, where record.
 	}
 }
 
-// yieldTasks follows the tasks from the next one on, each until it has ended, and says
-// which comes then. One that has not begun is tried again later.
+// yieldTasks follows the tasks from next on, each until it has ended, and returns the index of the first
+// task that has not started.
 func (l *trialLogCalls) yieldTasks(ctx context.Context, where record.TrialTasks, next int, f log.Filter, yield func(trialLine, error) bool) (then int, more bool) {
 	for ; next < len(where.Tasks); next++ {
 		for e, err := range l.taskLines(ctx, where, next, f, true) {
@@ -143,7 +143,7 @@ func (l *trialLogCalls) yieldTasks(ctx context.Context, where record.TrialTasks,
 	return next, true
 }
 
-// pauseFor waits, and is false when ctx ends before.
+// pauseFor waits for d. It returns false if ctx ends before.
 func pauseFor(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -155,8 +155,8 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// taskLines are the lines of one task of a trial, none of one that lies before those that
-// are wanted. One that has not begun is an error with the code NotFound.
+// taskLines returns the lines of one task of a trial. It returns none if all of them are before f.From. If
+// the task has not started, the error has the code NotFound.
 func (l *trialLogCalls) taskLines(ctx context.Context, where record.TrialTasks, i int, f log.Filter, follow bool) iter.Seq2[trialLine, error] {
 	return func(yield func(trialLine, error) bool) {
 		from := f.From - lineNumber(i, 0)
@@ -172,7 +172,7 @@ func (l *trialLogCalls) taskLines(ctx context.Context, where record.TrialTasks, 
 	}
 }
 
-// showTrialLine is a line as clients are sent it.
+// showTrialLine converts a line to an API message.
 func showTrialLine(trial int32, l trialLine) *apiv1.TrialLogsResponse {
 	t := showEntry(l.Entry)
 	return &apiv1.TrialLogsResponse{
@@ -181,8 +181,8 @@ func showTrialLine(trial int32, l trialLine) *apiv1.TrialLogsResponse {
 	}
 }
 
-// trialLogFields sends what the filters may be; with follow again, all of it, whenever
-// there is more.
+// trialLogFields sends the values by which the log can be filtered. With follow, it sends the complete set
+// again whenever it grows.
 func (l *trialLogCalls) trialLogFields(ctx context.Context, c *call, send func(*apiv1.TrialLogsFieldsResponse) error) error {
 	follow := c.query().IsSet("follow")
 	id, where, err := l.readableTrial(ctx, c)

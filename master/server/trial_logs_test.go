@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-// storedLogs are the logs of tasks that have ended.
+// storedLogs holds the logs of ended tasks.
 type storedLogs struct {
 	*cluster
 
@@ -26,8 +26,8 @@ func (s storedLogs) Log(ctx context.Context, f log.Filter, _ bool) (iter.Seq2[lo
 
 var loggedText = regexp.MustCompile(`"log": ?"(\w+)`)
 
-// A trial that is continued has a task each time; its log is that of all of them, whole or in part,
-// from either end.
+// A trial that is continued has several tasks. Its log is the concatenation of their logs, which can be
+// read completely or in part, from either end.
 func TestTheLogOfAContinuedTrialIsThatOfAllItsTasks(t *testing.T) {
 	t.Parallel()
 	w, s := newStudy(t)

@@ -8,21 +8,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// TrialMetrics is what trials report, and how it is shown. The errors for what does not
-// exist have the code NotFound.
+// TrialMetrics stores and queries the metrics of trials. For missing objects, errors have the code
+// NotFound.
 type TrialMetrics interface {
-	// Report takes in what a program reports of one step. Repeated, it changes nothing.
+	// Report stores the metrics of one step. It is idempotent.
 	Report(ctx context.Context, trial int32, group string, m *apiv1.TrialMetrics) error
 	// Reports sends all reports of a group.
 	Reports(ctx context.Context, trials []int32, group string, send func(*apiv1.GetMetricsResponse) error) error
-	// All is all reports of a group, or of all groups, of trials that may have gone.
+	// All returns the reports of a group, or of all groups, for trials that may have been deleted.
 	All(ctx context.Context, trials []int32, group string) ([]*apiv1.MetricsReport, error)
-	// ValidationHistory is the validations that were better than all before them.
+	// ValidationHistory returns the validations that improved on all earlier ones.
 	ValidationHistory(ctx context.Context, experiment int32) (*apiv1.GetExperimentValidationHistoryResponse, error)
-	// Compare shows each trial with show.
+	// Compare returns the curves of trials, each with its description from show.
 	Compare(ctx context.Context, q *apiv1.CompareTrialsRequest, show func(ctx context.Context, id int32) (*apiv1.Trial, error)) (*apiv1.CompareTrialsResponse, error)
 
-	// The others send until the experiments have ended.
+	// The following methods send updates until the experiments have ended.
 
 	Names(ctx context.Context, q *apiv1.ExpMetricNamesRequest, send func(*apiv1.ExpMetricNamesResponse) error) error
 	Batches(ctx context.Context, q *apiv1.MetricBatchesRequest, send func(*apiv1.MetricBatchesResponse) error) error
@@ -30,11 +30,11 @@ type TrialMetrics interface {
 	Sample(ctx context.Context, q *apiv1.TrialsSampleRequest, send func(*apiv1.TrialsSampleResponse) error) error
 }
 
-// metricsLimit is above what is stored for one step, so that most of what is too large is
-// refused with a sentence.
+// metricsLimit exceeds the stored size limit of a step, so that most oversized reports get a descriptive
+// error.
 const metricsLimit = 8 << 20
 
-// metricCalls is what trials report, and how it is shown.
+// metricCalls serves the calls about metrics.
 type metricCalls struct{ *shared }
 
 func (m *metricCalls) routes() []route {

@@ -11,25 +11,26 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// TrialReports is what the programs of trials report beside metrics and checkpoints. All
-// of it may be repeated.
+// TrialReports stores the reports of trials other than metrics and checkpoints. All methods are
+// idempotent.
 type TrialReports interface {
-	// ReportProgress takes in how much of a trial is done, from 0 to 1.
+	// ReportProgress records the progress of a trial, from 0 to 1.
 	ReportProgress(ctx context.Context, trial int32, done float64) error
-	// ReportInvalid takes in that the hyperparameters are impossible. The error has the code
-	// InvalidArgument when nothing runs.
+	// ReportInvalid records that the hyperparameters are invalid. If the trial is not running, the error
+	// has the code InvalidArgument.
 	ReportInvalid(ctx context.Context, trial int32) error
-	// SetRunnerState takes in what a program is doing, in its own words.
+	// SetRunnerState records the activity of a program as free text.
 	SetRunnerState(ctx context.Context, trial int32, state string) error
-	// StartRun takes in that a run begins to report, and where it keeps checkpoints. It answers
-	// with the number of that storage, nil where it was given none.
+	// StartRun records that a run starts to report, and its checkpoint storage. It returns the ID of the
+	// storage, or nil if none was given.
 	StartRun(ctx context.Context, trial int32, storage *structpb.Struct) (*int32, error)
-	// Metadata is what a program keeps of itself; SetMetadata replaces it and answers it.
+	// Metadata returns the metadata of a run. SetMetadata replaces and returns it.
 	Metadata(ctx context.Context, trial int32) (*structpb.Struct, error)
 	SetMetadata(ctx context.Context, trial int32, all *structpb.Struct) (*structpb.Struct, error)
 }
 
-// reportCalls is what the programs of trials say. A task may speak of its own trial alone.
+// reportCalls serves the calls by which the programs of trials report. A task may report only about its
+// own trial.
 type reportCalls struct{ *shared }
 
 func (r *reportCalls) routes() []route {
@@ -46,7 +47,7 @@ func (r *reportCalls) routes() []route {
 	}
 }
 
-// reported is the trial that a call reports about.
+// reported returns the trial of a reporting call.
 func (r *reportCalls) reported(c *call) (int32, error) {
 	id, err := c.trialID()
 	if err != nil {
@@ -67,7 +68,7 @@ func (r *reportCalls) progress(c *call, in *apiv1.ReportTrialProgressRequest) (*
 	return &apiv1.ReportTrialProgressResponse{}, r.cfg.Trials.ReportProgress(c.Context(), id, p)
 }
 
-// longestState is the bytes of what a program says it is doing.
+// longestState is the maximum length of a runner state in bytes.
 const longestState = 256
 
 func (r *reportCalls) runnerState(c *call, in *apiv1.TrialRunnerMetadata) (*apiv1.PostTrialRunnerMetadataResponse, error) {
@@ -104,7 +105,7 @@ func (r *reportCalls) startRun(c *call, in *apiv1.RunPrepareForReportingRequest)
 	return &apiv1.RunPrepareForReportingResponse{StorageId: storage}, err
 }
 
-// metadata answers users, and a task about its own run.
+// metadata responds to users, and to a task about its own run.
 func (r *reportCalls) metadata(c *call) (*apiv1.GetRunMetadataResponse, error) {
 	id, err := c.numberInPath("run")
 	if err == nil && c.allocation != "" {

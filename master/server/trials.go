@@ -14,19 +14,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// Trials is the trials of experiments. The errors for one that does not exist have the
-// code NotFound. Messages that are returned are the caller's.
+// Trials manages the trials of experiments. For a missing trial, errors have the code NotFound. The caller
+// owns the returned messages.
 type Trials interface {
 	List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) (*apiv1.GetExperimentTrialsResponse, error)
 	Trial(ctx context.Context, id int32) (*apiv1.Trial, error)
-	// TrialTasks is whose trial it is and where it runs.
+	// TrialTasks returns the owner and the tasks of a trial.
 	TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error)
 	Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRequest) (*apiv1.GetTrialWorkloadsResponse, error)
 
 	KillTrial(ctx context.Context, by *apiv1.User, id int32) error
-	// RetainTrialLogs keeps the logs for so many days, -1 for ever.
+	// RetainTrialLogs sets the retention of the logs in days; -1 keeps them forever.
 	RetainTrialLogs(ctx context.Context, by *apiv1.User, id int32, days int32) error
-	// RemainingLogDays is how much longer its logs are kept, nil for ever.
+	// RemainingLogDays returns the remaining days for which the logs are kept, or nil if they are kept
+	// forever.
 	RemainingLogDays(ctx context.Context, id int32) (*int32, error)
 
 	TrialReports
@@ -34,7 +35,7 @@ type Trials interface {
 	Uses
 }
 
-// trialCalls is describing trials, and ending them.
+// trialCalls serves the calls that describe and kill trials.
 type trialCalls struct{ *shared }
 
 func (t *trialCalls) routes() []route {
@@ -57,7 +58,7 @@ func (t *trialCalls) trials(c *call) (*apiv1.GetExperimentTrialsResponse, error)
 	r := &apiv1.GetExperimentTrialsRequest{
 		ExperimentId: id, SortBy: query.Enum[apiv1.GetExperimentTrialsRequest_SortBy](params, "sortBy"), Descending: params.Descending(),
 		Offset: int32(params.Number("offset")), Limit: int32(params.Limit()),
-		// Clients name the states of experiments, which trials share.
+		// Trials have the same states as experiments.
 		States: query.Enums[apiv1.Trial_State](params, "states"),
 	}
 	if err == nil {
@@ -77,7 +78,7 @@ func (t *trialCalls) trials(c *call) (*apiv1.GetExperimentTrialsResponse, error)
 	return out, err
 }
 
-// trial answers users, and a task about its own trial.
+// trial responds to users, and to a task about its own trial.
 func (t *trialCalls) trial(c *call) (*apiv1.GetTrialResponse, error) {
 	id, err := c.trialID()
 	if err == nil && c.allocation != "" {
@@ -145,7 +146,7 @@ func (t *trialCalls) retainTrialLogs(c *call, in *apiv1.PutTrialRetainLogsReques
 	return &apiv1.PutTrialRetainLogsResponse{}, t.cfg.Trials.RetainTrialLogs(c.Context(), c.user, id, in.GetNumDays())
 }
 
-// changedTrial is the trial of a call that changes it, and notes it with what is changed.
+// changedTrial returns the trial that a call changes, and sets it as the target in the audit log.
 func (t *trialCalls) changedTrial(c *call, details ...string) (int32, error) {
 	id, err := c.trialID()
 	if err != nil {
@@ -161,8 +162,8 @@ func (t *trialCalls) changedTrial(c *call, details ...string) (int32, error) {
 
 func (c *call) trialID() (int32, error) { return c.numberInPath("trial") }
 
-// checkReporter refuses who may not speak for a trial: a task may for its own, and a user
-// for those of experiments of theirs.
+// checkReporter returns an error if the caller may not report about a trial. A task may report about its
+// own trial, and a user about the trials of their own experiments.
 func (s *shared) checkReporter(c *call, trial int32) error {
 	where, err := s.cfg.Trials.TrialTasks(c.Context(), trial)
 	switch {
@@ -178,8 +179,8 @@ func (s *shared) checkReporter(c *call, trial int32) error {
 	return status.New(status.PermissionDenied, "this token is for another task than one of trial %d", trial)
 }
 
-// checkOwnExperiment refuses the token of a task that is not a trial of an experiment. The
-// id of a trial's task begins with the number of its experiment.
+// checkOwnExperiment returns an error for the token of a task that is not a trial of the experiment. The
+// ID of a trial's task begins with the ID of its experiment.
 func checkOwnExperiment(c *call, experiment int32) error {
 	if of, _, found := strings.Cut(taskOf(c.allocation), "."); found && of == strconv.Itoa(int(experiment)) {
 		return nil

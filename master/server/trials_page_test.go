@@ -57,7 +57,7 @@ hyperparameters: {text: %s}
 	}
 }
 
-// readPages reads a list as clients do, and counts the pages that ended before it.
+// readPages reads a list in the way that clients do, and counts the short pages before the last.
 func (w *whole) readPages(t *testing.T, path string, out proto.Message, read func(proto.Message) *apiv1.Pagination) (early int) {
 	t.Helper()
 	for from := int32(0); ; early++ {

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
-// study stands for what runs experiments: experiment 7 of user 2 (determined) with trial 1 in
-// task t1, and experiment 8 of user 1 (admin) with trial 2.
+// study is a fake of the experiments: experiment 7 of user 2 (determined) with trial 1 in task t1, and
+// experiment 8 of user 1 (admin) with trial 2.
 type study struct {
 	Experiments
 	said []string
@@ -84,7 +84,7 @@ func newStudy(t *testing.T) (*world, *study) {
 	return newWorld(t, func(c *Config) { c.Experiments, c.Trials = s, studyTrials{study: s} }), s
 }
 
-// A task speaks of its own trial alone, and a user of trials of their own experiments.
+// A task may report only about its own trial, and a user only about trials of their own experiments.
 func TestWhoMayReportAboutATrial(t *testing.T) {
 	t.Parallel()
 	w, _ := newStudy(t)
@@ -123,7 +123,7 @@ func TestWhoMayReportAboutATrial(t *testing.T) {
 	}
 }
 
-// What was submitted, and the files, are for the owner and administrators.
+// The submitted configuration and the files are visible only to the owner and administrators.
 func TestWhatIsHiddenOfAnothersExperiment(t *testing.T) {
 	t.Parallel()
 	w, s := newStudy(t)
@@ -143,7 +143,7 @@ func TestWhatIsHiddenOfAnothersExperiment(t *testing.T) {
 	}
 }
 
-// Several experiments are asked for at once; one that is refused keeps no other.
+// In a request for several experiments, an error for one does not affect the others.
 func TestABulkRequestSaysWhatBecameOfEach(t *testing.T) {
 	t.Parallel()
 	w, s := newStudy(t)
@@ -159,7 +159,7 @@ func TestABulkRequestSaysWhatBecameOfEach(t *testing.T) {
 	}
 }
 
-// Determined's pages ask with project -1 for experiments of any project.
+// The pages of Determined use project -1 for experiments of any project.
 func TestABulkRequestForAnyProjectChoosesFromAll(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)

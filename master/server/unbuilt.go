@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
-// The parts of Determined 0.38.1 that are known and not built: what they come with.
+// Messages for calls of Determined 0.38.1 that are not implemented.
 const (
 	withProxy    = "shells, notebooks and tensorboards come with a proxy to tasks, in a later version; until then a program runs as a command"
 	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network, with trials/{trial}/metrics, and trials/metrics/trial_metrics shows them"
@@ -16,7 +16,7 @@ const (
 	inEnterprise = "it belongs to Determined Enterprise; a cluster of det-deploy has users and administrators"
 )
 
-// unbuilt is what begins with which path, the longest first where one begins another.
+// unbuilt maps path prefixes to messages. A longer prefix precedes its own prefixes.
 var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/experiment", afterwards}, // experiments, experiments-search
 	{"/api/v1/trials/profiler", asMetrics},
@@ -25,7 +25,7 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/metrics", afterwards},
 	{"/api/v1/searcher", afterwards},
 	{"/api/v1/preview-hp-search", afterwards},
-	{"/api/v1/checkpoints", afterwards}, // metrics of those that used one
+	{"/api/v1/checkpoints", afterwards}, // metrics of trials that used a checkpoint
 	{"/api/v1/model", afterwards},
 	{"/api/v1/project", afterwards},
 	{"/api/v1/workspaces", afterwards},
@@ -55,7 +55,7 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/scim", inEnterprise},
 }
 
-// comesWith is the sentence for a path that is known and not built.
+// comesWith returns the message for a known path that is not implemented.
 func comesWith(path string) (sentence string, found bool) {
 	if rest, begins := strings.CutPrefix(path, prefix+"trials/"); begins && strings.Contains(rest, "/profiler/") {
 		return asMetrics, true
@@ -68,7 +68,7 @@ func comesWith(path string) (sentence string, found bool) {
 	return "", false
 }
 
-// notBuiltText is what a call that is not built is answered.
+// notBuiltText returns the response for a call that is not implemented.
 func notBuiltText(r *http.Request) string {
 	text := excerpt.Of(r.Method) + " " + excerpt.Of(r.URL.Path) + " is not built in this version of det-deploy"
 	if comes, found := comesWith(r.URL.Path); found {
@@ -77,15 +77,14 @@ func notBuiltText(r *http.Request) string {
 	return text
 }
 
-// notBuilt answers for the API.
+// notBuilt responds for unknown paths below the API prefix.
 func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
 	c := &call{Request: r, w: w}
 	s.gatekeeper.refuseCall(c, status.New(status.Unimplemented, "%s", notBuiltText(r)), false)
 }
 
-// elsewhere answers for what is on no other path: what is known and not built, or
-// nothing. The open-source edition of Determined has nothing at Enterprise's paths, and clients
-// tell the editions apart by the 404.
+// elsewhere responds for all other paths. Paths of Determined Enterprise return 404, as in the open-source
+// edition, because clients distinguish the editions by it.
 func elsewhere(w http.ResponseWriter, r *http.Request) {
 	switch comes, found := comesWith(r.URL.Path); {
 	case !found:

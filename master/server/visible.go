@@ -11,18 +11,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint/view"
 )
 
-// What others see of a task: its name, its owner, its state and its resources, and
-// its log unless logs are private. Its configuration, its environment and its files
-// hold what people put there, passwords among it; they are for the owner and for
-// administrators.
+// Other users may see a task's name, owner, state and resources, and its log unless logs are private. Its
+// configuration, environment and files may contain passwords; only the owner and administrators may read
+// them.
 
-// owns says whether a task is the caller's to read.
+// owns reports whether the caller may read everything of an object with this owner.
 func (c *call) owns(owner int32) bool {
 	return c.user.GetAdmin() || c.user.GetId() == owner
 }
 
-// checkLogReader refuses a log that is not for the caller. What a token inside a task
-// reaches is what its user has started, whatever the cluster shows to people.
+// checkLogReader returns an error if the caller may not read a log. With a token inside a task, a user may
+// read only the logs of their own tasks, independent of the cluster's settings.
 func (l *logCalls) checkLogReader(ctx context.Context, c *call, task string) error {
 	owner, err := l.cfg.Logs.Owner(ctx, task)
 	if err != nil || c.owns(owner) || (!l.cfg.PrivateLogs && c.inTask == "") {
@@ -31,7 +30,8 @@ func (l *logCalls) checkLogReader(ctx context.Context, c *call, task string) err
 	return status.New(status.PermissionDenied, "the log of task %s is for its owner and administrators", task)
 }
 
-// commandFor is a command as the caller may see it. The message belongs to others.
+// commandFor returns the part of a command that the caller may see. It must not change in, which belongs
+// to others.
 func (c *call) commandFor(in *apiv1.GetCommandResponse) *apiv1.GetCommandResponse {
 	if c.owns(in.GetCommand().GetUserId()) {
 		return in
@@ -39,8 +39,7 @@ func (c *call) commandFor(in *apiv1.GetCommandResponse) *apiv1.GetCommandRespons
 	return &apiv1.GetCommandResponse{Command: in.GetCommand(), Config: shownToAll(in.GetConfig())}
 }
 
-// shownToAll is what everybody may see of a configuration: how much of the cluster
-// the task takes.
+// shownToAll returns the public part of a configuration, which is the requested resources.
 func shownToAll(cfg *structpb.Struct) *structpb.Struct {
 	out := map[string]*structpb.Value{}
 	given := cfg.GetFields()["resources"].GetStructValue().GetFields()
@@ -54,7 +53,8 @@ func shownToAll(cfg *structpb.Struct) *structpb.Struct {
 	}}
 }
 
-// taskFor is a task as the caller may see it. The message belongs to others.
+// taskFor returns the part of a task that the caller may see. It must not change in, which belongs to
+// others.
 func (t *taskCalls) taskFor(c *call, in *apiv1.GetTaskResponse) (*apiv1.GetTaskResponse, error) {
 	owner, err := t.cfg.Tasks.Owner(c.Context(), in.GetTask().GetTaskId())
 	if err != nil || c.owns(owner) {
@@ -65,7 +65,7 @@ func (t *taskCalls) taskFor(c *call, in *apiv1.GetTaskResponse) (*apiv1.GetTaskR
 	return out, nil
 }
 
-// checkFilesReader refuses the files of another user's task.
+// checkFilesReader returns an error if the caller may not read the files of a task.
 func (t *taskCalls) checkFilesReader(c *call, task string) error {
 	if c.allocation != "" {
 		return c.ownTask(task)
@@ -77,8 +77,8 @@ func (t *taskCalls) checkFilesReader(c *call, task string) error {
 	return status.New(status.PermissionDenied, "the files of task %s are for its owner and administrators", task)
 }
 
-// hideExperiment takes out of x what is for its owner and administrators: what was
-// submitted as it was written, and the variables of its containers.
+// hideExperiment removes the submitted configuration and the environment variables from x unless the
+// caller owns it.
 func (c *call) hideExperiment(x *apiv1.Experiment) {
 	if x == nil || c.allocation != "" || c.owns(x.GetUserId()) {
 		return
@@ -87,14 +87,14 @@ func (c *call) hideExperiment(x *apiv1.Experiment) {
 	x.Config = view.WithoutVariables(x.GetConfig())
 }
 
-// hideWorkload removes from a checkpoint of a trial what its owner and administrators alone may read.
+// hideWorkload removes metadata and files from a trial's checkpoint unless the caller owns it.
 func (c *call) hideWorkload(owner int32, m *apiv1.CheckpointWorkload) {
 	if m != nil && !c.owns(owner) {
 		m.Metadata, m.Resources = &structpb.Struct{}, nil
 	}
 }
 
-// hideVersion removes from a version of a model what the caller may not read of its checkpoint.
+// hideVersion removes from a model version the parts of its checkpoint that the caller may not read.
 func (m *modelCalls) hideVersion(c *call, v *apiv1.ModelVersion) error {
 	if v.GetCheckpoint() == nil || m.cfg.Checkpoints == nil {
 		return nil

@@ -30,22 +30,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// whole is a server with everything behind it that a master has, but for machines: what is
-// submitted waits, and what is placed runs nothing and never ends.
+// whole is a server with all collaborators of a master except for machines: submitted tasks wait, and
+// placed tasks run nothing and never end.
 type whole struct {
 	*world
 
 	machine *idle
 	tasks   *task.Tasks
 	x       *experiment.Experiments
-	// ids fill the places of paths: the experiment is of the user determined, and its trial runs.
+	// ids holds the values of path parameters. The experiment belongs to the user determined, and its
+	// trial is running.
 	ids        map[string]string
 	experiment int32
-	// trial is the token of the task of its trial.
+	// trial is the token of its trial's task.
 	trial string
 }
 
-// wholeConfig is the experiment that a whole world begins with.
+// wholeConfig is the configuration of the initial experiment.
 const wholeConfig = `
 name: one
 entrypoint: python3 train.py
@@ -54,7 +55,7 @@ resources: {slots_per_trial: 1}
 hyperparameters: {lr: 0.1}
 `
 
-// newWhole makes a world in which no call is left out.
+// newWhole returns a world with all routes.
 func newWhole(t testing.TB) *whole {
 	t.Helper()
 	w := &whole{world: newWorld(t), machine: &idle{known: map[rm.AllocationID]rm.Request{}}}
@@ -81,7 +82,8 @@ func newWhole(t testing.TB) *whole {
 	return w
 }
 
-// withExperiments is the configuration of a server that has experiments, which live until the test ends.
+// withExperiments returns the configuration of a server with experiments, which are closed when the test
+// ends.
 func (w *whole) withExperiments(t testing.TB, tasks *task.Tasks, spaces *workspace.Workspaces, templates *template.Templates) Config {
 	t.Helper()
 	storage := &config.CheckpointStorage{Directory: &config.DirectoryStorage{ContainerPath: "/checkpoints"}}
@@ -119,7 +121,7 @@ func (w *whole) withExperiments(t testing.TB, tasks *task.Tasks, spaces *workspa
 	return c
 }
 
-// reconcile carries out what experiments want, until the test ends.
+// reconcile runs the reconciliation of experiments until the test ends.
 func (w *whole) reconcile(t testing.TB) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -132,7 +134,7 @@ func (w *whole) reconcile(t testing.TB) {
 	})
 }
 
-// begin makes an experiment whose trial runs, and calls them its own from now on.
+// begin creates an experiment with a running trial and stores their IDs.
 func (w *whole) begin(t testing.TB) {
 	t.Helper()
 	owner, err := w.auth.User(2)
@@ -170,7 +172,7 @@ func (w *whole) begin(t testing.TB) {
 	}
 }
 
-// fill is a route's path with the places filled, and what keeps it from waiting.
+// fill returns a route's path with its parameters replaced, and with the query that prevents waiting.
 func (w *whole) fill(r route) string {
 	var pairs []string
 	for name, id := range w.ids {
@@ -183,7 +185,7 @@ func (w *whole) fill(r route) string {
 	return path
 }
 
-// idle is a resource manager that takes everything and runs nothing.
+// idle is a resource manager that accepts every request and runs nothing.
 type idle struct {
 	mu    sync.Mutex // guards known
 	known map[rm.AllocationID]rm.Request
@@ -244,7 +246,7 @@ func (m *idle) allocationOf(task string) rm.AllocationID {
 	return ""
 }
 
-// A world from which a call is missing would let its tests forget that call.
+// If a route were missing from the world, its tests would omit that route.
 func TestAWholeWorldHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
@@ -263,7 +265,7 @@ func TestAWholeWorldHasEveryRoute(t *testing.T) {
 	}
 }
 
-// subjectOf is the experiment that a job is.
+// subjectOf returns the experiment of a job.
 func (w *whole) subjectOf(job rm.JobID) accounting.Subject {
 	x, _ := w.x.OfJob(job)
 	return accounting.Subject{ID: x.ID, Name: x.Name, Labels: x.Labels, Project: x.ProjectID}

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Each row is one rule of the wire, asked of the server as the det client asks.
+// Each row tests one rule of the wire format with a request of the det client.
 func TestWireRules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -225,7 +225,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// remake is a server of the same world with another configuration.
+// remake replaces the server by one with a changed configuration.
 func (w *world) remake(t testing.TB, change func(*Config)) {
 	t.Helper()
 	cfg := w.cfg
@@ -339,7 +339,7 @@ func TestMasterLogs(t *testing.T) {
 		{"?offset=99", nil},
 		{"?afterId=3&offset=-3", []string{"g.n=4"}},
 		{"?afterId=4", nil},
-		{"?afterId=77", []string{"g.n=2", "g.n=3", "g.n=4"}}, // a master before this one counted so far
+		{"?afterId=77", []string{"g.n=2", "g.n=3", "g.n=4"}}, // an ID of an earlier master
 	}
 	for _, tt := range tests {
 		rec := w.ask(t, "GET", "/api/v1/master/logs"+tt.query, w.admin, "")
@@ -388,7 +388,7 @@ func TestBrowsersAreToldToStayWithTLS(t *testing.T) {
 	}
 }
 
-// noCertificate is TLS of which no connection is made.
+// noCertificate is a certificate source for tests that make no TLS connection.
 type noCertificate struct{}
 
 func (noCertificate) Certificate() (*tls.Certificate, error) { return nil, errors.New("there is none") }

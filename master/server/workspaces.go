@@ -11,24 +11,24 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/query"
 )
 
-// Workspaces is what tasks, experiments, templates and models belong to. Messages that are
-// returned are the caller's.
+// Workspaces manages the workspaces of tasks, experiments, templates and models. The caller owns the
+// returned messages.
 type Workspaces interface {
-	// List lists them by id, as by sees them.
+	// List returns the workspaces visible to by, sorted by ID.
 	List(by *apiv1.User) []*apiv1.Workspace
 	Get(by *apiv1.User, id int32) (*apiv1.Workspace, error)
 	Create(ctx context.Context, by *apiv1.User, r *apiv1.PostWorkspaceRequest) (*apiv1.Workspace, error)
 	Patch(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchWorkspace) (*apiv1.Workspace, error)
 	SetArchived(ctx context.Context, by *apiv1.User, id int32, archived bool) error
 	SetPinned(ctx context.Context, by *apiv1.User, id int32, pinned bool) error
-	// Delete begins the deletion of one with all that is in it, and reports whether it is
-	// done already.
+	// Delete starts the deletion of a workspace with its contents, and reports whether it is already
+	// complete.
 	Delete(ctx context.Context, by *apiv1.User, id int32) (done bool, err error)
 
 	Projects
 }
 
-// workspaceCalls is workspaces.
+// workspaceCalls serves the calls about workspaces.
 type workspaceCalls struct{ *shared }
 
 func (w *workspaceCalls) routes() []route {
@@ -61,13 +61,13 @@ var workspaceOrder = map[string]func(a, b *apiv1.Workspace) int{
 	"SORT_BY_NAME": func(a, b *apiv1.Workspace) int { return compareNames(a.GetName(), b.GetName()) },
 }
 
-// compareNames is the order of names in lists, whatever their case.
+// compareNames compares names without regard to case. Names that differ only in case are ordered by case.
 func compareNames(a, b string) int {
 	return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
 }
 
-// isNamed reports whether a name is one that is looked for: clients take the first of those
-// that are found, so that a part of a name is not enough.
+// isNamed reports whether a name equals the requested one, ignoring case. It requires the complete name
+// because clients take the first result.
 func isNamed(name, wanted string) bool { return wanted == "" || strings.EqualFold(name, wanted) }
 
 func (w *workspaceCalls) workspaces(c *call) (*apiv1.GetWorkspacesResponse, error) {
@@ -85,8 +85,7 @@ func (w *workspaceCalls) workspaces(c *call) (*apiv1.GetWorkspacesResponse, erro
 	return &apiv1.GetWorkspacesResponse{Workspaces: part, Pagination: p}, params.Err()
 }
 
-// isOneOf reports whether a user is among those that are asked for, by name or by id; none is
-// everybody.
+// isOneOf reports whether a user is in the requested names or IDs. Empty lists match all users.
 func isOneOf(names []string, ids []int32, name string, id int32) bool {
 	return len(names)+len(ids) == 0 || slices.Contains(names, name) || slices.Contains(ids, id)
 }
@@ -104,7 +103,7 @@ func (w *workspaceCalls) find(c *call) (*apiv1.Workspace, error) {
 	return w.cfg.Workspaces.Get(c.user, id)
 }
 
-// pools answers with all pools: none is bound to a workspace.
+// pools returns all pools, because pools are not bound to workspaces.
 func (w *workspaceCalls) pools(c *call) (*apiv1.ListRPsBoundToWorkspaceResponse, error) {
 	if _, err := w.find(c); err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func (w *workspaceCalls) pools(c *call) (*apiv1.ListRPsBoundToWorkspaceResponse,
 	return &apiv1.ListRPsBoundToWorkspaceResponse{ResourcePools: part, Pagination: p}, c.query().Err()
 }
 
-// namespaceBindings answers that there are none.
+// namespaceBindings returns an empty list.
 func (w *workspaceCalls) namespaceBindings(c *call) (*apiv1.ListWorkspaceNamespaceBindingsResponse, error) {
 	_, err := w.find(c)
 	return &apiv1.ListWorkspaceNamespaceBindingsResponse{}, err
@@ -141,7 +140,7 @@ func (w *workspaceCalls) patch(c *call, in *apiv1.PatchWorkspace) (*apiv1.PatchW
 	return &apiv1.PatchWorkspaceResponse{Workspace: out}, err
 }
 
-// change does something to the workspace in the path.
+// change applies do to the workspace in the path.
 func (w *workspaceCalls) change(c *call, do func(ctx context.Context, by *apiv1.User, id int32, on bool) error, on bool) error {
 	id, err := c.workspaceID()
 	if err != nil {

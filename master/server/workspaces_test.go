@@ -12,14 +12,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// step is a call and what it is answered.
+// step is a call with its expected response.
 type step struct {
 	name, method, path, token, body string
 	code                            int
 	want                            string
 }
 
-// workspaceDecisions are the rows of decisions for workspaces and what belongs to them.
+// workspaceDecisions are the decisions for workspaces and their contents.
 var workspaceDecisions = map[string]string{
 	"POST workspaces":                                     "user admin",
 	"PATCH workspaces/{workspace}":                        "owner admin",

@@ -38,8 +38,7 @@ const password = "Initial-1234"
 
 var start = time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC)
 
-// world is a server with real accounts, and a cluster of two agents and one task
-// behind the interfaces that others implement.
+// world is a server with real accounts and a fake cluster of two agents and one task.
 type world struct {
 	*Server
 	auth    *auth.Auth
@@ -49,7 +48,7 @@ type world struct {
 	admin   string
 	user    string
 	task    string // the token of allocation t1.1, owned by user
-	tools   string // that of the user's tools in it
+	tools   string // the token of the user's tools in it
 }
 
 func newWorld(t testing.TB, edit ...func(*Config)) *world {
@@ -113,7 +112,7 @@ func (w *world) login(t testing.TB, name string) string {
 	return string(text)
 }
 
-// ask sends a request as the det client does: without a Content-Type.
+// ask sends a request in the way that the det client does, without a Content-Type.
 func (w *world) ask(t testing.TB, method, path, token, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	return w.askIn(t.Context(), method, path, token, body)
@@ -131,7 +130,7 @@ func (w *world) askIn(ctx context.Context, method, path, token, body string) *ht
 	return rec
 }
 
-// serve runs the server on a port of its own until the test ends.
+// serve serves on a new port until the test ends.
 func (w *world) serve(t testing.TB) *httptest.Server {
 	t.Helper()
 	hs := httptest.NewServer(w.handler)
@@ -143,16 +142,16 @@ func squeeze(s string) string {
 	return strings.NewReplacer(`": `, `":`, `, "`, `,"`, `}, {`, `},{`).Replace(strings.TrimSpace(s))
 }
 
-// cluster stands for the packages that run tasks.
+// cluster is a fake of the packages that run tasks.
 type cluster struct {
 	mu       sync.Mutex // guards launched
 	launched []*apiv1.LaunchCommandRequest
 	preempt  chan struct{}
 	fail     error
 	follow   chan string
-	// launching, when not nil, is told of each launch, which then waits for goOn.
+	// launching, if not nil, receives each launch, which then waits for goOn.
 	launching, goOn chan struct{}
-	torn            bool // a context breaks off
+	torn            bool // reading a context fails
 }
 
 func newCluster() *cluster {
@@ -208,7 +207,7 @@ func (c *cluster) Command(_ context.Context, id string) (*apiv1.GetCommandRespon
 	return nil, status.Missing("command", id)
 }
 
-// commandConfig has something in it that is not for everybody.
+// commandConfig returns a configuration with a secret.
 func commandConfig() *structpb.Struct {
 	cfg, err := structpb.NewStruct(map[string]any{
 		"environment": map[string]any{"environment_variables": []any{"PASSWORD=hunter2"}},
@@ -350,7 +349,7 @@ func (c *cluster) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2
 				return
 			}
 		}
-		if follow && f.From > 0 { // behind what was read before
+		if follow && f.From > 0 { // after the lines read before
 			yield(log.Entry{ID: f.From, Task: f.Task, Agent: "b"}, nil)
 			return
 		}
@@ -403,7 +402,7 @@ func (c *cluster) SetSlot(_ context.Context, _ rm.AgentID, n int, to rm.Switch) 
 	return &apiv1.Slot{Id: fmt.Sprint(n), Enabled: to == rm.Enable, Draining: to == rm.Drain}, nil
 }
 
-// doors is master/auth, as the master's wiring puts it before this package.
+// doors adapts master/auth in the way that the master's wiring does.
 type doors struct{ *auth.Auth }
 
 func (d doors) Revoke(ctx context.Context, agent, by string) error {
@@ -425,7 +424,7 @@ var (
 	_ Accounts = (*auth.Auth)(nil)
 )
 
-// nothingLaunched is a launcher that knows no machine.
+// nothingLaunched is a launcher without machines.
 type nothingLaunched struct{}
 
 func (nothingLaunched) Launched(cloud.InstanceID) (string, bool) { return "", false }

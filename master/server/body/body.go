@@ -1,5 +1,5 @@
-// Package body holds large request bodies in a file while they arrive, and takes the
-// files that they carry out of them without holding those in memory.
+// Package body stores large request bodies in a file while they arrive, and extracts the embedded files
+// from them without holding those in memory.
 //
 //	client ─▶ Spool: a file without a name ─▶ Sift ─▶ Rest: the JSON with empty contents
 //	                                            └───▶ Content(i): the i-th file, decoded as it is read
@@ -13,33 +13,32 @@ import (
 	"os"
 )
 
-// DiskError is a body that could not be kept, for a reason that is not its sender's.
+// DiskError reports that a body could not be stored for a reason that the client did not cause.
 type DiskError struct{ Err error }
 
-// Error says what to look at.
+// Error implements error and suggests a remedy.
 func (e *DiskError) Error() string {
 	return fmt.Sprintf("keep a large request in the master's data directory: %v; free some room there, and try again", e.Err)
 }
 
-// Unwrap is what the system said.
+// Unwrap returns Err.
 func (e *DiskError) Unwrap() error { return e.Err }
 
-// Spool is a body in a file that has no name any more: whatever becomes of the
-// process, its room is free when it ends.
+// Spool is a body in an unlinked file, so that its disk space is freed even if the process is killed.
 type Spool struct {
 	file *os.File
 	size int64
 }
 
-// Place is where bodies are kept.
+// Place is the directory for bodies.
 type Place struct {
 	Dir string
-	// Keep is how many bytes of its disk are left free: others write there too.
+	// Keep is the number of bytes to leave free, because other programs write to the same disk.
 	Keep int64
 }
 
-// Spool reads from, of about length bytes, to its end into a file below the directory.
-// The error is a *DiskError or what from returned.
+// Spool reads from until its end into a file in the directory. length is its approximate number of bytes.
+// Spool returns a *DiskError or the error of from.
 func (p Place) Spool(length int64, from io.Reader) (*Spool, error) {
 	f, err := unnamed(p.Dir)
 	if err != nil {
@@ -73,5 +72,5 @@ func unnamed(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Close gives the file's room back.
+// Close closes the file and frees its disk space.
 func (s *Spool) Close() error { return s.file.Close() }

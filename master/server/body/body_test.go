@@ -19,7 +19,7 @@ import (
 
 var generous = Limits{Rest: 1 << 20, Files: 1000, Values: 10_000}
 
-// decoded is what a body says when its contents are put back where they were.
+// decoded decodes a body after its contents were extracted and restored.
 func decoded(t *testing.T, text string, l Limits) (*apiv1.LaunchCommandRequest, error) {
 	t.Helper()
 	s, err := Place{Dir: t.TempDir()}.Spool(int64(len(text)), strings.NewReader(text))
@@ -78,7 +78,7 @@ func TestContentsComeBackWhereTheyWere(t *testing.T) {
 			}
 			for _, f := range want.GetFiles() {
 				if f.Content == nil {
-					f.Content = []byte{} // what is not there is read as nothing
+					f.Content = []byte{} // missing content is read as empty
 				}
 			}
 			if !proto.Equal(got, &want) {
@@ -88,7 +88,7 @@ func TestContentsComeBackWhereTheyWere(t *testing.T) {
 	}
 }
 
-// The files of an experiment come under another name, in two spellings.
+// The files of an experiment have a different key, in two spellings.
 func TestContentsOfAModelDefinitionAreTakenOut(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"modelDefinition", "model_definition"} {
@@ -203,7 +203,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// Not parallel: it counts what the process allocates.
+// Not parallel: it counts the allocations of the process.
 func TestManySmallFilesTakeLittle(t *testing.T) {
 	const each = 2000
 	for name, file := range map[string]string{"of four bytes": `{"content":"aGkhIQ=="}`, "without": `{}`} {
@@ -219,7 +219,7 @@ func TestManySmallFilesTakeLittle(t *testing.T) {
 		}
 		got := allocated(func() {
 			for i := range each {
-				_, _ = parts.Content(i) // as for its size
+				_, _ = parts.Content(i) // a call for the size alone
 				content, _ := parts.Content(i)
 				if _, err := io.Copy(io.Discard, content); err != nil {
 					t.Error(err)
@@ -240,7 +240,7 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Whatever is sent, it is refused or comes to what the decoder alone makes of it.
+// Any input results either in an error or in the same message as decoding it directly.
 func FuzzSift(f *testing.F) {
 	f.Add(`{"files":[{"path":"a","content":"aGk="},{"content":"\/w"}],"config":{"a":[1,"b"]}}`)
 	f.Add(`[{"files":[{"content":"aGk="}]}]`)

@@ -8,14 +8,14 @@ import (
 	"net/http"
 )
 
-// section is where the content of a file is in a body.
+// section is the position of a file's content in a body.
 type section struct {
-	from, length int64 // without the padding
-	size         int64 // decoded
+	from, length int64 // without padding
+	size         int64 // after decoding
 }
 
-// skipContent passes over a text that is base64, in either alphabet, with padding or
-// without, and notes where it is.
+// skipContent skips a base64 text, in either alphabet and with or without padding, and records its
+// position.
 func (s *sifter) skipContent(file int) error {
 	if _, twice := s.contents[file]; twice {
 		return &ContentError{file}
@@ -43,14 +43,14 @@ func (s *sifter) skipContent(file int) error {
 	return nil
 }
 
-// encoded counts what a text of base64 consists of.
+// encoded counts the characters of a base64 text.
 type encoded struct {
 	letters, padding int64
 	escaped          bool
 }
 
-// add reports whether it is base64 still. The one escape that base64 may have in JSON
-// is that of a slash.
+// add reports whether the text is still valid base64. The only escape allowed in the JSON string is that
+// of a slash.
 func (e *encoded) add(part []byte) bool {
 	for _, c := range part {
 		switch {
@@ -79,8 +79,8 @@ func letter(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// Content is the content of the i-th file and its size, nothing and 0 for one that had
-// none. It may be read once, and until its Spool is closed.
+// Content returns the content of the i-th file and its size, or an empty content if it has none. It may be
+// read only once, and only until its Spool is closed.
 func (s *Sifted) Content(i int) (content io.Reader, size int64) {
 	at := s.contents[i]
 	if at.length == 0 {
@@ -89,7 +89,7 @@ func (s *Sifted) Content(i int) (content io.Reader, size int64) {
 	return &fileContent{from: s.from, at: at}, at.size
 }
 
-// fileContent is decoded as it is read, and takes no room before.
+// fileContent decodes a file's content while it is read. It allocates nothing before the first read.
 type fileContent struct {
 	from    io.ReaderAt
 	at      section
@@ -105,7 +105,7 @@ func (c *fileContent) Read(b []byte) (int, error) {
 	return c.decoder.Read(b)
 }
 
-// plain is base64 as it is without JSON, in the standard alphabet.
+// plain converts base64 in a JSON string to the standard alphabet without escapes.
 type plain struct{ from io.Reader }
 
 // Read implements io.Reader.
@@ -131,7 +131,7 @@ func (p *plain) Read(b []byte) (int, error) {
 	}
 }
 
-// CountValues is about how many values a body has: lists, objects and what is in them.
+// CountValues returns the approximate number of JSON values in a body: lists, objects and their members.
 func CountValues(b []byte) int {
 	n, text, escaped := 0, false, false
 	for _, c := range b {

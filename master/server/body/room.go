@@ -7,21 +7,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookEvery is after how many bytes of one body the disk is looked at again: others
-// fill it at the same time.
+// lookEvery is the number of bytes of a body after which the free disk space is checked again, because
+// other writers use it concurrently.
 const lookEvery = 4 << 20
 
-// roomError is a disk on which too little would be left.
+// roomError reports insufficient disk space.
 type roomError struct{ free, more, keep int64 }
 
-// Error says how much there is, and how much is needed.
+// Error implements error. It contains the free and the required space.
 func (e *roomError) Error() string {
 	return fmt.Sprintf("%d MiB of the disk are free, and %d MiB stay free for the database beside the %d MiB that arrive",
 		e.free>>20, e.keep>>20, e.more>>20)
 }
 
-// lookForRoom refuses more bytes of which the disk would be too full. A disk that does
-// not say how full it is refuses nothing.
+// lookForRoom returns an error if more bytes would leave too little free disk space. It returns nil if the
+// free space is unknown.
 func (p Place) lookForRoom(more int64) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(p.Dir, &s); err != nil {
@@ -33,11 +33,11 @@ func (p Place) lookForRoom(more int64) error {
 	return nil
 }
 
-// watched looks for room while it writes.
+// watched checks the free disk space while it writes.
 type watched struct {
 	to     io.Writer
 	look   func(more int64) error
-	unseen int64 // bytes since the last look
+	unseen int64 // bytes since the last check
 }
 
 // Write implements io.Writer.

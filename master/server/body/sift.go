@@ -8,53 +8,52 @@ import (
 	"io"
 )
 
-// Limits bound what a body becomes in memory.
+// Limits bounds the memory that a body may use.
 type Limits struct {
-	// Rest is the bytes without the contents of files, and Files how many there may be.
+	// Rest is the maximum number of bytes without file contents, and Files the maximum number of files.
 	Rest, Files int
-	// Values is how many values there may be beside the files: a list of numbers takes
-	// fifty times its length in memory.
+	// Values is the maximum number of JSON values outside of the files. A list of numbers takes fifty
+	// times its length in memory.
 	Values int
 }
 
-// valuesEach is how many values each file may have: there are eight.
+// valuesEach is the maximum number of JSON values per file, which has eight fields.
 const valuesEach = 16
 
-// LimitError is a body that exceeds one of the limits.
+// LimitError reports a body that exceeds a limit.
 type LimitError struct {
 	What string
 	Most int
 }
 
-// Error names the limit.
+// Error implements error. It names the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("the request's body has more than %d %s; send less at once", e.Most, e.What)
 }
 
-// ContentError is the content of a file that is not base64.
+// ContentError reports file content that is not base64.
 type ContentError struct{ File int }
 
-// Error names the file.
+// Error implements error. It names the file.
 func (e *ContentError) Error() string {
 	return fmt.Sprintf("files[%d].content: is not base64", e.File)
 }
 
-// Sifted is a body taken apart.
+// Sifted is a body after its file contents were extracted.
 type Sifted struct {
-	// Rest is the body with an empty text wherever a file had its content.
+	// Rest is the body with an empty string in place of each file's content.
 	Rest []byte
 
 	from     io.ReaderAt
 	contents map[int]section
 }
 
-// atOnce is the size in bytes of a body for whose rest there is room from the start. Of a
-// larger one most is contents.
+// atOnce is the maximum body size in bytes for which the rest is allocated in advance. Larger bodies
+// consist mostly of file contents.
 const atOnce = 16 << 20
 
-// Sift takes the contents of files out of a body. Whether the rest is JSON at all is
-// for its decoder to say. The errors are *LimitError, *ContentError, and what reading
-// returned.
+// Sift extracts the file contents of a body. It does not validate the JSON, which is left to the decoder.
+// It returns a *LimitError, a *ContentError or a read error.
 func (s *Spool) Sift(l Limits) (*Sifted, error) { return sift(s.file, s.size, l) }
 
 func sift(from io.ReaderAt, size int64, l Limits) (*Sifted, error) {
@@ -73,23 +72,22 @@ func sift(from io.ReaderAt, size int64, l Limits) (*Sifted, error) {
 	}
 }
 
-// files is the depth of a file's own fields: {"files": [{...
+// files is the nesting depth of a file's fields: {"files": [{...
 const files = 3
 
-// holdsFiles says whether a list of this name is the files of a task or an experiment.
+// holdsFiles reports whether a list with this name holds the files of a task or an experiment.
 func holdsFiles(key string) bool {
 	return key == "files" || key == "modelDefinition" || key == "model_definition"
 }
 
-// level is one of the objects and lists that are open.
+// level is an open object or list.
 type level struct {
 	list bool
-	key  string // of an object: the last one
-	item int    // of a list: the number of the item
+	key  string // of an object: its last key
+	item int    // of a list: the index of the current item
 }
 
-// sifter goes through a body once. It knows texts, and what is inside of what, and
-// nothing else of JSON.
+// sifter scans a body once. It recognizes only strings and nesting.
 type sifter struct {
 	in     *bufio.Reader
 	at     int64 // bytes read
@@ -97,10 +95,10 @@ type sifter struct {
 
 	depth  int
 	levels [files + 1]level
-	isKey  bool // the next text is the key of an object that levels knows
+	isKey  bool // the next string is a key of an object in levels
 	space  bool
-	values int // beside the files
-	inside int // in the files
+	values int // outside of the files
+	inside int // inside the files
 
 	rest     []byte
 	contents map[int]section
@@ -135,7 +133,7 @@ func (s *sifter) step() error {
 	return s.check()
 }
 
-// blank keeps one space of many: a body of blanks is not worth its room.
+// blank collapses whitespace, so that a body of blanks takes no memory.
 func (s *sifter) blank() error {
 	if !s.space {
 		s.rest = append(s.rest, ' ')
@@ -162,7 +160,7 @@ func (s *sifter) level() (l *level, known bool) {
 	return &s.levels[s.depth], true
 }
 
-// inFiles says whether what comes belongs to a file, and to which.
+// inFiles reports whether the next value belongs to a file, and returns the index of that file.
 func (s *sifter) inFiles() (file int, is bool) {
 	is = s.depth >= files-1 && !s.levels[1].list && holdsFiles(s.levels[1].key) && s.levels[2].list
 	return s.levels[2].item, is
@@ -191,7 +189,7 @@ func (s *sifter) check() error {
 	return nil
 }
 
-// text takes what follows a quotation mark, up to the next.
+// text reads a string after its opening quotation mark.
 func (s *sifter) text() error {
 	file, is := s.inFiles()
 	if is && s.depth == files && !s.levels[files].list && !s.isKey && s.levels[files].key == "content" {
@@ -216,7 +214,7 @@ func (s *sifter) text() error {
 	}
 	if l, known := s.level(); s.isKey && known {
 		l.key = ""
-		_ = json.Unmarshal(s.rest[from:], &l.key) // what is no text is no key that we look for
+		_ = json.Unmarshal(s.rest[from:], &l.key) // an invalid string is not a key that sifter looks for
 	}
 	s.isKey = false
 	return nil

@@ -11,51 +11,53 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// What bodies cost.
+// The costs of request bodies.
 const (
-	// Copies is what a body costs while it is decoded, beside itself.
+	// Copies is the additional memory of a body while it is decoded, as a multiple of its size.
 	Copies = 2
-	// FewValues are so many values of a body that they are not counted: people write some hundreds.
+	// FewValues is the number of values up to which a body does not count toward the limit. Bodies written
+	// by people have some hundreds.
 	FewValues = 2000
-	// ValueBytes is what a value takes that was a few bytes of a body.
+	// ValueBytes is the memory of a decoded value, which may be a few bytes in the body.
 	ValueBytes = 128
-	// MostValueBytes is what values may take at a time, over all bodies.
+	// MostValueBytes is the maximum memory of values over all bodies.
 	MostValueBytes = 64 << 20
-	// Decodings is how many large bodies are decoded, packed and stored at a time.
-	// Each takes some 20 MB, and a core.
+	// Decodings is the number of large bodies that are decoded, packed and stored concurrently. Each takes
+	// about 20 MB and one core.
 	Decodings = 2
-	// LargeEach is how many large bodies of one user arrive or wait at a time.
+	// LargeEach is the number of large bodies per user that may arrive or wait concurrently.
 	LargeEach = 8
 )
 
 const (
-	// budgetWait is how long a body waits for those before it. A context of 96 MB
-	// takes some seconds on a local network, and clients do not try again.
+	// budgetWait is the maximum time that a body waits for earlier ones. A context of 96 MB takes some
+	// seconds on a local network, and clients do not retry.
 	budgetWait = time.Minute
-	// unit is what a body of unknown length, or a small one, counts at least.
+	// unit is the minimum size at which a body counts.
 	unit = 4 << 10
-	// keptFree is what bodies leave free, in bytes, of the disk that the database may be on.
+	// keptFree is the disk space in bytes that bodies leave free, because the database may be on the same
+	// disk.
 	keptFree = 256 << 20
-	// strangersMost is how many bodies of those who are not known yet arrive or are worked on
-	// at a time, at 16 KB each: one of a login over each connection that may be open by default.
+	// strangersMost is the maximum number of bodies from unauthenticated clients, each of up to 16 KB. It
+	// allows one login on each connection permitted by default.
 	strangersMost = 2048
-	// strangersEach is how many of them may be of one address.
+	// strangersEach is the maximum number of these per address.
 	strangersEach = 256
 )
 
-// Room is what bodies may take, over all calls. Small bodies have a budget of their
-// own: they do not wait behind large ones. Neither do users wait behind strangers.
+// Room limits the resources of bodies over all calls. Small bodies have their own budget, so that they do
+// not wait for large ones, and unauthenticated clients theirs, so that users do not wait for them.
 type Room struct {
 	Bodies    *Budget       // bytes in memory
-	Strangers *share.Places // small bodies of those who are not known
-	Values    *Budget       // what they become
+	Strangers *share.Places // small bodies of unauthenticated clients
+	Values    *Budget       // memory of decoded values
 	Spooled   *Budget       // bytes in files
-	Decoding  *Budget       // large bodies
-	Uploads   *Waits        // large bodies of one user
+	Decoding  *Budget       // large bodies being decoded
+	Uploads   *Waits        // large bodies per user
 	Place     body.Place
 }
 
-// NewRoom bounds the bytes of bodies in memory and of those in files, which are in dir.
+// NewRoom limits the bytes of bodies in memory and in files, which are stored in dir.
 func NewRoom(bodies, spooled int64, dir string) *Room {
 	inMemory := func(n int64) int64 { return max(n*Copies, unit) }
 	return &Room{
@@ -67,12 +69,12 @@ func NewRoom(bodies, spooled int64, dir string) *Room {
 	}
 }
 
-// Budget bounds what is under way at a time.
+// Budget limits a resource.
 type Budget struct {
 	free *semaphore.Weighted // nil for no limit
 	most int64
 	cost func(n int64) int64
-	// Wait is how long one waits for those before it.
+	// Wait is the maximum time to wait for the resource.
 	Wait time.Duration
 }
 
@@ -86,7 +88,8 @@ func newBudget(most int64, cost func(n int64) int64) *Budget {
 	return b
 }
 
-// Take waits for room for n of what is counted. The caller gives it back.
+// Take waits for the resources of n units. The caller must call give to release them. It returns
+// Unavailable after b.Wait.
 func (b *Budget) Take(ctx context.Context, n int64) (give func(), err error) {
 	if b.free == nil {
 		return func() {}, nil

@@ -1,6 +1,5 @@
-// Package guard is what stands before the calls of a server, whatever they are: which connections have a
-// place, what bodies and streams may take, whose address counts, which sites may call, whether the master is
-// ready, and how calls are counted.
+// Package guard protects a server independent of its calls: it limits connections, bodies and streams,
+// determines client addresses, checks origins, reports readiness, and counts requests.
 package guard
 
 import (
@@ -14,19 +13,19 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// handshakeTime is how long a client is safe from others of its address before the first request:
-// a thousand TLS handshakes that begin together take a second or two.
+// handshakeTime is the time for which a new connection is not evicted in favor of others from its address.
+// A thousand concurrent TLS handshakes take a second or two.
 const handshakeTime = 2 * time.Second
 
-// Connections bounds those over which no user has logged in. A connection has a place until
-// a request with a good token came over it, or its agent was admitted.
+// Connections limits the number of unauthenticated connections. A connection counts until it carries a
+// request with a valid token or its agent is admitted.
 type Connections struct {
 	places  *share.Places
 	trusted []netip.Prefix
 }
 
-// NewConnections returns places for most connections, of which each address has a share; 0 is no limit.
-// trusted are the networks of proxies, each of which has many clients.
+// NewConnections limits the number of connections to most, and those of one address to each; 0 is
+// unlimited. trusted are the networks of proxies, which serve many clients.
 func NewConnections(most, each int, trusted []netip.Prefix) *Connections {
 	return &Connections{
 		places:  share.NewPlaces(share.Limits{Most: most, Each: each, Safe: handshakeTime}),
@@ -34,20 +33,20 @@ func NewConnections(most, each int, trusted []netip.Prefix) *Connections {
 	}
 }
 
-// Taken is how many places are taken.
+// Taken returns the number of counted connections.
 func (c *Connections) Taken() int { return c.places.Taken() }
 
-// Bound returns l without the connections that have no place.
+// Bound returns a listener that closes connections beyond the limits.
 func (c *Connections) Bound(l net.Listener) net.Listener { return &bounded{l, c} }
 
-// bounded accepts connections for which there is a place, and closes the others at once:
-// they cost neither a goroutine nor a handshake.
+// bounded closes connections beyond the limits immediately, before they cost a goroutine or a TLS
+// handshake.
 type bounded struct {
 	net.Listener
 	*Connections
 }
 
-// Accept waits for a connection that has a place.
+// Accept returns the next connection within the limits.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
 		conn, err := b.Listener.Accept()
@@ -57,11 +56,11 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if c, ok := b.enter(conn); ok {
 			return c, nil
 		}
-		_ = conn.Close() // the client sees it, whatever becomes of the call
+		_ = conn.Close() // the client detects it
 	}
 }
 
-// enter takes a place for a connection.
+// enter counts a connection. It returns false if the limit is reached.
 func (c *Connections) enter(conn net.Conn) (*counted, bool) {
 	place, ok := c.places.Take(c.groupOf(conn.RemoteAddr()), func() { _ = conn.Close() })
 	if !ok {
@@ -70,8 +69,8 @@ func (c *Connections) enter(conn net.Conn) (*counted, bool) {
 	return &counted{Conn: conn, place: place}, true
 }
 
-// groupOf returns whose share a connection counts against. From a trusted proxy come many
-// clients.
+// groupOf returns the group that a connection counts against. Trusted proxies are exempt because they
+// serve many clients.
 func (c *Connections) groupOf(a net.Addr) share.Group {
 	host, _, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -82,26 +81,26 @@ func (c *Connections) groupOf(a net.Addr) share.Group {
 	return g
 }
 
-// isProxy says whether an address is a trusted proxy's.
+// isProxy reports whether an address belongs to a trusted proxy.
 func (c *Connections) isProxy(address string) bool {
 	peer, err := netip.ParseAddr(address)
 	return err == nil && containsAddress(c.trusted, peer)
 }
 
-// counted is a connection that has a place until its caller is known or it is closed.
+// counted is a connection that counts until its caller is authenticated or it is closed.
 type counted struct {
 	net.Conn
 	place *share.Place
 }
 
-// Close makes room for another one.
+// Close stops counting the connection and closes it.
 func (c *counted) Close() error {
 	c.place.Leave()
 	return c.Conn.Close()
 }
 
-// NoteState is called when the state of a connection changes: it is active from the end of a
-// request's header until the answer is written.
+// NoteState records a change of a connection's state. A connection is active from the end of a request's
+// header until the response is written.
 func NoteState(conn net.Conn, state http.ConnState) {
 	c, ok := underlying(conn).(*counted)
 	if !ok {
@@ -125,13 +124,12 @@ func underlying(conn net.Conn) net.Conn {
 
 type connectionKey struct{}
 
-// WithConnection lets requests find the connection they came over.
+// WithConnection adds the connection to the context of its requests.
 func WithConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, underlying(conn))
 }
 
-// MarkKnown stops counting the connection of a request whose caller is known, given
-// the request's context.
+// MarkKnown stops counting the connection of an authenticated request, given the request's context.
 func MarkKnown(ctx context.Context) {
 	if c, ok := ctx.Value(connectionKey{}).(*counted); ok {
 		c.place.Leave()

@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// corsAge is how long a browser may remember the answer to a preflight, in
-// seconds; Chrome does not remember longer.
+// corsAge is how long browsers may cache the response to a preflight request, in seconds. It is the
+// maximum of Chrome.
 const corsAge = "7200"
 
-// AllowOrigins lets pages of the listed origins call the API with a bearer token.
-// It allows no credentials, so that a browser neither sends the session cookie nor
-// shows what was answered to it. It answers preflights itself, because they carry no
-// token.
+// AllowOrigins permits pages of the listed origins to call the API with a bearer token. It does not allow
+// credentials, so that browsers do not use the session cookie for these pages. It answers preflight
+// requests itself because they have no token.
 func AllowOrigins(origins []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")

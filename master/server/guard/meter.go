@@ -11,17 +11,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Meter counts requests by route, never by path: paths are made up by clients.
+// Meter counts requests by route. It does not count by path, because clients choose the paths.
 type Meter struct {
 	requests *prometheus.HistogramVec
 }
 
-// NewMeter returns a meter that r shows, beside what the process takes.
+// NewMeter returns a meter and registers it, together with the metrics of the process, in r.
 func NewMeter(r *prometheus.Registry) (*Meter, error) {
 	m := &Meter{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "det_deploy_http_request_seconds",
 		Help: "How long requests took, by route, method and status.",
-		// From a read out of memory to a long poll.
+		// The range covers reads from memory as well as long polls.
 		Buckets: []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 30, 60},
 	}, []string{"route", "method", "status"})}
 	for _, c := range []prometheus.Collector{
@@ -34,19 +34,18 @@ func NewMeter(r *prometheus.Registry) (*Meter, error) {
 	return m, nil
 }
 
-// Page shows what r has counted.
+// Page serves the metrics of r.
 func (m *Meter) Page(r *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
 }
 
-// seen remembers the status of an answer. Unwrap lets deadlines, flushes and
-// hijacking through.
+// seen records the status of a response. Unwrap gives access to deadlines, flushing and hijacking.
 type seen struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader remembers the status.
+// WriteHeader records the status.
 func (s *seen) WriteHeader(code int) {
 	if s.status == 0 {
 		s.status = code
@@ -54,10 +53,10 @@ func (s *seen) WriteHeader(code int) {
 	s.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap is how http.ResponseController finds the connection.
+// Unwrap is used by http.ResponseController.
 func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// Count counts the calls of next.
+// Count counts the requests to next.
 func (m *Meter) Count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -71,7 +70,7 @@ func (m *Meter) Count(next http.Handler) http.Handler {
 	})
 }
 
-// method keeps made-up methods out of the metrics.
+// method replaces unknown methods, because clients choose them.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete, http.MethodHead, http.MethodOptions:

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// TrueAddress puts the address of the client in the place of a trusted proxy's, so
-// that whatever counts by address counts clients. From anybody else the header is only
-// a claim.
+// TrueAddress replaces the address of a trusted proxy by that of its client, so that limits per address
+// apply to clients. Headers from other peers are ignored because they may be forged.
 func TrueAddress(trusted []netip.Prefix, next http.Handler) http.Handler {
 	if len(trusted) == 0 {
 		return next
@@ -27,8 +26,8 @@ func TrueAddress(trusted []netip.Prefix, next http.Handler) http.Handler {
 	})
 }
 
-// clientOf is the last address of X-Forwarded-For that is not a trusted proxy's. What
-// is before it may have been sent by the client itself.
+// clientOf returns the last address in X-Forwarded-For that is not a trusted proxy's. Earlier addresses
+// may be forged by the client.
 func clientOf(trusted []netip.Prefix, r *http.Request) (client netip.Addr, found bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !containsAddress(trusted, peer.Addr()) {

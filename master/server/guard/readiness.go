@@ -14,39 +14,39 @@ import (
 )
 
 const (
-	// ProbeEvery is how often a check that holds is asked again.
+	// ProbeEvery is the interval of a succeeding check.
 	ProbeEvery = 5 * time.Second
-	// ProbeAgain is how soon one that does not hold is asked again.
+	// ProbeAgain is the interval of a failing check.
 	ProbeAgain = time.Second
-	// probeSoon is when one is asked again that has never held, which is twice as long each
-	// time, up to ProbeAgain: a master that starts is not to be waited for.
+	// probeSoon is the first interval of a check that has never succeeded. It doubles up to ProbeAgain, so
+	// that a starting master becomes ready without delay.
 	probeSoon = 10 * time.Millisecond
-	// ProbeLimit is how long an answer may take until the check counts as failed.
+	// ProbeLimit is the time after which a running check counts as failed.
 	ProbeLimit = 2 * time.Second
 )
 
-// Check is one thing that must hold before a master can do what it is asked.
+// Check is a requirement for serving requests.
 type Check struct {
-	// Name is its key in the answer, "store".
+	// Name is its key in the response, such as "store".
 	Name string
-	// Failure is all that strangers read when it does not hold; the error is logged.
+	// Failure is the reason in the public response if it fails. The error itself is only logged.
 	Failure string
-	// Ask returns why it does not hold. It may take long: it is asked in the
-	// background, one question at a time.
+	// Ask returns an error if the requirement is not met. It may block: it runs in the background and
+	// never concurrently.
 	Ask func(context.Context) error
 }
 
-// Readiness asks its checks at intervals and keeps the answers, so that requests
-// for them cost nothing. Before the first answer a check does not hold.
+// Readiness runs its checks periodically and caches the results, so that requests for them cost nothing. A
+// check fails until its first result.
 type Readiness struct {
 	checks []Check
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	reasons map[string]string // by name; none for a check that holds
+	reasons map[string]string // by name; succeeding checks have none
 }
 
-// NewReadiness returns a Readiness that asks nothing before Run.
+// NewReadiness returns a Readiness that runs its checks in Run.
 func NewReadiness(log *slog.Logger, checks ...Check) *Readiness {
 	r := &Readiness{checks: checks, log: log, reasons: map[string]string{}}
 	for _, c := range checks {
@@ -55,8 +55,8 @@ func NewReadiness(log *slog.Logger, checks ...Check) *Readiness {
 	return r
 }
 
-// NotReady is why this master is not ready, by the names of the checks; empty when
-// it is. A nil Readiness is ready.
+// NotReady returns the reasons why this master is not ready, by the names of the checks. It is empty if
+// the master is ready. A nil Readiness is always ready.
 func (r *Readiness) NotReady() map[string]string {
 	if r == nil {
 		return nil
@@ -66,7 +66,7 @@ func (r *Readiness) NotReady() map[string]string {
 	return maps.Clone(r.reasons)
 }
 
-// Run asks until ctx ends.
+// Run runs the checks until ctx ends.
 func (r *Readiness) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, c := range r.checks {
@@ -82,12 +82,12 @@ func (r *Readiness) follow(ctx context.Context, c Check) {
 		if again = min(2*again, ProbeAgain); r.ask(ctx, c) {
 			pause, again = ProbeEvery, ProbeAgain
 		}
-		_ = wait.For(ctx, pause) // the loop asks ctx
+		_ = wait.For(ctx, pause) // the loop checks ctx
 	}
 }
 
-// ask reports whether the check holds. A question that is not answered in time is
-// waited for, so that there is never a second one beside it.
+// ask runs the check and reports whether it succeeds. If the check exceeds ProbeLimit, ask records a
+// failure and waits for it to end, so that checks never run concurrently.
 func (r *Readiness) ask(ctx context.Context, c Check) bool {
 	answer := make(chan error, 1)
 	go func() { answer <- c.Ask(ctx) }()
@@ -102,7 +102,7 @@ func (r *Readiness) ask(ctx context.Context, c Check) bool {
 	return r.noteAnswer(ctx, c, <-answer)
 }
 
-// noteAnswer keeps an answer, and logs the first of its kind.
+// noteAnswer stores a result and logs changes.
 func (r *Readiness) noteAnswer(ctx context.Context, c Check, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -124,7 +124,7 @@ func (r *Readiness) noteAnswer(ctx context.Context, c Check, err error) bool {
 	return err == nil
 }
 
-// JoinReasons is all reasons in one line, in the order of their names.
+// JoinReasons returns all reasons in one line, sorted by name.
 func JoinReasons(reasons map[string]string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(reasons)) {

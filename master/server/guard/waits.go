@@ -6,19 +6,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
-// Waits counts the calls that last: logs that are followed and signals that are waited
-// for, by user or by allocation.
+// Waits limits the number of long-running calls, such as followed logs and long polls, per user or
+// allocation.
 type Waits struct {
-	Most int // 0 for any number
+	Most int // 0 for no limit
 
 	mu sync.Mutex // guards of
 	of map[string]int
 }
 
-// NewWaits lets each owner have most at a time; 0 is no limit.
+// NewWaits limits the calls per owner to most; 0 is unlimited.
 func NewWaits(most int) *Waits { return &Waits{Most: most, of: map[string]int{}} }
 
-// Acquire counts a call in. The caller leaves when it ends.
+// Acquire counts a call. The caller must call leave at its end. It returns ResourceExhausted if the limit
+// is reached.
 func (w *Waits) Acquire(owner string) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// enumeration is an enum of the API.
+// enumeration constrains enums of the API.
 type enumeration interface {
 	~int32
 	protoreflect.Enum
 }
 
-// Enum is the value that a parameter names; 0 where it names none.
+// Enum returns the value of an enum parameter, or 0 if it is not set.
 func Enum[E enumeration](v *Values, name string) E {
 	if list := Enums[E](v, name); len(list) > 0 {
 		return list[0]
@@ -20,7 +20,7 @@ func Enum[E enumeration](v *Values, name string) E {
 	return 0
 }
 
-// Enums is all values that a parameter names, without the one that says nothing.
+// Enums returns all values of an enum parameter, without the unspecified value.
 func Enums[E enumeration](v *Values, name string) []E {
 	var zero E
 	values := zero.Descriptor().Values()

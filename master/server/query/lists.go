@@ -7,8 +7,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Sort orders list by the parameter sortBy, whose values are the keys of by; the
-// key "" is the order without one. It changes list.
+// Sort sorts list in place by the parameter sortBy, whose values are the keys of by. The key "" is the
+// default order.
 func Sort[T any](v *Values, list []T, by map[string]func(a, b T) int) {
 	compare := Order(v, by)
 	if compare == nil {
@@ -20,8 +20,7 @@ func Sort[T any](v *Values, list []T, by map[string]func(a, b T) int) {
 	}
 }
 
-// Order is what the parameter sortBy names, whose values are the keys of by; zero for what
-// is none of them.
+// Order returns the element of by for the parameter sortBy. It returns the zero value for an unknown key.
 func Order[O any](v *Values, by map[string]O) O {
 	key := v.Text("sortBy")
 	if strings.HasSuffix(key, "_UNSPECIFIED") {
@@ -41,20 +40,20 @@ func Order[O any](v *Values, by map[string]O) O {
 	return order
 }
 
-// Cut cuts out the part of list that the parameters offset and limit ask for. A
-// negative offset counts from the end; Limit has the limits.
+// Cut returns the part of list selected by the parameters offset and limit. A negative offset counts from
+// the end; see Limit for its values.
 func Cut[T any](v *Values, list []T) ([]T, *apiv1.Pagination) {
 	p := v.Part().Of(len(list))
 	return list[p.GetStartIndex():p.GetEndIndex()], p
 }
 
-// Part is what the parameters offset and limit ask for.
+// Part holds the parameters offset and limit.
 type Part struct{ Offset, Limit int }
 
-// Part reads the parameters offset and limit.
+// Part returns the parameters offset and limit.
 func (v *Values) Part() Part { return Part{v.Number("offset"), v.Limit()} }
 
-// Of is the part of a list of so many.
+// Of returns the page for a list of total items.
 func (p Part) Of(total int) *apiv1.Pagination {
 	return apiv1.Page(total, int32(p.Offset), int32(p.Limit))
 }

@@ -1,4 +1,4 @@
-// Package query reads the parameters of a call, in both spellings, and remembers the first that is wrong.
+// Package query parses the query parameters of a call, in both spellings, and records the first error.
 package query
 
 import (
@@ -15,8 +15,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Values are the parameters of one call. Its methods remember the first parameter that is wrong: a handler asks Err
-// before it acts.
+// Values holds the query parameters of a call. Its methods record the first invalid parameter; handlers
+// check Err before they act.
 type Values struct {
 	given url.Values
 	bad   error
@@ -25,10 +25,10 @@ type Values struct {
 // Of returns the parameters of a URL.
 func Of(u *url.URL) *Values { return &Values{given: u.Query()} }
 
-// Err is the refusal of the first parameter that was wrong, nil for none.
+// Err returns the error for the first invalid parameter, or nil.
 func (v *Values) Err() error { return v.bad }
 
-// All is every value of a parameter in either spelling.
+// All returns the values of a parameter in either spelling.
 func (v *Values) All(name string) []string {
 	values := slices.Clone(v.given[name])
 	if other := snake(name); other != name {
@@ -37,7 +37,7 @@ func (v *Values) All(name string) []string {
 	return slices.DeleteFunc(values, func(text string) bool { return text == "" })
 }
 
-// Text is the first value of a parameter, empty where there is none.
+// Text returns the first value of a parameter, or "".
 func (v *Values) Text(name string) string {
 	if values := v.All(name); len(values) > 0 {
 		return values[0]
@@ -45,14 +45,14 @@ func (v *Values) Text(name string) string {
 	return ""
 }
 
-// Reject notes that a parameter breaks a rule, unless an earlier one was wrong.
+// Reject records that a parameter is invalid, unless an earlier one was.
 func (v *Values) Reject(name, rule string) {
 	if v.bad == nil {
 		v.bad = status.New(status.InvalidArgument, "%s: must be %s (%q)", name, rule, excerpt.Of(v.Text(name)))
 	}
 }
 
-// Number is a whole number of 32 bits, 0 where there is none.
+// Number returns a 32-bit integer parameter, or 0 if it is not set.
 func (v *Values) Number(name string) int {
 	text := v.Text(name)
 	if text == "" {
@@ -65,8 +65,8 @@ func (v *Values) Number(name string) int {
 	return int(n)
 }
 
-// After is the number after the one that a parameter names, 0 when it is not there:
-// where a reader continues who has read up to that one.
+// After returns the number that follows the parameter, or 0 if it is not set. A client passes the ID of
+// the last line that it has read.
 func (v *Values) After(name string) int64 {
 	text := v.Text(name)
 	if text == "" {
@@ -80,7 +80,7 @@ func (v *Values) After(name string) int64 {
 	return n + 1
 }
 
-// Numbers is the whole numbers that a parameter lists.
+// Numbers returns a list of 32-bit integers.
 func (v *Values) Numbers(name string) []int32 {
 	var list []int32
 	for _, text := range v.All(name) {
@@ -93,7 +93,7 @@ func (v *Values) Numbers(name string) []int32 {
 	return list
 }
 
-// Flag is nil when the parameter is not there.
+// Flag returns a boolean parameter, or nil if it is not set.
 func (v *Values) Flag(name string) *bool {
 	text := v.Text(name)
 	if text == "" {
@@ -106,13 +106,13 @@ func (v *Values) Flag(name string) *bool {
 	return &b
 }
 
-// IsSet reports whether a flag is true.
+// IsSet reports whether a boolean parameter is true.
 func (v *Values) IsSet(name string) bool {
 	b := v.Flag(name)
 	return b != nil && *b
 }
 
-// Time is a time, zero where there is none.
+// Time returns a time parameter, or the zero time if it is not set.
 func (v *Values) Time(name string) time.Time {
 	text := v.Text(name)
 	if text == "" {
@@ -125,7 +125,7 @@ func (v *Values) Time(name string) time.Time {
 	return t
 }
 
-// Descending reports whether a list is wanted in the opposite order.
+// Descending reports whether the parameter orderBy requests descending order.
 func (v *Values) Descending() bool {
 	switch v.Text("orderBy") {
 	case "", "ORDER_BY_UNSPECIFIED", "ORDER_BY_ASC":
@@ -137,8 +137,8 @@ func (v *Values) Descending() bool {
 	return false
 }
 
-// Bound is a bound that is included, given as one that is or, one step beside it, as
-// one that is not.
+// Bound returns an inclusive bound. It is given by the parameter included, or by excluded, to which step
+// is added. It returns nil if neither is set.
 func (v *Values) Bound(included, excluded string, step int32) *int32 {
 	if v.Text(included) != "" {
 		return new(int32(v.Number(included)))
@@ -149,7 +149,7 @@ func (v *Values) Bound(included, excluded string, step int32) *int32 {
 	return nil
 }
 
-// NeededTime is a time that a call cannot do without.
+// NeededTime returns a required time parameter.
 func (v *Values) NeededTime(name string) time.Time {
 	at := v.Time(name)
 	if at.IsZero() {
@@ -158,7 +158,7 @@ func (v *Values) NeededTime(name string) time.Time {
 	return at
 }
 
-// Date is the beginning of a day or a month, in UTC, in a layout of package time.
+// Date returns a required date parameter, the start of a day or month in UTC, in a layout of package time.
 func (v *Values) Date(name, layout string) time.Time {
 	at, err := time.Parse(layout, v.Text(name))
 	if err != nil {
@@ -167,7 +167,7 @@ func (v *Values) Date(name, layout string) time.Time {
 	return at
 }
 
-// Count is a number of checkpoints, nil when it is not given.
+// Count returns a number of checkpoints, or nil if it is not set.
 func (v *Values) Count(name string) *int32 {
 	if v.Text(name) == "" {
 		return nil
@@ -180,8 +180,8 @@ func (v *Values) Count(name string) *int32 {
 	return &count
 }
 
-// Limit is the parameter limit of a list. As in Determined 0 and -1 list everything, and -2
-// counts and lists nothing.
+// Limit returns the parameter limit of a list. As in Determined, 0 and -1 return everything, and -2
+// returns only the count.
 func (v *Values) Limit() int {
 	n := v.Number("limit")
 	if n < apiv1.CountOnly {
@@ -191,7 +191,7 @@ func (v *Values) Limit() int {
 	return n
 }
 
-// Lines is the parameter limit of a log; 0 and -1 are no limit.
+// Lines returns the parameter limit of a log; 0 and -1 are unlimited.
 func (v *Values) Lines() int {
 	n := v.Number("limit")
 	if n < -1 {
@@ -200,7 +200,7 @@ func (v *Values) Lines() int {
 	return max(n, 0)
 }
 
-// snake is the other spelling of a name.
+// snake converts a name in camel case to snake case.
 func snake(name string) string {
 	var b strings.Builder
 	for _, r := range name {

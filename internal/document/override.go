@@ -21,8 +21,8 @@ type Override struct {
 	Reference bool
 	// Bool marks a flag that needs no value.
 	Bool bool
-	// Default, an int or bool, is the flag's default in the help; the flag is only set if its value
-	// differs. If nil, the help does not show the document's default.
+	// Default is the default that the help shows, an int or bool; the flag's value has the same
+	// type. It is nil if the help shows no default.
 	Default any
 }
 

@@ -15,12 +15,12 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// need is one permission that the user has to have.
+// need is a permission that the user needs.
 type need struct {
 	verb, group, resource, namespace, name string
 }
 
-// String is "create deployments.apps in namespace lab".
+// String returns a text like "create deployments.apps in namespace lab".
 func (n need) String() string {
 	s := n.verb + " " + n.resource
 	if n.group != "" {
@@ -35,7 +35,7 @@ func (n need) String() string {
 	return s + " in namespace " + n.namespace
 }
 
-// listDenied lists the needs that the user is denied.
+// listDenied returns the permissions that the user lacks.
 func (w Wanted) listDenied(ctx context.Context, needs []need) ([]need, error) {
 	var out []need
 	for _, n := range needs {
@@ -56,12 +56,12 @@ func (w Wanted) listDenied(ctx context.Context, needs []need) ([]need, error) {
 	return out, nil
 }
 
-// clusterScoped are the kinds that live in no namespace.
+// clusterScoped returns the kinds that are not namespaced.
 func clusterScoped() []string {
 	return []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass", "VolumeSnapshotClass", "CustomResourceDefinition"}
 }
 
-// pluralOf is a kind as a Role names it.
+// pluralOf returns the resource name of a kind, as used in a Role.
 func pluralOf(kind string) string {
 	s := strings.ToLower(kind)
 	switch {
@@ -73,8 +73,8 @@ func pluralOf(kind string) string {
 	return s + "s"
 }
 
-// installNeeds is what installing takes: every verb on every kind of the chart,
-// and what is kept beside it.
+// installNeeds returns the permissions required to install: all verbs used on the kinds of the
+// chart, and on the Secrets of the release.
 func installNeeds(objects []helm.Object, namespace string) []need {
 	var out []need
 	seen := make(map[need]bool)
@@ -87,7 +87,7 @@ func installNeeds(objects []helm.Object, namespace string) []need {
 			}
 		}
 	}
-	// Helm's and our own notes are Secrets.
+	// Helm's and det-deploy's records are Secrets.
 	add("", "secrets", namespace, "get", "list", "create", "update", "patch", "delete")
 	for _, o := range objects {
 		group, _, found := strings.Cut(o.APIVersion, "/")
@@ -124,8 +124,8 @@ func (w Wanted) mayInstall(ctx context.Context) Result {
 	return refuseDenied(denied, "every verb on every kind of the chart", w.fixAccess(narrow)+"; "+w.leaveOut(wide))
 }
 
-// splitDenied separates what is denied in the whole cluster, or in the namespace that the
-// chart creates, from what is denied in a given namespace.
+// splitDenied separates permissions denied in the whole cluster, or in the namespace that the chart
+// creates, from those denied in another namespace.
 func (w Wanted) splitDenied(denied []need) (wide, narrow []need) {
 	for _, n := range denied {
 		if n.namespace == "" || w.MakesTaskNamespace && n.namespace == w.TaskNamespace {
@@ -137,8 +137,7 @@ func (w Wanted) splitDenied(denied []need) (wide, narrow []need) {
 	return wide, narrow
 }
 
-// leaveOut names the values with which the chart does without what lives in no
-// namespace, as far as it is denied.
+// leaveOut returns the values that disable the denied objects that are not namespaced.
 func (w Wanted) leaveOut(denied []need) string {
 	of := func(resources ...string) bool {
 		return !slices.ContainsFunc(denied, func(n need) bool { return !slices.Contains(resources, n.resource) })
@@ -168,7 +167,7 @@ func (w Wanted) fixAccess(denied []need) string {
 	return fmt.Sprintf("ask for a %s that allows them; `kubectl auth can-i %s %s%s` tells when it does", kind, n.verb, resource, flag)
 }
 
-// refuseDenied fails with the denied permissions, the verbs of one resource together.
+// refuseDenied returns a failed result that lists the missing permissions, grouped by resource.
 func refuseDenied(denied []need, needed, fix string) Result {
 	var order []need
 	verbs := make(map[need][]string)
@@ -189,8 +188,8 @@ func refuseDenied(denied []need, needed, fix string) Result {
 	return Result{Answer: Fail, Found: "you may not " + strings.Join(lines, "; "), Needed: needed, Fix: fix}
 }
 
-// mayGrant looks whether the user may give the master the roles of the chart:
-// Kubernetes lets no user grant permissions that they do not have.
+// mayGrant checks whether the user may grant the roles of the chart to the master: Kubernetes
+// forbids users to grant permissions that they lack.
 func (w Wanted) mayGrant(ctx context.Context) Result {
 	needs, err := chartGrants(w.Objects)
 	if err != nil {
@@ -206,7 +205,7 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 	if len(denied) == 0 {
 		return passResult("you have all that they hold")
 	}
-	// A user who may escalate may grant permissions that they do not have.
+	// The verbs escalate and bind permit granting permissions that the user lacks.
 	still, err := w.listDenied(ctx, escalateNeeds(denied))
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
@@ -223,7 +222,7 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 	return refuseDenied(denied, "everything that the master's roles hold, because a role can only be granted by who holds its permissions", fix)
 }
 
-// escalateNeeds are the permissions to escalate, which stand in for those denied.
+// escalateNeeds returns the escalate and bind permissions that replace the denied ones.
 func escalateNeeds(denied []need) []need {
 	var out []need
 	for _, n := range denied {
@@ -241,7 +240,7 @@ func escalateNeeds(denied []need) []need {
 	return out
 }
 
-// chartGrants are the permissions of the chart's roles.
+// chartGrants returns the permissions in the roles of the chart.
 func chartGrants(objects []helm.Object) ([]need, error) {
 	var out []need
 	for _, o := range objects {
@@ -283,8 +282,8 @@ func grantsOf(r rbacv1.PolicyRule, namespace string) []need {
 	return out
 }
 
-// mayWatch checks whether the user may read what keeps the release from coming up.
-// Without it the release is made all the same.
+// mayWatch checks the permissions to diagnose a release that does not become ready. They are not
+// required to install it.
 func (w Wanted) mayWatch(ctx context.Context) Result {
 	needs := []need{
 		{verb: "list", group: "apps", resource: "deployments", namespace: w.Namespace},
@@ -300,7 +299,7 @@ func (w Wanted) mayWatch(ctx context.Context) Result {
 	return w.askAccess(ctx, needs, "to tell what happens, and to remove what tasks leave")
 }
 
-// askAccess looks for permissions without which the release is made all the same.
+// askAccess checks permissions that are not required to install the release.
 func (w Wanted) askAccess(ctx context.Context, needs []need, why string) Result {
 	denied, err := w.listDenied(ctx, needs)
 	if err != nil {

@@ -1,7 +1,5 @@
-// Package doctor says before anything is made whether a Kubernetes cluster can
-// run what is to be put on it, and if not, lists everything that prevents it at
-// once: its version, what one may do there, its storage, its GPUs, its limits.
-// Every check only looks.
+// Package doctor runs read-only preflight checks on a Kubernetes cluster before an installation,
+// and reports all problems at once: its version, the user's permissions, storage, GPUs and limits.
 package doctor
 
 import (
@@ -16,81 +14,82 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// Answer is what a check says, in the words of the installer's doctor.
+// Answer is the outcome of a check, as in the installer's doctor.
 type Answer string
 
-// The answers. What could not be checked is unknown, and stops no installation.
+// The outcomes of a check. Unknown does not stop an installation.
 const (
 	Pass    Answer = "pass"
 	Fail    Answer = "fail"
 	Unknown Answer = "unknown"
 )
 
-// Result is one check's answer.
+// Result is the result of a check.
 type Result struct {
 	Answer Answer
-	// Found and Needed are what is there and what has to be.
+	// Found describes the current state and Needed the required one.
 	Found, Needed string
-	// Fix is what to do, naming an existing command or value.
+	// Fix is a remedy with a command or value.
 	Fix string
 }
 
-// Check looks at one thing.
+// Check is a named check.
 type Check struct {
 	Name string
 	Look func(context.Context) Result
 }
 
-// Wanted is what is to be put on the cluster, as far as a check depends on it.
+// Wanted describes the planned installation, as far as the checks depend on it.
 type Wanted struct {
 	Client    kubernetes.Interface
 	Namespace string
-	// CreateNamespace is true when the namespace is made if it is not there.
+	// CreateNamespace is true if the namespace is created when it does not exist.
 	CreateNamespace bool
-	// Installed is true when the release is there already: what it uses is in use.
+	// Installed is true if the release exists: its resources are already in use.
 	Installed bool
-	// Objects are those of the chart, rendered.
+	// Objects are the rendered objects of the chart.
 	Objects []helm.Object
 
-	// PullSecret and TLSSecret are names of Secrets that must exist, or empty.
+	// PullSecret and TLSSecret are the names of Secrets that must exist, or empty.
 	PullSecret, TLSSecret string
-	// Named are the other entries of Secrets that must be there.
+	// Named are other required entries of Secrets.
 	Named []Named
-	// TaskNamespace is that of tasks where it is not Namespace; MakesTaskNamespace is
-	// true when the chart makes it.
+	// TaskNamespace is the namespace of tasks if it differs from Namespace; MakesTaskNamespace is
+	// true if the chart creates it.
 	TaskNamespace      string
 	MakesTaskNamespace bool
-	// Slots says what a slot is, and Tasks what else the values say of tasks.
+	// Slots and Tasks are the values about slots and tasks.
 	Slots Slots
 	Tasks Tasks
-	// Coscheduler is true when tasks are scheduled by the plugin of that name.
+	// Coscheduler is true if tasks are scheduled by the coscheduling plugin.
 	Coscheduler bool
-	// HostPaths is true when the master mounts a directory of its node.
+	// HostPaths is true if the master mounts a directory of its node.
 	HostPaths bool
-	// SharedFS is true when checkpoints go to a directory of each node, or to CheckpointClaim.
+	// SharedFS is true if checkpoints are stored in a directory of each node, or in
+	// CheckpointClaim.
 	SharedFS        bool
 	CheckpointClaim string
-	// CheckpointClass and CheckpointMode are those of the claim that the master makes, empty for defaults.
+	// CheckpointClass and CheckpointMode are the storage class and access mode of the claim that
+	// the master creates, or empty for defaults.
 	CheckpointClass, CheckpointMode string
-	// DatabaseHost is a database outside the release, or empty.
+	// DatabaseHost is the host of an external database, or empty.
 	DatabaseHost string
 }
 
-// Named is an entry of a Secret that a value names; an empty key is any.
+// Named is an entry of a Secret that a value references; an empty key means any.
 type Named struct{ Value, Name, Key string }
 
-// Slots is what the values say about slots.
+// Slots contains the values about slots.
 type Slots struct {
 	// Resource is "nvidia.com/gpu" or "amd.com/gpu", or empty for CPUs.
 	Resource corev1.ResourceName
 	// MaxPerPod is maxSlotsPerPod.
 	MaxPerPod int
-	// Tolerations are those of task pods with GPUs.
+	// Tolerations are the tolerations of task pods with GPUs.
 	Tolerations []corev1.Toleration
 }
 
-// Checks are all that apply to what is wanted, in the order in which a person
-// would ask.
+// Checks returns the checks that apply to the installation, in order of relevance.
 func Checks(w Wanted) []Check {
 	out := []Check{
 		{"API server", w.checkReachable},
@@ -156,7 +155,7 @@ func hasObject(objects []helm.Object, is func(helm.Object) bool) bool {
 	return false
 }
 
-// unknownResult is the answer of a check that could not look.
+// unknownResult returns the result of a check whose call failed.
 func unknownResult(call kube.Call, err error) Result {
 	err = kube.Translate(call, err)
 	r := Result{Answer: Unknown, Found: fmt.Sprintf("cannot be seen: %v", err)}

@@ -27,7 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// expect holds a result against an answer and words that it must have.
+// expect checks the answer of a result and the words it must contain.
 func expect(t *testing.T, got Result, answer Answer, words ...string) {
 	t.Helper()
 	if got.Answer != answer {
@@ -284,7 +284,7 @@ func TestALoadBalancerIsGuessed(t *testing.T) {
 	expect(t, judgeBalancer([]corev1.Service{without}, []corev1.Node{kind}), Unknown, "useNodePortForMaster")
 }
 
-// objects is a small chart, rendered.
+// objects is a small rendered chart.
 func objects(t *testing.T) []helm.Object {
 	t.Helper()
 	of := func(api, kind, name, text string) helm.Object {
@@ -347,7 +347,7 @@ func TestTheValuesSayWhatIsChecked(t *testing.T) {
 	}
 }
 
-// Whoever may not make namespaces is told how to do without.
+// A user who may not create namespaces gets advice for an installation without.
 func TestANamespaceOfTasksIsTheReleasesOwn(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -410,7 +410,7 @@ func TestTheClaimOfCheckpointsIsLookedForWhereTasksRun(t *testing.T) {
 	}
 }
 
-// makesClaim is the chart's role where the master makes the claim of checkpoints.
+// makesClaim returns the chart's role for a checkpoint claim that the master creates.
 func makesClaim() helm.Object {
 	role := "kind: Role\nrules: [{apiGroups: [\"\"], resources: [persistentvolumeclaims], resourceNames: [determined-checkpoints-lab], verbs: [get]}]"
 	return helm.Object{Kind: "Role", Name: "determined-master-lab", YAML: role}
@@ -429,8 +429,8 @@ func TestAClaimThatTheMasterHasMadeIsJudgedAsItIs(t *testing.T) {
 	expect(t, w.checkCheckpoints(t.Context()), Pass, "claim determined-checkpoints-lab, which pods of one node mount at a time")
 }
 
-// With default values the chart's own namespace is baseline, and checkpoints go to a claim that the master
-// makes there; a directory of the node needs a privileged one.
+// By default the chart's namespace is baseline and checkpoints go to a claim that the master
+// creates there; a directory of the node needs a privileged namespace.
 func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 	t.Parallel()
 	namespace := func(name, level string) *corev1.Namespace {

@@ -21,9 +21,9 @@ func (w Wanted) checkGPUs(ctx context.Context) Result {
 	return judgeGPUs(nodes.Items, w.Slots)
 }
 
-// judgeGPUs is pure: it holds maxSlotsPerPod against what nodes have.
+// judgeGPUs compares maxSlotsPerPod with the allocatable GPUs of nodes. It makes no calls.
 func judgeGPUs(nodes []corev1.Node, s Slots) Result {
-	counts := make(map[int]int) // nodes by how many they have
+	counts := make(map[int]int) // number of nodes by number of GPUs
 	largest, divisor := 0, 0
 	for _, n := range nodes {
 		q := n.Status.Allocatable[s.Resource]
@@ -61,7 +61,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// describeNeeds is "2 nodes with 8, 1 with 4 nvidia.com/gpu".
+// describeNeeds returns a text like "2 nodes with 8, 1 with 4 nvidia.com/gpu".
 func describeNeeds(counts map[int]int, resource corev1.ResourceName) string {
 	sizes := slices.Sorted(maps.Keys(counts))
 	slices.Reverse(sizes)
@@ -87,7 +87,7 @@ func (w Wanted) checkTaints(ctx context.Context) Result {
 	return judgeTaints(nodes.Items, w.Slots)
 }
 
-// judgeTaints is pure: it looks for GPU nodes that no task may go to.
+// judgeTaints checks for GPU nodes with taints that tasks do not tolerate. It makes no calls.
 func judgeTaints(nodes []corev1.Node, s Slots) Result {
 	with, closed := 0, 0
 	keys := make(map[string]bool)
@@ -117,8 +117,8 @@ func judgeTaints(nodes []corev1.Node, s Slots) Result {
 	return r
 }
 
-// repellingTaint gives the first taint of a node that keeps tasks away until an
-// administrator removes it. Those of an unhealthy node pass by themselves.
+// repellingTaint returns the first taint of a node that keeps tasks away until an administrator
+// removes it. It ignores the taints of unhealthy nodes, which are temporary.
 func repellingTaint(n corev1.Node, tolerations []corev1.Toleration) (corev1.Taint, bool) {
 	for _, t := range n.Spec.Taints {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule || strings.HasPrefix(t.Key, "node.kubernetes.io/") {
@@ -132,7 +132,7 @@ func repellingTaint(n corev1.Node, tolerations []corev1.Toleration) (corev1.Tain
 	return corev1.Taint{}, false
 }
 
-// toleratesTaint is Kubernetes' rule; an empty key with Exists tolerates all.
+// toleratesTaint implements Kubernetes' rule; an empty key with Exists tolerates all taints.
 func toleratesTaint(o corev1.Toleration, t corev1.Taint) bool {
 	if o.Effect != "" && o.Effect != t.Effect {
 		return false

@@ -27,12 +27,13 @@ func (w Wanted) checkQuota(ctx context.Context) Result {
 		return Result{Answer: Unknown, Found: err.Error()}
 	}
 	if w.Installed {
-		takes.sum = nil // it is among what is used
+		takes.sum = nil // already counted as used
 	}
 	return judgeLimits(takes, quotas, limits, w.Namespace)
 }
 
-// limitsOf lists what a namespace allows; the result is not nil where it cannot be seen.
+// limitsOf returns the quotas and limit ranges of a namespace. If they cannot be listed, it returns
+// a Result.
 func (w Wanted) limitsOf(ctx context.Context, namespace string) ([]corev1.ResourceQuota, []corev1.LimitRange, *Result) {
 	quotas, err := w.Client.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -45,11 +46,11 @@ func (w Wanted) limitsOf(ctx context.Context, namespace string) ([]corev1.Resour
 	return quotas.Items, limits.Items, nil
 }
 
-// consumption is what the chart takes of a namespace.
+// consumption is the resource usage of the chart in a namespace.
 type consumption struct {
-	// sum is by the names of quotas: "requests.cpu", "pods", "services.loadbalancers".
+	// sum is keyed by the names in quotas: "requests.cpu", "pods", "services.loadbalancers".
 	sum corev1.ResourceList
-	// containers and claims are each one's requests and limits.
+	// containers and claims are for checks of individual requests and limits.
 	containers []corev1.Container
 	claims     []corev1.PersistentVolumeClaim
 }
@@ -104,15 +105,15 @@ func (c *consumption) addPods(s corev1.PodSpec, n int64) {
 	c.containers = append(c.containers, s.Containers...)
 	for name, q := range podRequests(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Requests }) {
 		c.addQuantity("requests."+name, q, n)
-		c.addQuantity(name, q, n) // a quota may say "cpu" for "requests.cpu"
+		c.addQuantity(name, q, n) // a quota may use "cpu" for "requests.cpu"
 	}
 	for name, q := range podRequests(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Limits }) {
 		c.addQuantity("limits."+name, q, n)
 	}
 }
 
-// podRequests is what a pod requests: its containers together, or an init container if
-// that requests more.
+// podRequests returns the requests of a pod: the sum of its containers, or the request of an init
+// container if that is larger.
 func podRequests(s corev1.PodSpec, of func(corev1.Container) corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, k := range s.Containers {
@@ -144,7 +145,7 @@ func (c *consumption) addQuantity(name corev1.ResourceName, q resource.Quantity,
 	c.sum[name] = sum
 }
 
-// judgeLimits is pure.
+// judgeLimits compares the usage with quotas and limit ranges. It makes no calls.
 func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange, namespace string) Result {
 	silent, over := silentOn(c, quotas, limits), slices.Concat(overQuotas(c, quotas), overLimits(c, limits))
 	var fixes []string
@@ -168,12 +169,13 @@ func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.L
 	return passResult("there is room for the master; tasks share what is left")
 }
 
-// isScoped reports whether a quota is for some pods only, which the master's are not.
+// isScoped reports whether a quota applies only to some pods, which do not include the master's.
 func isScoped(q corev1.ResourceQuota) bool {
 	return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil
 }
 
-// silentOn lists what quotas want containers to say and some does not.
+// silentOn returns an error text for each quota that requires a request or limit which a container
+// lacks.
 func silentOn(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange) []string {
 	var out []string
 	for _, q := range quotas {
@@ -208,8 +210,8 @@ func overQuotas(c consumption, quotas []corev1.ResourceQuota) []string {
 	return out
 }
 
-// missingRequest finds a container without a request or limit that a quota counts: such a
-// pod is refused unless a LimitRange sets a default.
+// missingRequest returns a container without a request or limit that a quota requires. Kubernetes
+// rejects its pod unless a LimitRange sets a default.
 func missingRequest(c consumption, name corev1.ResourceName, limits []corev1.LimitRange) string {
 	kind, resource, found := strings.Cut(string(name), ".")
 	if !found && (name == corev1.ResourceCPU || name == corev1.ResourceMemory) {
@@ -225,7 +227,7 @@ func missingRequest(c consumption, name corev1.ResourceName, limits []corev1.Lim
 			list = k.Resources.Limits
 		}
 		_, stated := list[corev1.ResourceName(resource)]
-		_, limited := k.Resources.Limits[corev1.ResourceName(resource)] // a limit is a request too
+		_, limited := k.Resources.Limits[corev1.ResourceName(resource)] // a limit implies a request
 		if !stated && !limited {
 			return "container " + k.Name
 		}
@@ -233,8 +235,8 @@ func missingRequest(c consumption, name corev1.ResourceName, limits []corev1.Lim
 	return ""
 }
 
-// hasDefault reports whether a LimitRange sets what a container leaves out. A default
-// limit is a request too.
+// hasDefault reports whether a LimitRange sets a default for containers. A default limit implies a
+// request.
 func hasDefault(limits []corev1.LimitRange, kind string, name corev1.ResourceName) bool {
 	for _, l := range limits {
 		for _, item := range l.Spec.Limits {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Read takes from the chart's values, with its own beneath them, what checks
-// depend on.
+// Read reads the settings that checks depend on from the chart's values, merged with their
+// defaults.
 func (w *Wanted) Read(values map[string]any) error {
 	text, err := json.Marshal(values)
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *Wanted) Read(values map[string]any) error {
 	if w.Slots.Resource != "" {
 		w.Slots.Tolerations = append(w.Slots.Tolerations, corev1.Toleration{Key: string(w.Slots.Resource), Operator: corev1.TolerationOpExists})
 	}
-	cpu, _ := v.SlotResourceRequests.CPU.Float64() // the chart's schema has seen to it
+	cpu, _ := v.SlotResourceRequests.CPU.Float64() // validated by the chart's schema
 	without := taskContainerOf(v.TaskContainerDefaults.CPUPodSpec, "a task's without slots", nil)
 	with := v.TaskContainerDefaults.GPUPodSpec
 	if w.Slots.Resource == "" {
@@ -105,8 +105,8 @@ func (w *Wanted) Read(values map[string]any) error {
 	return nil
 }
 
-// secretReferences are the entries of Secrets that values name: {name, key} under a value
-// that ends in ExistingSecret.
+// secretReferences returns the entries of Secrets that values reference: {name, key} in a value
+// whose name ends in ExistingSecret.
 func secretReferences(under string, values map[string]any) []Named {
 	var out []Named
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -118,15 +118,14 @@ func secretReferences(under string, values map[string]any) []Named {
 			out = append(out, secretReferences(under+key+".", m)...)
 			continue
 		}
-		name, _ := m["name"].(string) // the chart's schema has seen to it
+		name, _ := m["name"].(string) // validated by the chart's schema
 		entry, _ := m["key"].(string)
 		out = append(out, Named{under + key, name, entry})
 	}
 	return out
 }
 
-// SlotResource is what a node has of a type of slots; empty for CPUs, which every node
-// has.
+// SlotResource returns the node resource of a slot type, or "" for CPUs, which every node has.
 func SlotResource(slotType string) corev1.ResourceName {
 	switch slotType {
 	case "cpu":

@@ -13,7 +13,7 @@ var cluster = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4}) //noli
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// as gives what is wanted in a new namespace, looked at by a user.
+// as returns an installation in a new namespace by a user.
 func as(t *testing.T, user string) (Wanted, *kubetest.Cluster) {
 	t.Helper()
 	c, ns := cluster.Namespace(t)
@@ -35,7 +35,7 @@ func as(t *testing.T, user string) (Wanted, *kubetest.Cluster) {
 	}, c
 }
 
-// answers runs all checks, by name.
+// answers runs all checks and returns their results by name.
 func answers(t *testing.T, w Wanted) map[string]Result {
 	t.Helper()
 	var mu sync.Mutex
@@ -160,7 +160,7 @@ func TestAServerThatIsNotThere(t *testing.T) {
 		case "API server":
 			want = Fail
 		case "permission to give the master its roles":
-			want = Pass // of none there is nothing to give
+			want = Pass // without roles there is nothing to grant
 		}
 		expect(t, r, want)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// pullSecret looks for it where the master is, which makes a copy for each task.
+// pullSecret checks the pull secret in the master's namespace; the master copies it for each task.
 func (w Wanted) pullSecret(ctx context.Context) Result {
 	namespace := w.Namespace
 	fix := fmt.Sprintf("`kubectl create secret docker-registry %s -n %s --docker-server=… --docker-username=… --docker-password=…`", w.PullSecret, namespace)
@@ -35,7 +35,7 @@ func (w Wanted) pullSecret(ctx context.Context) Result {
 	return passResult("it exists")
 }
 
-// checkNamed checks that an entry which a value names exists; its content is not read.
+// checkNamed checks that a referenced entry exists, without reading its content.
 func (w Wanted) checkNamed(ctx context.Context, n Named) Result {
 	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
 	fix := fmt.Sprintf("`kubectl create secret generic %s -n %s --from-file=%s=FILE`", n.Name, w.Namespace, cmp.Or(n.Key, "NAME"))
@@ -69,10 +69,10 @@ func (w Wanted) tlsFix() string {
 	return fmt.Sprintf("`kubectl create secret tls %s -n %s --cert=FILE --key=FILE`", w.TLSSecret, w.Namespace)
 }
 
-// soon is when a certificate is spoken of before it ends.
+// soon is the remaining validity below which a certificate is reported.
 const soon = 14 * 24 * time.Hour
 
-// judgeTLS is pure: it reads the pair as the master will.
+// judgeTLS parses the pair like the master. It makes no calls.
 func judgeTLS(s *corev1.Secret, now time.Time) Result {
 	needed := "a certificate and its key, of type " + string(corev1.SecretTypeTLS)
 	if s.Type != corev1.SecretTypeTLS {

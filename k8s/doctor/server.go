@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// MinMinor is the oldest Kubernetes 1.x that runs tasks: scheduling gates, which
-// hold a gang back until all of it fits, are always on since 1.30.
+// MinMinor is the minor version of the oldest supported Kubernetes 1.x. Scheduling gates, which
+// hold back a gang until all its pods fit, are always enabled since 1.30.
 const MinMinor = 30
 
 func (w Wanted) serverVersion(ctx context.Context) (*version.Info, error) {
@@ -49,7 +49,7 @@ func (w Wanted) checkVersion(ctx context.Context) Result {
 
 func judgeVersion(v *version.Info) Result {
 	needed := fmt.Sprintf("Kubernetes 1.%d or newer, for scheduling gates and Indexed Jobs that replace a pod only when it has failed", MinMinor)
-	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+")) // some clouds write "32+"
+	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+")) // some clouds append a "+"
 	if err != nil || v.Major == "" {
 		return Result{Answer: Unknown, Found: "the server calls itself " + v.GitVersion, Needed: needed}
 	}
@@ -87,8 +87,8 @@ func (w Wanted) checkNamespace(ctx context.Context) Result {
 	return passResult("it does not exist and will be made")
 }
 
-// taskNamespace looks for the further namespace in which tasks run: one that the
-// values name must exist, and one that the chart makes must be the release's own.
+// taskNamespace checks the separate namespace of tasks: a namespace named in the values must exist,
+// and one created by the chart must belong to the release.
 func (w Wanted) taskNamespace(ctx context.Context) Result {
 	if w.MakesTaskNamespace {
 		return w.madeNamespace(ctx)
@@ -129,7 +129,7 @@ func (w Wanted) madeNamespace(ctx context.Context) Result {
 	return passResult("it does not exist and will be made")
 }
 
-// checkCoscheduler warns of tasks that run beside the master.
+// checkCoscheduler returns a warning that tasks run in the master's namespace.
 func (w Wanted) checkCoscheduler(context.Context) Result {
 	return Result{
 		Answer: Unknown, Found: "tasks run in namespace " + w.Namespace + ", as resourceManager.defaultNamespace says: only the master's checks of pod specs keep them from its Secrets and volumes",
@@ -137,12 +137,12 @@ func (w Wanted) checkCoscheduler(context.Context) Result {
 	}
 }
 
-// podSecurity holds the namespace's level against what is to run in it.
+// podSecurity checks the namespace's Pod Security level.
 func (w Wanted) podSecurity(ctx context.Context) Result {
 	return w.podSecurityIn(ctx, w.Namespace, w.HostPaths, w.TaskNamespace == "")
 }
 
-// taskSecurity does the same for an existing namespace of tasks.
+// taskSecurity checks the Pod Security level of an existing task namespace.
 func (w Wanted) taskSecurity(ctx context.Context) Result {
 	return w.podSecurityIn(ctx, w.TaskNamespace, false, true)
 }
@@ -158,8 +158,9 @@ func (w Wanted) podSecurityIn(ctx context.Context, namespace string, hostPaths, 
 	return judgePodSecurity(ns.Name, ns.Labels[enforceLabel], hostPaths, tasks, w.Tasks.Root)
 }
 
-// judgePodSecurity is pure. HostPaths is true where the master mounts a directory of its
-// node, tasks where tasks run in the namespace, and root where they do so as root.
+// judgePodSecurity compares a Pod Security level with the requirements of the pods. hostPaths is
+// true if the master mounts a directory of its node, tasks if tasks run in the namespace, and root
+// if they run as root. It makes no calls.
 func judgePodSecurity(namespace, level string, hostPaths, tasks, root bool) Result {
 	fix := fmt.Sprintf("`kubectl label namespace %s pod-security.kubernetes.io/enforce=%%s --overwrite`", namespace)
 	switch {

@@ -17,7 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// chartClaims are the chart's volume claims; an unreadable one is left to the server.
+// chartClaims returns the chart's volume claims. It skips an invalid one, which the API server will
+// reject.
 func chartClaims(objects []helm.Object) []corev1.PersistentVolumeClaim {
 	var out []corev1.PersistentVolumeClaim
 	for _, o := range objects {
@@ -37,7 +38,8 @@ func (w Wanted) checkStorage(ctx context.Context) Result {
 	return judgeStorage(chartClaims(w.Objects), list.Items, "db.storageClassName")
 }
 
-// judgeStorage is pure: every claim must have a class that exists. value is the one that names another.
+// judgeStorage checks that the class of every claim exists; value is the value that sets it. It
+// makes no calls.
 func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.StorageClass, value string) Result {
 	var names, used []string
 	standard := ""
@@ -75,7 +77,7 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 	return passResult("volumes are made by %s", strings.Join(slices.Compact(used), ", "))
 }
 
-// checkClaim looks for the volume claim of checkpoints.
+// checkClaim checks the existing volume claim for checkpoints.
 func (w Wanted) checkClaim(ctx context.Context) Result {
 	namespace := w.tasksNamespace()
 	call := kube.Call{Verb: "get", Resource: "persistentvolumeclaims", Namespace: namespace, Name: w.CheckpointClaim}
@@ -93,7 +95,7 @@ func (w Wanted) checkClaim(ctx context.Context) Result {
 	return judgeClaim(claim)
 }
 
-// judgeClaim is pure.
+// judgeClaim describes a claim. It makes no calls.
 func judgeClaim(claim *corev1.PersistentVolumeClaim) Result {
 	if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteMany) {
 		return passResult("claim %s, which pods of all nodes mount", claim.Name)
@@ -109,7 +111,7 @@ func joinModes(modes []corev1.PersistentVolumeAccessMode) string {
 	return strings.Join(out, ", ")
 }
 
-// checkCheckpoints looks whether trials may mount the directory of shared_fs.
+// checkCheckpoints checks whether trials can mount the storage of shared_fs.
 func (w Wanted) checkCheckpoints(ctx context.Context) Result {
 	if w.CheckpointClaim != "" {
 		return w.checkClaim(ctx)
@@ -134,11 +136,11 @@ func (w Wanted) checkCheckpoints(ctx context.Context) Result {
 	return judgeCheckpoints(name, ns.Labels[enforceLabel])
 }
 
-// checkMadeClaim looks for the claim that the master makes, and where it is not there for its class.
+// checkMadeClaim checks the claim that the master creates or, before that, its storage class.
 func (w Wanted) checkMadeClaim(ctx context.Context, name string) Result {
 	there, err := w.Client.CoreV1().PersistentVolumeClaims(w.tasksNamespace()).Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
-		return judgeClaim(there) // the master takes it as it is
+		return judgeClaim(there) // the master uses an existing claim unchanged
 	}
 	list, err := w.Client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -150,7 +152,7 @@ func (w Wanted) checkMadeClaim(ctx context.Context, name string) Result {
 	}
 	r := judgeStorage([]corev1.PersistentVolumeClaim{claim}, list.Items, "checkpointStorage.storageClassName")
 	if r.Answer == Fail {
-		// Everything runs but experiments, and those that name a storage of their own.
+		// Only experiments without their own storage are affected.
 		r.Answer = Unknown
 		r.Found += ": experiments that name no storage are refused"
 		r.Fix += "; or --set checkpointStorage.type=s3 with a bucket (gcs and azure likewise)"
@@ -163,7 +165,7 @@ func (w Wanted) checkMadeClaim(ctx context.Context, name string) Result {
 		"--set checkpointStorage.accessMode=ReadWriteMany where its class can do it", w.tasksNamespace())
 }
 
-// madeClaim is the claim that the master makes: the one that the chart's roles let it read; empty for none.
+// madeClaim returns the name of the claim that the master creates, from the chart's roles, or "".
 func madeClaim(objects []helm.Object) string {
 	for _, o := range objects {
 		var role rbacv1.Role
@@ -179,11 +181,11 @@ func madeClaim(objects []helm.Object) string {
 	return ""
 }
 
-// enforceLabel is the Pod Security level of a namespace.
+// enforceLabel is the namespace label with the Pod Security level.
 const enforceLabel = "pod-security.kubernetes.io/enforce"
 
-// judgeCheckpoints is pure. A cluster without a place for checkpoints runs everything but
-// experiments, and those that name a storage of their own.
+// judgeCheckpoints checks the Pod Security level for hostPath volumes. The result is at worst
+// unknown, because only experiments without their own storage need them. It makes no calls.
 func judgeCheckpoints(namespace, level string) Result {
 	if level == "" || level == "privileged" {
 		return passResult("a directory of each node (shared_fs), which must be the same on all nodes")
@@ -204,7 +206,7 @@ func loadBalancer(o helm.Object) bool {
 func (w Wanted) checkBalancer(ctx context.Context) Result {
 	services, err := w.Client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		services = &corev1.ServiceList{} // a user who may not list all of them may still list nodes
+		services = &corev1.ServiceList{} // a user without this permission may still list nodes
 	}
 	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -213,8 +215,8 @@ func (w Wanted) checkBalancer(ctx context.Context) Result {
 	return judgeBalancer(services.Items, nodes.Items)
 }
 
-// judgeBalancer is pure, and a guess: nothing in the API says whether a controller
-// assigns addresses.
+// judgeBalancer is a heuristic, because the API does not show whether a controller assigns
+// addresses. It makes no calls.
 func judgeBalancer(services []corev1.Service, nodes []corev1.Node) Result {
 	for _, s := range services {
 		if s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(s.Status.LoadBalancer.Ingress) > 0 {

@@ -10,19 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Tasks is what the values say of every task.
+// Tasks contains the values about tasks.
 type Tasks struct {
-	// Root is true when a task runs as root whose user has no account linked.
+	// Root is true if tasks of users without a linked account run as root.
 	Root bool
-	// Containers are the largest that the values give tasks without and with slots of a
-	// node each, as far as they say: a task may ask for more itself.
+	// Containers are the largest task containers that the values define, without slots and with the
+	// slots of one node. A task may request more.
 	Containers []corev1.Container
 }
 
-// taskContainer is how a pod spec calls the container of the task.
+// taskContainer is the name of the task's container in a pod spec.
 const taskContainer = "determined-container"
 
-// taskContainerOf is a task's container: what the pool's pod spec gives it, and slots.
+// taskContainerOf returns the container of a task: the resources from the resource pool's pod spec,
+// plus the slots.
 func taskContainerOf(pod corev1.Pod, name string, slots corev1.ResourceList) corev1.Container {
 	out := corev1.Container{Name: name}
 	for _, c := range pod.Spec.Containers {
@@ -41,7 +42,7 @@ func taskContainerOf(pod corev1.Pod, name string, slots corev1.ResourceList) cor
 	return out
 }
 
-// slotsOf is what a pod with all slots of a node asks for.
+// slotsOf returns the requests of a pod with maxSlotsPerPod slots.
 func slotsOf(s Slots, cpu float64) corev1.ResourceList {
 	if s.Resource != "" {
 		return corev1.ResourceList{s.Resource: *resource.NewQuantity(int64(s.MaxPerPod), resource.DecimalSI)}
@@ -53,7 +54,7 @@ func slotsOf(s Slots, cpu float64) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(cpu*milli)*int64(s.MaxPerPod), resource.DecimalSI)}
 }
 
-// tasksNamespace is where tasks run.
+// tasksNamespace returns the namespace in which tasks run.
 func (w Wanted) tasksNamespace() string {
 	if w.TaskNamespace != "" {
 		return w.TaskNamespace
@@ -61,8 +62,8 @@ func (w Wanted) tasksNamespace() string {
 	return w.Namespace
 }
 
-// taskQuota holds what the values give tasks against what their namespace allows. A task
-// may say more itself, so that none of it stops an install.
+// taskQuota compares the task containers in the values with the limits of their namespace. It never
+// fails, because a task may set its own requests.
 func (w Wanted) taskQuota(ctx context.Context) Result {
 	quotas, limits, unknown := w.limitsOf(ctx, w.tasksNamespace())
 	if unknown != nil {
@@ -71,11 +72,11 @@ func (w Wanted) taskQuota(ctx context.Context) Result {
 	return judgeTaskLimits(w.Tasks, quotas, limits, w.tasksNamespace())
 }
 
-// judgeTaskLimits is pure.
+// judgeTaskLimits makes no calls.
 func judgeTaskLimits(t Tasks, quotas []corev1.ResourceQuota, limits []corev1.LimitRange, namespace string) Result {
 	for i := range quotas {
 		quotas[i] = *quotas[i].DeepCopy()
-		quotas[i].Status.Used = nil // what is used comes and goes
+		quotas[i].Status.Used = nil // current usage changes with the tasks
 	}
 	var silent, over []string
 	for _, k := range t.Containers {
@@ -103,7 +104,7 @@ func judgeTaskLimits(t Tasks, quotas []corev1.ResourceQuota, limits []corev1.Lim
 	return r
 }
 
-// mayTend looks whether what tasks leave can be seen and removed where they run.
+// mayTend checks the permissions to list and delete what tasks leave in their namespace.
 func (w Wanted) mayTend(ctx context.Context) Result {
 	var needs []need
 	for _, n := range []need{{group: "batch", resource: "jobs"}, {resource: "pods"}, {resource: "secrets"}} {

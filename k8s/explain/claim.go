@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// refusedPods is an owner of pods that the API server does not let make them.
+// refusedPods explains a controller whose pods the API server rejects.
 func refusedPods(object, namespace, kind, name string, events []corev1.Event) (Trouble, bool) {
 	e := eventOf(events, kind, name, "FailedCreate")
 	if e == "" {
@@ -34,8 +34,8 @@ func refusedPods(object, namespace, kind, name string, events []corev1.Event) (T
 	return t, true
 }
 
-// explainClaim gives what keeps a volume from being there. One that waits for its first
-// pod is as it should be.
+// explainClaim explains a claim that is not bound. A claim that waits for its first pod is no
+// trouble.
 func explainClaim(c corev1.PersistentVolumeClaim, s Seen) (Trouble, bool) {
 	t := Trouble{Object: "persistentvolumeclaim " + c.Name}
 	switch c.Status.Phase {
@@ -90,8 +90,8 @@ func isMounted(c corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
 	return false
 }
 
-// balancerNote is the note on a load balancer without an address. Clusters without a
-// controller never assign one, and everything else works.
+// balancerNote returns a note about a load balancer without an address. Clusters without a
+// controller never assign one; everything else works.
 func balancerNote(s corev1.Service) string {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 || len(s.Spec.Ports) == 0 {
 		return ""

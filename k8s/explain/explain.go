@@ -1,6 +1,5 @@
-// Package explain says why something on Kubernetes is not up, instead of that the
-// time was up: which object it is, what the cluster says about it, the last lines
-// that its program wrote, and what to do.
+// Package explain reports why objects of a release on Kubernetes are not ready: the object, its
+// latest event, the last lines of its log, and a suggested fix.
 package explain
 
 import (
@@ -15,23 +14,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Trouble is one object that is not up.
+// Trouble describes one object that is not ready.
 type Trouble struct {
-	// Object is "pod determined-master-deployment-lab-5d-x".
+	// Object is like "pod determined-master-deployment-lab-5d-x".
 	Object string `json:"object"`
-	// What is wrong, as a sentence without a full stop.
+	// What describes the problem, as a sentence without a full stop.
 	What string `json:"what"`
-	// Event is the cluster's own word: "FailedScheduling: 0/3 nodes are …".
+	// Event is the reason and message of an event: "FailedScheduling: 0/3 nodes are …".
 	Event string `json:"event,omitempty"`
-	// LogTail is the end of what the program wrote before it ended.
+	// LogTail is the end of the log of an exited container.
 	LogTail []string `json:"log_tail,omitempty"`
-	// Fix is what to do, or empty where waiting may help.
+	// Fix is a remedy, or "" if waiting may help.
 	Fix string `json:"fix,omitempty"`
-	// Lasting is true where waiting alone does not help.
+	// Lasting is true if waiting does not help.
 	Lasting bool `json:"lasting"`
 }
 
-// String is a trouble in some lines.
+// String formats the trouble on several lines.
 func (t Trouble) String() string {
 	var b strings.Builder
 	b.WriteString(t.Object + ": " + t.What)
@@ -44,7 +43,7 @@ func (t Trouble) String() string {
 	return b.String()
 }
 
-// Seen is what there was of a release at one moment.
+// Seen is a snapshot of a release.
 type Seen struct {
 	Deployments []appsv1.Deployment
 	ReplicaSets []appsv1.ReplicaSet
@@ -52,32 +51,30 @@ type Seen struct {
 	Pods        []corev1.Pod
 	Claims      []corev1.PersistentVolumeClaim
 	Services    []corev1.Service
-	// Events are those of the namespace.
+	// Events are the events of the namespace.
 	Events []corev1.Event
-	// Logs are the last lines of containers that ended, by "pod/container".
+	// Logs are the last lines of exited containers, keyed by "pod/container".
 	Logs map[string][]string
-	// Classes are the StorageClasses and whether they bind on first use; nil where
-	// they may not be listed.
+	// Classes maps the StorageClasses to whether they bind on first use. It is nil if the user may
+	// not list them.
 	Classes map[string]bool
-	// DefaultClass is the one for claims that name none; empty when there is none,
-	// or Classes is nil.
+	// DefaultClass is the default StorageClass. It is empty if there is none or Classes is nil.
 	DefaultClass string
 }
 
-// Verdict is what Judge makes of it.
+// Verdict is the result of Judge.
 type Verdict struct {
-	// Ready is true when everything is up.
+	// Ready is true if everything is ready.
 	Ready bool
-	// Progress has a line for each thing that is not yet up: "deployment x: 0 of 1
-	// ready".
+	// Progress contains a line per object that is not ready: "deployment x: 0 of 1 ready".
 	Progress []string
-	// Troubles are why, the gravest first.
+	// Troubles are the causes, lasting ones first.
 	Troubles []Trouble
-	// Notes are worth knowing and block nothing.
+	// Notes are informational.
 	Notes []string
 }
 
-// Judge is pure: the same objects at the same time always get the same verdict.
+// Judge returns the verdict on a snapshot. It is deterministic and makes no calls.
 func Judge(s Seen, now time.Time) Verdict {
 	var v Verdict
 	for _, d := range s.Deployments {
@@ -112,7 +109,7 @@ func Judge(s Seen, now time.Time) Verdict {
 	return v
 }
 
-// orderOf puts what does not pass by itself first.
+// orderOf sorts lasting troubles first.
 func orderOf(t Trouble) int {
 	if t.Lasting {
 		return 1
@@ -156,7 +153,7 @@ func (v *Verdict) addJob(j batchv1.Job, events []corev1.Event) {
 	}
 }
 
-// addReplicaSet looks for a ReplicaSet that wants pods and is not let make them.
+// addReplicaSet explains a ReplicaSet whose pods are rejected.
 func (v *Verdict) addReplicaSet(rs appsv1.ReplicaSet, events []corev1.Event) {
 	if rs.Spec.Replicas == nil || rs.Status.Replicas >= *rs.Spec.Replicas {
 		return
@@ -166,8 +163,8 @@ func (v *Verdict) addReplicaSet(rs appsv1.ReplicaSet, events []corev1.Event) {
 	}
 }
 
-// isSuperseded reports whether a pod is on its way out, or belongs to an earlier
-// revision of its Deployment: it does not matter to what is wanted now.
+// isSuperseded reports whether a pod is being deleted, or belongs to an old revision of its
+// Deployment.
 func isSuperseded(p corev1.Pod, s Seen) bool {
 	if p.DeletionTimestamp != nil {
 		return true
@@ -185,8 +182,8 @@ func isSuperseded(p corev1.Pod, s Seen) bool {
 	return false
 }
 
-// eventOf is what the latest event of one of reasons about an object says, or empty. No
-// reasons means any warning.
+// eventOf returns the text of the latest event about an object with one of reasons, or "". Without
+// reasons it considers all warnings.
 func eventOf(events []corev1.Event, kind, name string, reasons ...string) string {
 	e := latestEvent(events, kind, name, reasons...)
 	if e == nil {
@@ -197,7 +194,7 @@ func eventOf(events []corev1.Event, kind, name string, reasons ...string) string
 
 func eventText(e *corev1.Event) string { return e.Reason + ": " + strings.TrimSpace(e.Message) }
 
-// latestEvent is that event, or nil.
+// latestEvent returns that event, or nil.
 func latestEvent(events []corev1.Event, kind, name string, reasons ...string) *corev1.Event {
 	var best *corev1.Event
 	for i := range events {
@@ -218,8 +215,8 @@ func latestEvent(events []corev1.Event, kind, name string, reasons ...string) *c
 	return best
 }
 
-// eventTime is the last time that an event was seen; there are two ways to write it
-// down.
+// eventTime returns the last time at which an event was observed. Events record it in one of two
+// forms.
 func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:

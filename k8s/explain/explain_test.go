@@ -49,7 +49,7 @@ func event(kind, name, reason, message string) corev1.Event {
 	}
 }
 
-// later is an event about the master's pod after those of event.
+// later is an event about the master's pod after the others.
 func later(reason string) corev1.Event {
 	e := event("Pod", "master", reason, "")
 	e.LastTimestamp = metav1.NewTime(made.Add(2 * time.Second))
@@ -256,7 +256,7 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 	}
 }
 
-// The kubelet repeats that it failed; what the registry said stays.
+// The kubelet repeats that the pull failed; the registry's message is kept.
 func TestTheRegistrysWordsAreKept(t *testing.T) {
 	t.Parallel()
 	at := func(message string, after time.Duration) corev1.Event {

@@ -13,11 +13,10 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// logLines is how much of a log is shown: the end of a stack trace and what led
-// to it.
+// logLines is the number of log lines shown: the end of a stack trace and its context.
 const logLines = 12
 
-// Of says which objects are meant.
+// Of selects the objects to look at.
 type Of struct {
 	Client    kubernetes.Interface
 	Namespace string
@@ -25,8 +24,8 @@ type Of struct {
 	Selector string
 }
 
-// Look lists the objects and what the cluster says about them. What may not be
-// seen of events, classes and logs is left out.
+// Look lists the objects, their events and logs. It omits events, classes and logs that the user
+// may not read.
 func Look(ctx context.Context, of Of) (Seen, error) {
 	var s Seen
 	o := metav1.ListOptions{LabelSelector: of.Selector}
@@ -84,7 +83,7 @@ func Look(ctx context.Context, of Of) (Seen, error) {
 	return s, readBackground(ctx, of, &s)
 }
 
-// readBackground adds what explains the objects.
+// readBackground adds events, storage classes and logs.
 func readBackground(ctx context.Context, of Of, s *Seen) error {
 	events, err := of.Client.CoreV1().Events(of.Namespace).List(ctx, metav1.ListOptions{})
 	switch {
@@ -131,8 +130,8 @@ func readClasses(ctx context.Context, of Of, s *Seen) error {
 	return nil
 }
 
-// readTail is the end of what a container wrote: in the run that ended last. One that
-// cannot be read is left out, as the trouble is told without it too.
+// readTail returns the end of a container's log, of the previous run if the container is waiting.
+// It returns nil if the log cannot be read, because a trouble is reported without it too.
 func readTail(ctx context.Context, of Of, pod string, c corev1.ContainerStatus) []string {
 	previous := c.State.Waiting != nil
 	if previous && c.LastTerminationState.Terminated == nil {

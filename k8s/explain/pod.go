@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// pullPatience is how long an image may fail to be pulled before it is taken
-	// for one that is not to be had: registries have bad minutes.
+	// pullPatience is how long image pulls may fail before they count as lasting, because
+	// registries have temporary failures.
 	pullPatience = 90 * time.Second
-	// configPatience is how long a Secret may be missing: another pod's first step
-	// may be about to make it.
+	// configPatience is how long a Secret may be missing, because the init container of another pod
+	// may create it.
 	configPatience = time.Minute
-	// mountRepeats is within what a mount that fails is tried again, and said again: the
-	// kubelet's longest pause is two minutes and two seconds.
+	// mountRepeats is the maximum age of the latest event of a mount that keeps failing: the
+	// kubelet's maximum backoff is two minutes and two seconds.
 	mountRepeats = 150 * time.Second
-	// crashes is how often a container may end before it is taken for one that
-	// always does: a first start may come before its database.
+	// crashes is the number of restarts after which a crash counts as lasting. A container may
+	// start before its database.
 	crashes = 4
-	// unschedulablePatience is how long no node may fit: an autoscaler takes a few
-	// minutes to make one.
+	// unschedulablePatience is how long a pod may be unschedulable, because an autoscaler takes a
+	// few minutes to add a node.
 	unschedulablePatience = 5 * time.Minute
 )
 
-// explainPod gives what keeps a pod from being ready.
+// explainPod returns the reasons why a pod is not ready.
 func explainPod(p corev1.Pod, s Seen, now time.Time) []Trouble {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
@@ -76,9 +76,9 @@ func explainUnscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool)
 	return Trouble{}, false
 }
 
-// explainUnmounted gives what keeps a node from making a pod's containers. Events stay for an hour
-// after what they tell of: one that the pod has got over is none, and one that is not
-// repeated is nothing to give up for.
+// explainUnmounted explains why a node cannot create a pod's containers. Events are kept for an
+// hour after the fact: an event that the pod has overcome is ignored, and one that is not repeated
+// is not lasting.
 func explainUnmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
 	e := latestEvent(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
 	if e == nil || hasStarted(p) || wasOvercome(e, p, s) {
@@ -91,13 +91,13 @@ func explainUnmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
 	}, true
 }
 
-// wasOvercome reports whether a pod got further after an event.
+// wasOvercome reports whether a pod made progress after an event.
 func wasOvercome(e *corev1.Event, p corev1.Pod, s Seen) bool {
 	further := latestEvent(s.Events, "Pod", p.Name, "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started")
 	return further != nil && eventTime(further).After(eventTime(e))
 }
 
-// scheduledAt is when a pod was scheduled, or else created.
+// scheduledAt returns the time at which a pod was scheduled, or else created.
 func scheduledAt(p corev1.Pod) time.Time {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
@@ -107,8 +107,7 @@ func scheduledAt(p corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
-// scheduleFix reads the scheduler's sentence. It has no codes; what is not known
-// falls back to the general advice.
+// scheduleFix matches the scheduler's message, which has no codes. It falls back to general advice.
 func scheduleFix(event string) string {
 	switch {
 	case strings.Contains(event, "unbound immediate PersistentVolumeClaims"), strings.Contains(event, "persistentvolumeclaim"):
@@ -123,7 +122,7 @@ func scheduleFix(event string) string {
 	return "see `kubectl describe nodes` for what each node has and refuses"
 }
 
-// explainContainer gives what keeps a container from running.
+// explainContainer returns the reason why a container is not running.
 func explainContainer(p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration) (Trouble, bool) {
 	t := Trouble{Object: "pod " + p.Name}
 	if w := c.State.Waiting; w != nil {
@@ -174,8 +173,8 @@ func explainWaiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, a
 	return t, true
 }
 
-// pullWords is what the registry says about an image. The kubelet says so once a try, in
-// an event and in the container's status; in between it only counts how often it failed.
+// pullWords returns the registry's error for an image. The kubelet reports it once per attempt, in
+// an event and in the container's status; in between, the status only counts failures.
 func pullWords(p corev1.Pod, w *corev1.ContainerStateWaiting, events []corev1.Event) string {
 	var said []corev1.Event
 	for _, e := range events {
@@ -186,13 +185,13 @@ func pullWords(p corev1.Pod, w *corev1.ContainerStateWaiting, events []corev1.Ev
 	return cmp.Or(eventOf(said, "Pod", p.Name, "Failed"), w.Reason+": "+w.Message)
 }
 
-// notThere reports a registry that knows the name and not the image, or not the name. Its
-// words are all there is: the kubelet has one code for everything.
+// notThere reports whether the registry does not have the image or the repository. It matches the
+// message, because the kubelet has one code for all errors.
 func notThere(words string) bool {
 	return strings.Contains(words, "not found") || strings.Contains(words, "manifest unknown") || strings.Contains(words, "name unknown")
 }
 
-// explainEnd is a container whose program ended badly.
+// explainEnd explains a container that exited with an error.
 func explainEnd(t Trouble, p corev1.Pod, c corev1.ContainerStatus, e *corev1.ContainerStateTerminated, s Seen) Trouble {
 	t.What = fmt.Sprintf("container %s ended with code %d", c.Name, e.ExitCode)
 	t.Fix = "see more with `" + readLogs(p, c.Name, c.State.Terminated == nil) + "`"
@@ -213,7 +212,7 @@ func explainEnd(t Trouble, p corev1.Pod, c corev1.ContainerStatus, e *corev1.Con
 	return t
 }
 
-// imageOf is the image as the pod asks for it.
+// imageOf returns the image as written in the pod spec.
 func imageOf(p corev1.Pod, c corev1.ContainerStatus) string {
 	for _, spec := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		if spec.Name == c.Name {
@@ -238,8 +237,8 @@ func configFix(p corev1.Pod, message string) string {
 	return fmt.Sprintf("make the %s in namespace %s with the key that is named, or correct the value that refers to it", kind, p.Namespace)
 }
 
-// madeByMaster reports the one Secret that the chart's own pods wait for: the database
-// is there before the master's image is pulled.
+// madeByMaster reports whether a container waits for the Secret that the chart's own pods need: the
+// database may start before the master's image is pulled.
 func madeByMaster(message string) bool {
 	return strings.Contains(message, `secret "determined-secrets-`) && strings.Contains(message, "not found")
 }

@@ -27,7 +27,7 @@ spec:
         - {name: main, image: "registry.example/det-deploy:1", resources: {limits: LIMITS}}
 `
 
-// apply creates the Deployment with limits, and says what to look at.
+// apply creates the Deployment with limits, and returns the selector of its objects.
 func apply(t *testing.T, limits string, before ...string) explain.Of {
 	t.Helper()
 	c, ns := cluster.Namespace(t)
@@ -41,7 +41,7 @@ func apply(t *testing.T, limits string, before ...string) explain.Of {
 	return explain.Of{Client: c.Client(), Namespace: ns, Selector: "app=lab"}
 }
 
-// awaitVerdict looks until the verdict is the one that is waited for.
+// awaitVerdict waits until the verdict satisfies is.
 func awaitVerdict(t *testing.T, of explain.Of, what string, is func(explain.Verdict) bool) explain.Verdict {
 	t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -32,7 +32,7 @@ func pod(t testing.TB, s *corev1.PodSpec) *Pod {
 	return p
 }
 
-// gpus is a node with so many GPUs, of which some are used.
+// gpus is a node with a number of GPUs, some of which are used.
 func gpus(id NodeID, all, used int64) Node {
 	return Node{
 		ID: id, Ready: true, Labels: map[string]string{"name": string(id)},
@@ -41,7 +41,7 @@ func gpus(id NodeID, all, used int64) Node {
 	}
 }
 
-// want is what a row expects of a decision; lists are in the order of service.
+// want is the expected decision; lists are in the order of service.
 type want struct {
 	Create, Stretch []ID
 	Open            map[ID][]NodeID
@@ -71,7 +71,7 @@ func summary(d Decision) want {
 	}
 	for id, r := range d.Waiting {
 		if r.Kind == ForPods || r.Kind == ForScheduler {
-			continue // of those that are under way
+			continue // about gangs in progress
 		}
 		if w.Waiting == nil {
 			w.Waiting = map[ID]Kind{}

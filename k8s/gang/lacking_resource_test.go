@@ -23,7 +23,7 @@ func TestWhatTheSchedulerSaysItLacks(t *testing.T) {
 		"0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) didn't match Pod's node affinity/selector. preemption: none helps": gpu,
 		"": nil,
 
-		// Which node has the other fault is not said: it may be the one that is idle.
+		// The message does not name the node with the other problem, which may be the idle one.
 		"0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict.":                  nil,
 		"0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) didn't match pod anti-affinity rules.":               nil,
 		"0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) didn't match pod topology spread constraints.":       nil,

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shared are options of a cluster whose other pods may not be seen.
+// shared returns options for a cluster whose other pods are not visible.
 func shared(edit ...func(*Options)) Options {
 	o := DefaultOptions()
 	o.OthersKnown, o.Preemption = false, true
@@ -22,8 +22,8 @@ func shared(edit ...func(*Options)) Options {
 	return o
 }
 
-// trialled is a gang that was let go, and of which the scheduler has placed some pods
-// and refused the others a while ago.
+// trialled is an ungated gang of which the scheduler has placed some pods and rejected the others a
+// while ago.
 //
 //nolint:revive // the words of a table's row
 func trialled(t testing.TB, id ID, n int, each int64, ago time.Duration, bound ...Held) Gang {
@@ -163,7 +163,7 @@ func TestWhatARefusalTeaches(t *testing.T) {
 	}
 }
 
-// Where others hold what is free by their own account, priority 80 preempts 20.
+// If other pods use the free resources of a known cluster, priority 80 preempts 20.
 func TestPreemptionByLearnedRoom(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]bool{"nodes are known": true, "nodes are not known": false} {
@@ -198,8 +198,8 @@ func TestPreemptionByLearnedRoom(t *testing.T) {
 	}
 }
 
-// A refusal of a large pod keeps no small one waiting, and a small one's victims are not
-// taken for a large one's room.
+// The rejection of a large pod does not delay smaller ones, and the victims of a small pod are not
+// preempted for a large one.
 func TestALessonIsNoMoreThanWasSaid(t *testing.T) {
 	t.Parallel()
 	a := gpus("a", 8, 2)
@@ -224,22 +224,22 @@ func TestALessonIsNoMoreThanWasSaid(t *testing.T) {
 	}
 }
 
-// neighbours is a cluster of which others hold a part that only its scheduler sees.
+// neighbours is a cluster in which other pods use resources that only its scheduler sees.
 type neighbours struct {
 	Cluster
 	hidden map[NodeID]int64
 	now    time.Time
 	vain   int
 	ran    map[ID]bool
-	// undoing are left out of a decision, because their objects are being deleted.
+	// undoing are excluded from a decision, because their objects are being deleted.
 	undoing map[ID]bool
-	// life is how long a gang runs.
+	// life is the run time of a gang.
 	life time.Duration
-	// preempted are all that had to make room, and for whom.
+	// preempted lists all preemptions.
 	preempted []Preempt
 }
 
-// drawNodes adds nodes of so many GPUs, of which others hold one of the given numbers.
+// drawNodes adds nodes with a number of GPUs, of which other pods use one of the given numbers.
 func (n *neighbours) drawNodes(t *rapid.T, gpusEach int64, hidden ...int64) {
 	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 		node := gpus(NodeID(fmt.Sprintf("n%d", i)), gpusEach, 0)
@@ -249,7 +249,7 @@ func (n *neighbours) drawNodes(t *rapid.T, gpusEach int64, hidden ...int64) {
 	}
 }
 
-// drawGang adds a queued gang whose pods ask for one of the given numbers of GPUs.
+// drawGang adds a queued gang whose pods request one of the given numbers of GPUs.
 func (n *neighbours) drawGang(t *rapid.T, i int, shapes map[int64]*Pod, each ...int64) *Gang {
 	id := ID(fmt.Sprintf("g%d", i))
 	n.Gangs = append(n.Gangs, Gang{
@@ -259,13 +259,13 @@ func (n *neighbours) drawGang(t *rapid.T, i int, shapes map[int64]*Pod, each ...
 	return &n.Gangs[len(n.Gangs)-1]
 }
 
-// free is what the scheduler sees to be free on a node.
+// free returns the number of GPUs that the scheduler considers free on a node.
 func (n *neighbours) free(i int) int64 {
 	node := n.Nodes[i]
 	return node.Allocatable["nvidia.com/gpu"] - node.Own["nvidia.com/gpu"] - n.hidden[node.ID]
 }
 
-// place binds pods of a gang that was let go, as far as there is room.
+// place binds pods of an ungated gang as far as they fit.
 func (n *neighbours) place(g *Gang) {
 	each := g.Pod.requests["nvidia.com/gpu"]
 	for i := 0; i < len(n.Nodes) && g.boundPods() < g.Pods; i++ {
@@ -287,7 +287,7 @@ func (n *neighbours) place(g *Gang) {
 	}
 }
 
-// release takes a gang off its nodes.
+// release removes a gang from its nodes.
 func (n *neighbours) release(g *Gang, to State) {
 	for _, h := range g.Held {
 		i := slices.IndexFunc(n.Nodes, func(one Node) bool { return one.ID == h.Node })
@@ -299,7 +299,7 @@ func (n *neighbours) release(g *Gang, to State) {
 	g.State, g.Since, g.Held, g.Made, g.FirstBound, g.Refused, g.Lacks = to, n.now, nil, 0, time.Time{}, time.Time{}, nil
 }
 
-// second is one second of the cluster's life.
+// second simulates one second of the cluster.
 func (n *neighbours) second() {
 	n.now = n.now.Add(time.Second)
 	c := n.Cluster
@@ -328,7 +328,7 @@ func (n *neighbours) second() {
 	for _, p := range d.Preempt {
 		g := find(p.Gang)
 		n.preempted = append(n.preempted, p)
-		n.release(g, Queued) // it is run again
+		n.release(g, Queued) // it is queued again
 		g.NotBefore = n.now.Add(time.Hour)
 	}
 	for i := range n.Gangs {
@@ -342,8 +342,8 @@ func (n *neighbours) second() {
 	}
 }
 
-// For a quarter of an hour others hold a part of the nodes. All that fits beside them runs, and what
-// does not is not tried over and over.
+// Other pods use a part of the nodes for 15 minutes. All gangs that fit run, and the others are not
+// retried too often.
 func TestALifeBesideOthers(t *testing.T) {
 	t.Parallel()
 	shapes := map[int64]*Pod{}
@@ -369,8 +369,8 @@ func TestALifeBesideOthers(t *testing.T) {
 				t.Fatalf("%s (%d pods of %s) has not run in a quarter of an hour, and would fit beside %v: lessons %v", g.ID, g.Pods, g.Pod.formatRequests(), n.hidden, n.Lessons)
 			}
 		}
-		// The first lessons last one, two, four and five minutes: some five in a
-		// quarter of an hour, for each gang and size.
+		// The first lessons last one, two, four and five minutes: about five in 15 minutes, per
+		// gang and size.
 		if most := 8 * len(n.Gangs); n.vain > most {
 			t.Fatalf("%d vain tries of %d gangs in a quarter of an hour, want no more than %d", n.vain, len(n.Gangs), most)
 		}

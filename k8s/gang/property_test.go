@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scene draws a cluster in which anything may be going on.
+// scene generates an arbitrary cluster.
 func scene(t *rapid.T, pods []*Pod) Cluster {
 	c := Cluster{Options: DefaultOptions()}
 	c.Options.Preemption = rapid.Bool().Draw(t, "preemption")
@@ -54,7 +54,7 @@ func scene(t *rapid.T, pods []*Pod) Cluster {
 	return c
 }
 
-// hold binds some of a gang's pods, as far as nodes have room.
+// hold binds some of a gang's pods, as far as they fit.
 func hold(t *rapid.T, c *Cluster, g *Gang) {
 	want := g.Pods
 	if g.State == Binding {
@@ -121,7 +121,7 @@ func TestEveryDecisionKeepsTheRules(t *testing.T) {
 	})
 }
 
-// noMoreThanThereIs checks that what is let go fits, by the hints it is given.
+// noMoreThanThereIs checks that opened gangs fit on the nodes of their hints.
 func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	used := map[NodeID]Resources{}
 	for _, n := range c.Nodes {
@@ -165,8 +165,8 @@ func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 }
 
-// ungatedFit checks that what is made without gates fits beside all else, and leaves no room that
-// its pods could take for that of another gang.
+// ungatedFit checks that gangs created without gates fit in addition to everything else, and that
+// their pods cannot take the room of another gang.
 func ungatedFit(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang, used map[NodeID]Resources) {
 	for _, cr := range d.Create {
 		g := gangs[cr.Gang]
@@ -186,7 +186,7 @@ func ungatedFit(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang, used map[
 	}
 }
 
-// inWindow checks that the scheduler gets no more pods than it places soon.
+// inWindow checks that the scheduler gets no more pods than it can place soon.
 func inWindow(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	before, let := 0, 0
 	for _, g := range gangs {
@@ -235,14 +235,14 @@ func inTime(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 }
 
-// lostRoom reports whether a gang without gates was refused, and waits for room again.
+// lostRoom reports whether an ungated gang was rejected and waits for room again.
 func lostRoom(c Cluster, d Decision, g *Gang) bool {
 	kind := d.Waiting[g.ID].Kind
 	return c.Options.NodesKnown && g.State == Binding && g.Ungated && g.Trouble != "" && (kind == ForRoom || kind == ForCapacity)
 }
 
-// inOrder checks that none that asks for the same as a more important one starts
-// while that waits for room, unless it can be taken back.
+// inOrder checks that no gang starts with the resources for which a more important gang waits,
+// unless it can be preempted.
 func inOrder(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	for _, cr := range d.Create {
 		g := gangs[cr.Gang]
@@ -271,8 +271,8 @@ func victimsAreLess(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 }
 
-// TestNobodyWaitsForEver runs clusters until everybody was served: gangs end after
-// a while, and each that could ever fit has its turn.
+// TestNobodyWaitsForEver simulates clusters until all gangs have run: gangs end after a while, and
+// each one that can fit gets its turn.
 func TestNobodyWaitsForEver(t *testing.T) {
 	t.Parallel()
 	pods := shapes(t)
@@ -306,7 +306,7 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	})
 }
 
-// step is a cluster that does what is decided, and whose gangs run for a turn.
+// step is a cluster that executes a decision, in which gangs run for one turn.
 func step(c *Cluster, d Decision, now time.Time) {
 	find := func(id ID) *Gang {
 		return &c.Gangs[slices.IndexFunc(c.Gangs, func(g Gang) bool { return g.ID == id })]
@@ -343,7 +343,7 @@ func step(c *Cluster, d Decision, now time.Time) {
 	}
 }
 
-// runsOn has the scheduler do as it is hinted.
+// runsOn binds the pods to the nodes of the hints.
 func runsOn(c *Cluster, g *Gang, nodes []NodeID, now time.Time) {
 	g.State, g.Since = Running, now
 	for _, id := range nodes {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Gates are left out where they can save nothing, and nowhere else.
+// Gates are omitted only where they cannot help.
 func TestWhatIsMadeWithoutGates(t *testing.T) {
 	t.Parallel()
 	one, whole := pod(t, gpuSpec(1)), pod(t, gpuSpec(8))
@@ -58,7 +58,7 @@ func TestWhatIsMadeWithoutGates(t *testing.T) {
 	}
 }
 
-// Preferred nodes are a gang's own, and make it no other kind of gang.
+// Preferred nodes do not make gangs different.
 func TestGangsAreAlikeWhateverTheyPrefer(t *testing.T) {
 	t.Parallel()
 	prefers := pod(t, gpuSpec(1, func(s *corev1.PodSpec) {
@@ -80,7 +80,7 @@ func TestTheWindowFollowsTheScheduler(t *testing.T) {
 	}
 }
 
-// A gang without gates of which some pods were not made says what keeps them.
+// A partial gang without gates reports why its other pods do not exist.
 func TestAPartialGangWithoutGatesSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	c := Cluster{Options: DefaultOptions(), Nodes: []Node{gpus("a", 8, 0)}}
@@ -90,7 +90,8 @@ func TestAPartialGangWithoutGatesSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Pods of others may come between the decision to make a gang without gates and the scheduler.
+// Other pods may use the room between the decision to create a gang without gates and the
+// scheduler.
 func TestAGangWithoutGatesThatLosesItsRoomIsUndoneAtOnce(t *testing.T) {
 	t.Parallel()
 	const refused = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
@@ -127,7 +128,7 @@ func TestAGangWithoutGatesThatLosesItsRoomIsUndoneAtOnce(t *testing.T) {
 	}
 }
 
-// takenByAnother has a gang of higher priority bind to what is free.
+// takenByAnother gives the free resources to a gang of higher priority.
 func takenByAnother(c *Cluster, g *Gang) {
 	c.Nodes[0].Used, c.Nodes[1].Used = Resources{}, Resources{}
 	c.Gangs = append(c.Gangs, Gang{ID: "first", Pods: 1, Made: 1, Pod: g.Pod, State: Binding, Since: epoch(), Priority: 90})

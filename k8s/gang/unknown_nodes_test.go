@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// unseen are options of a cluster of which neither nodes nor others' pods are seen.
+// unseen returns options for a cluster in which neither nodes nor other pods are visible.
 func unseen() Options { return shared(func(o *Options) { o.NodesKnown = false }) }
 
 func TestARefusalWhereNodesAreNotKnown(t *testing.T) {
@@ -22,7 +22,7 @@ func TestARefusalWhereNodesAreNotKnown(t *testing.T) {
 		g.State, g.Preemptible, g.Held = Running, true, []Held{{"n", 1}}
 		return g
 	}
-	// Eight GPUs were refused, of which ours held as many as Sure says.
+	// Eight GPUs were rejected while det-deploy's pods used Sure.
 	refused := func(sure int64) []Lesson {
 		return []Lesson{{
 			Node: NodeID(pod(t, gpuSpec(8)).place), Resource: "nvidia.com/gpu", Most: sure + 8, Sure: sure,
@@ -104,8 +104,8 @@ func TestARefusalWhereNodesAreNotKnown(t *testing.T) {
 	}
 }
 
-// For an hour there are tasks that no node is large enough for. Nobody has to make room
-// for them, smaller ones that fit run, and they are not tried over and over.
+// For an hour there are tasks that are too large for any node. No pod is preempted for them,
+// smaller tasks that fit run, and the large ones are not retried too often.
 func TestALifeBesideWhatCanNeverRun(t *testing.T) {
 	t.Parallel()
 	shapes := map[int64]*Pod{}

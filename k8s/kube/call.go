@@ -7,23 +7,21 @@ import (
 	"strings"
 )
 
-// Call is one call of the Kubernetes API, in the words in which Roles are
-// written.
+// Call is a call of the Kubernetes API, with the terms of a Role.
 type Call struct {
-	// Verb is "get", "list", "watch", "create", "update", "patch", "delete" or
-	// "deletecollection".
+	// Verb is "get", "list", "watch", "create", "update", "patch", "delete" or "deletecollection".
 	Verb string
-	// Group is the API group, empty for the core one.
+	// Group is the API group, or empty for the core group.
 	Group string
 	// Resource is the plural, with the subresource: "pods", "pods/log".
 	Resource string
-	// Namespace is empty for what lives in none.
+	// Namespace is empty for resources that are not namespaced.
 	Namespace string
 	// Name is empty for lists.
 	Name string
 }
 
-// String is the call as an operation: "k8s:create deployments".
+// String returns the operation: "k8s:create deployments".
 func (c Call) String() string {
 	if c.Resource == "" {
 		return "k8s:" + c.Verb
@@ -31,8 +29,7 @@ func (c Call) String() string {
 	return "k8s:" + c.Verb + " " + c.Resource
 }
 
-// Object is what the call is about: "lab/determined-master", or the namespace
-// alone.
+// Object returns the object of the call: "lab/determined-master", or "" without a name.
 func (c Call) Object() string {
 	switch {
 	case c.Name == "":
@@ -43,8 +40,7 @@ func (c Call) Object() string {
 	return c.Namespace + "/" + c.Name
 }
 
-// qualifiedResource is the resource as `kubectl auth can-i` wants it:
-// "deployments.apps".
+// qualifiedResource returns the resource in the format of `kubectl auth can-i`: "deployments.apps".
 func (c Call) qualifiedResource() string {
 	name, sub, found := strings.Cut(c.Resource, "/")
 	if c.Group != "" {
@@ -56,8 +52,8 @@ func (c Call) qualifiedResource() string {
 	return name
 }
 
-// callOf reads a request. What is not a call about an object has a verb only,
-// which is the path.
+// callOf parses a request. A request that does not address a resource only has a verb, which
+// includes the path.
 func callOf(req *http.Request) Call {
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	var c Call
@@ -83,8 +79,8 @@ func callOf(req *http.Request) Call {
 	return c
 }
 
-// namespaceSub reports whether a word after a namespace's name is a part of the
-// namespace rather than something in it.
+// namespaceSub reports whether the path element after a namespace's name is a subresource of the
+// namespace rather than a resource in it.
 func namespaceSub(s string) bool { return s == "status" || s == "finalize" }
 
 func verbOf(method string, q url.Values, name string) string {
@@ -112,11 +108,11 @@ func verbOf(method string, q url.Values, name string) string {
 
 func isTrue(s string) bool { return s == "true" || s == "1" }
 
-// mayChange reports whether a request may change something. Unknown requests may.
+// mayChange reports whether a request may change state. It returns true for unknown requests.
 func mayChange(req *http.Request, c Call) bool {
 	_, sub, _ := strings.Cut(c.Resource, "/")
 	if sub == "exec" || sub == "attach" {
-		return true // by whatever method they are asked for
+		return true // with any method
 	}
 	if sub == "portforward" {
 		return false
@@ -130,7 +126,7 @@ func mayChange(req *http.Request, c Call) bool {
 	return req.Method != http.MethodPost || !slices.Contains(reviewResources(), c.Resource)
 }
 
-// reviewResources are resources whose creation is a query and stores nothing.
+// reviewResources returns the resources whose creation is a query and stores nothing.
 func reviewResources() []string {
 	return []string{
 		"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews",
@@ -138,8 +134,7 @@ func reviewResources() []string {
 	}
 }
 
-// isFollowed reports whether an answer is a stream that lasts as long as its reader
-// wants.
+// isFollowed reports whether the response is a stream without a time limit.
 func isFollowed(req *http.Request, c Call) bool {
 	_, sub, _ := strings.Cut(c.Resource, "/")
 	return c.Verb == "watch" || isTrue(req.URL.Query().Get("follow")) || slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, sub)

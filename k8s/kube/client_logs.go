@@ -7,15 +7,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Quiet sends what client-go says to itself to log, at debug level whatever it
-// thinks of it: what matters of it comes back as an error, too. Client-go has one
-// log for the whole process, so the program calls this once, before it opens a
-// client.
+// Quiet redirects client-go's log to log at debug level, because relevant messages are also
+// returned as errors. client-go has one global log, so the program calls Quiet once, before it
+// opens a client.
 func Quiet(log *slog.Logger) {
 	klog.SetSlogLogger(slog.New(debugOnly{log.Handler()}))
 }
 
-// debugOnly passes records on as debug ones.
+// debugOnly changes the level of records to debug.
 type debugOnly struct{ slog.Handler }
 
 func (h debugOnly) Enabled(ctx context.Context, _ slog.Level) bool {
@@ -31,11 +30,11 @@ func (h debugOnly) WithAttrs(as []slog.Attr) slog.Handler { return debugOnly{h.H
 
 func (h debugOnly) WithGroup(name string) slog.Handler { return debugOnly{h.Handler.WithGroup(name)} }
 
-// warnings takes the API server's warnings, which client-go would print.
+// warnings logs the API server's warnings, which client-go would print.
 type warnings struct{ log *slog.Logger }
 
 func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
-	const misc = 299 // the only code for people
+	const misc = 299 // the only code defined for users
 	if code == misc && text != "" {
 		w.log.DebugContext(ctx, "kubernetes warning", "text", text)
 	}

@@ -17,9 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Translate puts what a client of Kubernetes returned into our words: the kind to
-// branch on, the call, and what to do. Nil stays nil, the gate's refusal and what
-// has been translated already stay as they are.
+// Translate converts an error of a Kubernetes client to a *cloud.Error with its kind, the call and
+// a fix. It returns nil for nil, and returns errors of the gate and translated errors unchanged.
 func Translate(call Call, err error) error {
 	return translateError(call, !isRead(call.Verb), err)
 }
@@ -52,8 +51,7 @@ func translateError(call Call, changing bool, err error) error {
 	return out
 }
 
-// statusError is the API server's refusal as client-go would give it to its
-// caller.
+// statusError returns the API server's response as the error that client-go would return.
 func statusError(resp *http.Response, call Call, raw []byte) error {
 	var s metav1.Status
 	if json.Unmarshal(raw, &s) == nil && s.Status == metav1.StatusFailure {
@@ -63,7 +61,7 @@ func statusError(resp *http.Response, call Call, raw []byte) error {
 	return apierrors.NewGenericServerResponse(resp.StatusCode, call.Verb, gr, call.Name, strings.TrimSpace(string(raw)), 0, true)
 }
 
-// kindOfStatus is the table of the API server's reasons.
+// kindOfStatus maps the API server's reasons to kinds.
 func kindOfStatus(err *apierrors.StatusError, changing bool) cloud.Kind {
 	switch code := int(err.ErrStatus.Code); {
 	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
@@ -90,14 +88,14 @@ func kindOfStatus(err *apierrors.StatusError, changing bool) cloud.Kind {
 	return cloud.Unknown
 }
 
-// overQuota distinguishes a full ResourceQuota from a missing permission. The API server
-// has one reason and no cause for both, so its words are all there is to go by.
+// overQuota distinguishes an exceeded ResourceQuota from a missing permission by the message,
+// because the API server uses the same reason and no cause for both.
 func overQuota(err *apierrors.StatusError) bool {
 	return strings.Contains(err.ErrStatus.Message, "exceeded quota") || strings.Contains(err.ErrStatus.Message, "failed quota")
 }
 
-// breaksPodSecurity detects a refusal of the namespace's Pod Security level, which
-// has no reason of its own either.
+// breaksPodSecurity detects a violation of the namespace's Pod Security level by the message,
+// because it has no reason either.
 func breaksPodSecurity(err *apierrors.StatusError) bool {
 	return strings.Contains(err.ErrStatus.Message, "violates PodSecurity")
 }
@@ -126,8 +124,7 @@ func fixOf(call Call, err *apierrors.StatusError, kind cloud.Kind) string {
 	return ""
 }
 
-// deniedFix names what a Role must allow, and the command that tells whether it
-// does.
+// deniedFix names the required Role rule, and the command that checks it.
 func deniedFix(call Call) string {
 	if call.Resource == "" {
 		return "ask the cluster's administrator for the permission"
@@ -140,8 +137,8 @@ func deniedFix(call Call) string {
 		kind, call.Verb, call.qualifiedResource(), where, call.Verb, call.qualifiedResource(), flag)
 }
 
-// kindOfNetwork is the kind of an error that came from no server, or Unknown
-// where the request may have arrived.
+// kindOfNetwork returns the kind of an error without a response, or Unknown if the request may have
+// arrived.
 func kindOfNetwork(err error) cloud.Kind {
 	if isUntrusted(err) {
 		return cloud.Invalid

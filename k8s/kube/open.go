@@ -1,7 +1,6 @@
-// Package kube opens the Kubernetes cluster that the user selects, as kubectl
-// would, and wraps every call: calls that are not allowed are stopped, safe calls
-// are retried, and refusals are explained. No other package makes clients of
-// Kubernetes.
+// Package kube opens the Kubernetes cluster that the user selects, with kubectl's rules, and wraps
+// every call: the gate stops calls that are not allowed, safe calls are retried, and errors are
+// explained. No other package creates Kubernetes clients.
 package kube
 
 import (
@@ -27,9 +26,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Options says which cluster is meant, in the words of kubectl's flags, and what
-// stands before the calls. What is left empty is as kubectl has it: KUBECONFIG,
-// then ~/.kube/config and its current context, then the pod's own account.
+// Options selects a cluster with the equivalents of kubectl's flags, and configures the calls.
+// Empty fields have kubectl's defaults: KUBECONFIG, then ~/.kube/config with its current context,
+// then the pod's service account.
 type Options struct {
 	// Kubeconfig is --kubeconfig, a file that replaces KUBECONFIG.
 	Kubeconfig string
@@ -45,30 +44,28 @@ type Options struct {
 	InsecureSkipTLSVerify bool
 	// TLSServerName is --tls-server-name.
 	TLSServerName string
-	// As and AsGroups are --as and --as-group, whom to impersonate.
+	// As and AsGroups are --as and --as-group, the user and groups to impersonate.
 	As       string
 	AsGroups []string
-	// RequestTimeout is --request-timeout; zero means AnswerLimit, and no limit
-	// for what is followed.
+	// RequestTimeout is --request-timeout; zero means AnswerLimit, and no limit for streams.
 	RequestTimeout time.Duration
 
-	// InCluster leaves every kubeconfig alone and uses the pod's own account.
+	// InCluster ignores all kubeconfigs and uses the pod's service account.
 	InCluster bool
 
-	// UserAgent names the program to the API server: "det-deploy/1.2.3".
+	// UserAgent is the User-Agent header: "det-deploy/1.2.3".
 	UserAgent string
-	// Gate is asked before every call that changes something. Nil lets all pass.
+	// Gate is checked before every call that changes state. If nil, all calls pass.
 	Gate *resource.Gate
-	// Log gets one line a call at debug level. Nil is silence.
+	// Log receives one line per call at debug level. If nil, nothing is logged.
 	Log *slog.Logger
 }
 
-// API is the calls of a cluster by the kinds of its objects. It has a name of its own
-// so that client-go stays here.
+// API is the typed client of a cluster. The alias confines client-go to this package.
 type API = kubernetes.Interface
 
-// Client is one cluster, one user and one namespace. Its methods give clients
-// that all go through the same edge.
+// Client is a client of one cluster with one user and one namespace. All clients that its methods
+// return share the same transport.
 type Client struct {
 	config    *rest.Config // without the edge
 	namespace string
@@ -77,7 +74,7 @@ type Client struct {
 	edge      edge
 }
 
-// Open reads the kubeconfig, or the pod's account, and makes no call.
+// Open reads the kubeconfig, or the pod's service account. It makes no call.
 func Open(o Options) (*Client, error) {
 	c := &Client{edge: edge{gate: o.Gate, log: o.Log}}
 	if c.edge.log == nil {
@@ -92,8 +89,8 @@ func Open(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The API server shares itself out fairly and says 429 when it is too much;
-	// client-go's own brake, five calls a second, would only make everything late.
+	// The API server enforces fairness and returns 429 when it is overloaded. client-go's own limit
+	// of five calls per second would only add delays.
 	c.config.QPS = -1
 	c.config.UserAgent = cmp.Or(o.UserAgent, "det-deploy")
 	c.config.WarningHandlerWithContext = warnings{c.edge.log}
@@ -111,11 +108,11 @@ func (c *Client) fromPod(o Options) error {
 	return nil
 }
 
-// podNamespace is where the pod that this runs in lives.
+// podNamespace returns the namespace of the pod in which this process runs, or "".
 func podNamespace() string {
 	b, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
-		return "" // an account without a file of its own
+		return "" // an account without the file
 	}
 	return strings.TrimSpace(string(b))
 }
@@ -149,8 +146,8 @@ func (c *Client) fromKubeconfig(o Options) error {
 	return nil
 }
 
-// Contexts lists the contexts of the kubeconfig that o leads to, sorted, and the one that
-// is current when the user names no other. None is no error.
+// Contexts returns the sorted contexts of the selected kubeconfig and its current context. A
+// kubeconfig without contexts is no error.
 func Contexts(o Options) (all []string, current string, err error) {
 	raw, err := loadKubeconfig(o)
 	if err != nil {
@@ -159,8 +156,8 @@ func Contexts(o Options) (all []string, current string, err error) {
 	return slices.Sorted(maps.Keys(raw.Contexts)), raw.CurrentContext, nil
 }
 
-// RunsPlugin reports whether the user of the context that o names, or of any where it names
-// none, logs in with an exec plugin.
+// RunsPlugin reports whether the user of the selected context authenticates with an exec plugin, or
+// of any context if none is selected.
 func RunsPlugin(o Options) (bool, error) {
 	raw, err := loadKubeconfig(o)
 	if err != nil {
@@ -169,8 +166,8 @@ func RunsPlugin(o Options) (bool, error) {
 	return hasPlugin(raw, o.Context), nil
 }
 
-// hasPlugin reports whether the user of a context has an exec plugin; without a name, that
-// of any context.
+// hasPlugin reports whether the user of a context has an exec plugin, or of any context without a
+// name.
 func hasPlugin(raw *clientcmdapi.Config, name string) bool {
 	for n, c := range raw.Contexts {
 		user := raw.AuthInfos[c.AuthInfo]
@@ -210,29 +207,29 @@ func contextNames(m map[string]*clientcmdapi.Context) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 
-// unusableContext is the error for a choice of cluster that does not exist.
+// unusableContext returns the error for an invalid selection of a cluster.
 func unusableContext(err error, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: "k8s", Fix: fix, Err: fmt.Errorf("read the Kubernetes configuration: %w", err)}
 }
 
-// Namespace is where things go that do not say it themselves.
+// Namespace returns the default namespace.
 func (c *Client) Namespace() string { return c.namespace }
 
-// Context is the kubeconfig's name for this cluster and user, or empty.
+// Context returns the name of the context, or "".
 func (c *Client) Context() string { return c.context }
 
-// Server is the API server's address.
+// Server returns the API server's address.
 func (c *Client) Server() string { return c.config.Host }
 
-// Config is a copy of the configuration, with the edge in its transport: any
-// client made of it is gated, logged and repeated by rule.
+// Config returns a copy of the configuration with the edge in its transport: all clients created
+// with it are gated, logged and retried.
 func (c *Client) Config() *rest.Config {
 	cfg := rest.CopyConfig(c.config)
 	cfg.Wrap(c.edge.wrapTransport)
 	return cfg
 }
 
-// Clientset is the typed client.
+// Clientset returns the typed client.
 func (c *Client) Clientset() (kubernetes.Interface, error) {
 	cs, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
@@ -241,7 +238,7 @@ func (c *Client) Clientset() (kubernetes.Interface, error) {
 	return cs, nil
 }
 
-// Dynamic is the client of objects whose types are known only to the server.
+// Dynamic returns the client for objects of types that are unknown at compile time.
 func (c *Client) Dynamic() (dynamic.Interface, error) {
 	d, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
@@ -250,7 +247,7 @@ func (c *Client) Dynamic() (dynamic.Interface, error) {
 	return d, nil
 }
 
-// Objects is the client of one such kind in a namespace.
+// Objects returns the dynamic client of one resource in a namespace.
 func (c *Client) Objects(of schema.GroupVersionResource, namespace string) (dynamic.ResourceInterface, error) {
 	d, err := c.Dynamic()
 	if err != nil {
@@ -259,16 +256,15 @@ func (c *Client) Objects(of schema.GroupVersionResource, namespace string) (dyna
 	return d.Resource(of).Namespace(namespace), nil
 }
 
-// In is the same cluster and user with another namespace.
+// In returns the client with another namespace.
 func (c *Client) In(namespace string) *Client {
 	out := *c
 	out.namespace = namespace
 	return &out
 }
 
-// Within ties every call of the returned client to ctx as well as to the context
-// that the call itself was given, for libraries that make one up, and writes what
-// is refused to the trail, for libraries that lose it.
+// Within returns a client whose calls also end with ctx, for libraries that create their own
+// context. It records errors in the trail, for libraries that discard them.
 func (c *Client) Within(ctx context.Context) (*Client, *Trail) {
 	out := *c
 	out.edge.until = ctx

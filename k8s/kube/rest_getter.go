@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Getter hands the client to Helm and to kubectl's libraries. What it discovers
-// about the server it asks for once and keeps.
+// Getter returns the client in the form that Helm and kubectl's libraries use. It caches the
+// discovery.
 func (c *Client) Getter() (genericclioptions.RESTClientGetter, error) {
 	dc, err := discovery.NewDiscoveryClientForConfig(c.Config())
 	if err != nil {
@@ -39,14 +39,14 @@ func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return &inNamespace{g.client.loader, g.client.namespace}
 }
 
-// inNamespace answers with the client's namespace where a kubeconfig has another.
+// inNamespace overrides the namespace of a kubeconfig with the client's.
 type inNamespace struct {
 	loader
 	namespace string
 }
 
-// loader has a name of its own, because an embedded ClientConfig would hide the
-// method of that name.
+// loader is an alias, because an embedded field named ClientConfig would hide the method of that
+// name.
 type loader = clientcmd.ClientConfig
 
 func (n *inNamespace) Namespace() (string, bool, error) { return n.namespace, true, nil }

@@ -16,21 +16,21 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// AnswerLimit is how long the API server may think about one request that is not
-// followed. The server itself gives up after a minute.
+// AnswerLimit is the timeout of a request that is not a stream. The server's own timeout is one
+// minute.
 const AnswerLimit = 70 * time.Second
 
 // edge wraps every call to the network:
 //
 //	client-go, Helm ─▶ edge: gate, retry rule, limit, log, trail ─▶ TLS, authentication ─▶ server
 //
-// It is in the transport, so that no library can go around it.
+// It is in the transport, so that no library can bypass it.
 type edge struct {
 	gate  *resource.Gate
 	log   *slog.Logger
 	trail *Trail
-	// until ends all calls of a client that was made by Within. A transport has
-	// no other way to learn of the operation that it works for.
+	// until cancels all calls of a client returned by Within. A transport has no other access to
+	// the context of its operation.
 	until context.Context
 }
 
@@ -43,10 +43,10 @@ type roundTripper struct {
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper lets client-go find the wrapped transport.
 func (t *roundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip sends req, by the rules.
+// RoundTrip implements http.RoundTripper.
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req)
 	changing := mayChange(req, call)
@@ -67,14 +67,14 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if rwc, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
-		resp.Body = &upgraded{rwc, cancel} // a stream both ways must stay one
+		resp.Body = &upgraded{rwc, cancel} // the body of an upgraded connection must stay writable
 	} else {
 		resp.Body = &body{resp.Body, cancel}
 	}
 	return resp, nil
 }
 
-// boundContext is the request's context, also cancelled when the operation ends.
+// boundContext returns the request's context, which is also canceled when the operation ends.
 func (t *roundTripper) boundContext(req *http.Request, call Call) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(req.Context())
 	if !isFollowed(req, call) {
@@ -92,7 +92,7 @@ func limitContext(ctx context.Context, outer context.CancelFunc) (context.Contex
 	return ctx, func() { cancel(); outer() }
 }
 
-// sendOnce asks the gate, sends, and repeats what only looks.
+// sendOnce checks the gate, sends the request, and retries reads.
 func (t *roundTripper) sendOnce(req *http.Request, call Call, changing bool) (*http.Response, error) {
 	if changing {
 		if t.gate != nil {
@@ -116,14 +116,14 @@ func (t *roundTripper) sendOnce(req *http.Request, call Call, changing bool) (*h
 	return onlyAfter429(t.next.RoundTrip(req))
 }
 
-// retryPauses are the pauses between attempts of a read: long enough to outlast a change
-// of leader behind the API server, short enough for a user.
+// retryPauses are the delays between attempts of a read: long enough for a change of the leader
+// behind the API server, short enough for a user.
 func retryPauses() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond}
 }
 
-// shouldRetry reports whether a read is worth repeating. One with a body, such as an
-// access review, has nothing left to send.
+// shouldRetry reports whether to retry a read. A request with a body, such as an access review, is
+// not retried, because the body has been consumed.
 func shouldRetry(req *http.Request, resp *http.Response, err error) bool {
 	if req.Body != nil && req.Body != http.NoBody {
 		return false
@@ -138,8 +138,8 @@ func shouldRetry(req *http.Request, resp *http.Response, err error) bool {
 	return false
 }
 
-// onlyAfter429 hides from client-go the invitation to send once more what may
-// have had its effect: only a 429 is known to have had none.
+// onlyAfter429 removes the Retry-After header of other errors, so that client-go does not resend a
+// request that may have taken effect. Only a 429 guarantees that it did not.
 func onlyAfter429(resp *http.Response, err error) (*http.Response, error) {
 	if err == nil && resp.StatusCode >= http.StatusInternalServerError {
 		resp.Header.Del("Retry-After")
@@ -147,13 +147,13 @@ func onlyAfter429(resp *http.Response, err error) (*http.Response, error) {
 	return resp, err
 }
 
-// refuseCall reads a refusal and puts its body back for the client.
+// refuseCall reads an error response and restores its body for the client.
 func (t *roundTripper) refuseCall(resp *http.Response, call Call, changing bool) error {
-	const most = 1 << 20 // a refusal is a sentence; some proxies send a page
+	const most = 1 << 20 // an error is one sentence, but some proxies send a page
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	_ = resp.Body.Close() // all that is wanted of it has been read
+	_ = resp.Body.Close() // the body was read
 	if err != nil {
-		raw = nil // the code alone has to do
+		raw = nil // use the status code only
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(raw))
 	return translateError(call, changing, statusError(resp, call, raw))
@@ -171,17 +171,17 @@ func drainBody(resp *http.Response) {
 	if resp == nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // so that the connection can be used again
-	_ = resp.Body.Close()                                        // nothing of it is wanted
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // lets the connection be reused
+	_ = resp.Body.Close()                                        // the body is discarded
 }
 
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // the contract of a RoundTripper
+		_ = req.Body.Close() // required by the contract of RoundTripper
 	}
 }
 
-// body frees the context of an answer when it has been read.
+// body cancels the context of a response when it is closed.
 type body struct {
 	io.ReadCloser
 	free context.CancelFunc
@@ -202,13 +202,13 @@ func (u *upgraded) Close() error {
 	return u.ReadWriteCloser.Close()
 }
 
-// shutError is the gate's refusal; it is handed on as the gate said it.
+// shutError is an error of the gate, which is returned unchanged.
 type shutError struct{ err error }
 
 func (e *shutError) Error() string { return e.err.Error() }
 func (e *shutError) Unwrap() error { return e.err }
 
-// Trail is what was refused while a library worked, for those that lose it.
+// Trail records the errors of calls by a library that discards them.
 type Trail struct {
 	mu   sync.Mutex // guards errs
 	errs []error
@@ -223,8 +223,8 @@ func (t *Trail) addError(err error) {
 	t.errs = append(t.errs, err)
 }
 
-// Last is the latest refusal that was more than "there is none", for which
-// libraries ask and with which they deal. Without one it is err.
+// Last returns the latest error other than NotFound, which libraries handle themselves. Without one
+// it returns err.
 func (t *Trail) Last(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// open gives a client of a server that answers with answer, in namespace lab.
+// open returns a client of a fake server, with namespace lab.
 func open(t *testing.T, gate *resource.Gate, answer http.HandlerFunc) *kube.Client {
 	t.Helper()
 	srv := httptest.NewServer(answer)

@@ -22,7 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// source is where a task's context directory is.
+// source is the location of a task's context directory.
 type source struct {
 	client   *http.Client
 	log      *slog.Logger
@@ -31,13 +31,12 @@ type source struct {
 	patience time.Duration
 }
 
-// The pauses between tries: short at first, for a Service whose address is not
-// routed yet, then long enough for a gang of a thousand pods not to hold a master
-// down that has just started.
+// Delays between attempts: short at first, for a Service that is not routed yet, then long enough
+// that a gang of a thousand pods does not overload a master that has just started.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 10 * time.Second
-	// stall is how long the master may take to begin its answer.
+	// stall is the timeout for the master's response headers.
 	stall = time.Minute
 )
 
@@ -68,13 +67,13 @@ func newSource(c Config, o Order) (*source, error) {
 	return s, nil
 }
 
-// final is an answer that would be the same again.
+// final is an error that would occur again.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// fetchFiles asks until it has the whole directory. A try that was cut short leaves
-// files, which the next rewrites.
+// fetchFiles retries until the directory is complete. The next attempt overwrites the files of an
+// interrupted one.
 func (s *source) fetchFiles(ctx context.Context, into *os.Root) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -128,14 +127,14 @@ func (s *source) fetchOnce(ctx context.Context, into *os.Root) error {
 	if err != nil {
 		return final{err}
 	}
-	defer func() { _ = work.Close() }() // nothing is written through it itself
+	defer func() { _ = work.Close() }() // nothing was written through it
 	u := unpacker{root: work, uid: s.order.UID, gid: s.order.GID}
 	return u.unpackArchive(packed)
 }
 
-// workDir is the directory of the volume that the user's files go into, as a root of
-// its own: links in their archive can be chained so that each stays inside and the
-// last leads to the files that the cluster has put beside it.
+// workDir opens the directory of the volume for the user's files as a separate root: chained links
+// in an archive, each of which stays inside, could otherwise lead to the cluster's files next to
+// it.
 func workDir(volume *os.Root, name string) (*os.Root, error) {
 	if err := volume.MkdirAll(name, 0o755); err != nil {
 		return nil, err
@@ -143,8 +142,8 @@ func workDir(volume *os.Root, name string) (*os.Root, error) {
 	return volume.OpenRoot(name)
 }
 
-// readRefusal reads a response without files. Those of a server that is starting or
-// overloaded are worth a retry.
+// readRefusal converts a response without files to an error. Errors of a server that is starting or
+// overloaded are retried.
 func readRefusal(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 500))
 	err = errors.Join(fmt.Errorf("the master answers %s: %s", resp.Status, strings.TrimSpace(string(body))), err)
@@ -154,8 +153,8 @@ func readRefusal(resp *http.Response) error {
 	return final{err}
 }
 
-// archiveIn finds the archive in the master's answer, {"b64Tgz": "…"}, without
-// holding all of it; nil for none. Base64 has no characters that JSON escapes.
+// archiveIn locates the archive in the master's response, {"b64Tgz": "…"}, without buffering all of
+// it. It returns nil if there is no archive. Base64 has no characters that JSON escapes.
 func archiveIn(body io.Reader) (io.Reader, error) {
 	r := bufio.NewReaderSize(body, 64<<10)
 	for _, want := range []string{"{", `"b64Tgz"`, ":", `"`} {
@@ -183,7 +182,7 @@ func archiveIn(body io.Reader) (io.Reader, error) {
 	return base64.NewDecoder(base64.StdEncoding, text), nil
 }
 
-// unexpectedEOF is the error of a truncated response.
+// unexpectedEOF returns io.ErrUnexpectedEOF for the io.EOF of a truncated response.
 func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -191,7 +190,7 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// nextByte is the next byte; skip passes over space.
+// nextByte returns the next byte; skip skips white space.
 func nextByte(r *bufio.Reader, skip bool) (byte, error) {
 	for {
 		c, err := r.ReadByte()
@@ -201,7 +200,7 @@ func nextByte(r *bufio.Reader, skip bool) (byte, error) {
 	}
 }
 
-// quoted reads up to a quotation mark. An answer that ends before it was cut off.
+// quoted reads up to a quotation mark. It returns io.ErrUnexpectedEOF for a truncated response.
 type quoted struct {
 	r    *bufio.Reader
 	done bool

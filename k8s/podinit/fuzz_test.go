@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// listing is an archive as one line an entry: "f name", "d name" or "l name>target".
+// listing builds an archive from one line per entry: "f name", "d name" or "l name>target".
 func listing(text string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -35,11 +35,11 @@ func listing(text string) []byte {
 			_, _ = w.Write([]byte("evil")) // into memory
 		}
 	}
-	_, _ = w.Close(), z.Close() // what is not whole is an attempt as well
+	_, _ = w.Close(), z.Close() // an invalid archive is a valid input
 	return b.Bytes()
 }
 
-// tree is what is in dir, apart from below: names, modes, contents and where links lead.
+// tree lists dir except for the directory below: names, modes, contents and link targets.
 func tree(t *testing.T, dir, below string) []string {
 	t.Helper()
 	var out []string
@@ -78,7 +78,7 @@ func tree(t *testing.T, dir, below string) []string {
 	return out
 }
 
-// fuzzed is a volume with files of the cluster's in it, and a directory beside it.
+// fuzzed is a volume with files of the cluster, and a directory next to it.
 func fuzzed(t *testing.T) (dir, work string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -96,8 +96,7 @@ func fuzzed(t *testing.T) (dir, work string) {
 	return dir, work
 }
 
-// Whatever a user's archive says, in whatever order, nothing but the work directory is
-// written, not even in the volume that holds it.
+// For any archive, only the work directory is written, and nothing else in its volume.
 func FuzzUnpack(f *testing.F) {
 	f.Add("d src\nf src/train.py\nl now>src\nf now/other.py")
 	f.Add("f ../passwd\nf /etc/passwd\nl out>../..\nl out>/etc")
@@ -121,9 +120,9 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer func() { _ = into.Close() }()
-		for range 2 { // a try that was cut short is repeated over what it left
+		for range 2 { // an interrupted attempt is repeated on its remains
 			u := unpacker{root: into, uid: os.Getuid(), gid: os.Getgid()}
-			_ = u.unpackArchive(bytes.NewReader(listing(text))) // a refusal is one of the answers
+			_ = u.unpackArchive(bytes.NewReader(listing(text))) // an error is fine
 		}
 		if after := tree(t, dir, work); !slices.Equal(before, after) {
 			t.Errorf("%q changed what is outside:\n%s\nwas\n%s", text, strings.Join(after, "\n"), strings.Join(before, "\n"))
@@ -131,8 +130,8 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// Whatever a master answers, it is read or refused, without an end of its own in the
-// archive being believed.
+// For any response of a master, reading succeeds or fails, and the end of the archive is the end of
+// the response.
 func FuzzArchiveIn(f *testing.F) {
 	f.Add([]byte(answer([]byte("xx"))))
 	f.Add([]byte(`{"b64Tgz":""}`))

@@ -1,6 +1,5 @@
-// Package podinit is the program of the init container of a task's pod: it puts
-// the task's files where its container will find them, and fetches from the master
-// the files that the user sent along.
+// Package podinit is the program of the init container of a task's pod: it creates the task's files
+// in a volume, and downloads the context directory from the master.
 package podinit
 
 import (
@@ -12,28 +11,27 @@ import (
 	"path/filepath"
 )
 
-// Order is what an init container is to do. The Secret of its pod holds it as
-// files in one directory, beside what it refers to.
+// Order is the configuration of an init container. The Secret of its pod contains it and the files
+// that it references, mounted as one directory.
 type Order struct {
 	Allocation string `json:"allocation"`
 	Task       string `json:"task"`
 	// Master is the master's URL, without a path.
 	Master string `json:"master"`
-	// CertName is the name in the master's certificate if it is not the one in
-	// Master; NoVerify takes any certificate.
+	// CertName is the name in the master's certificate if it differs from the one in Master;
+	// NoVerify accepts any certificate.
 	CertName string `json:"cert_name,omitempty"`
 	NoVerify bool   `json:"no_verify,omitempty"`
-	// Context is where below the volume the context directory goes; empty when
-	// the task has none.
+	// Context is the path of the context directory in the volume; empty if the task has none.
 	Context string `json:"context,omitempty"`
-	// GPUs says that the task's container is given some, which it alone sees.
+	// GPUs is true if the task's container has GPUs, which only that container can see.
 	GPUs bool `json:"gpus,omitempty"`
-	// UID and GID are the task's account, which owns what has no other owner.
+	// UID and GID are the task's account, the default owner of files.
 	UID int `json:"uid"`
 	GID int `json:"gid"`
 }
 
-// The keys of the Secret.
+// Keys of the Secret.
 const (
 	keyOrder = "order.json"
 	keyFiles = "files.tar.gz"
@@ -41,9 +39,8 @@ const (
 	keyToken = "session-token"
 )
 
-// Keys is the order as keys of a Secret: with the task's files as a gzipped tar
-// archive, the authority that signs the master's certificate (PEM, may be empty),
-// and the allocation's token.
+// Keys returns the content of the Secret: the order, the task's files as a gzipped tar archive, the
+// CA of the master's certificate (PEM, may be empty), and the allocation's token.
 func (o Order) Keys(files, ca []byte, token string) (map[string][]byte, error) {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -59,7 +56,7 @@ func (o Order) Keys(files, ca []byte, token string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// readOrder reads the order from the directory that the Secret is mounted at.
+// readOrder reads the order from the directory where the Secret is mounted.
 func readOrder(dir string) (Order, error) {
 	var o Order
 	data, err := os.ReadFile(filepath.Join(dir, keyOrder))

@@ -16,22 +16,22 @@ import (
 
 // Config is the configuration of an init container.
 type Config struct {
-	// OrderDir is where the Secret of the pod is, FilesDir the volume to fill.
+	// OrderDir is the directory of the pod's Secret, FilesDir the volume to fill.
 	OrderDir, FilesDir string
-	// Environ has the task's variables, as NAME=value.
+	// Environ contains the task's variables, as NAME=value.
 	Environ []string
 	Log     *slog.Logger
-	// Patience is how long the master may be away; zero takes DefaultPatience.
+	// Patience is how long the master may be unavailable; zero means DefaultPatience.
 	Patience time.Duration
 }
 
-// DefaultPatience is more than a restart or an upgrade of the master takes.
+// DefaultPatience is longer than a restart or an upgrade of the master.
 const DefaultPatience = 10 * time.Minute
 
-// Run fills the volume. It may be repeated: existing files are rewritten.
+// Run fills the volume. It may be repeated: existing files are overwritten.
 //
-// The error is for the task's owner, who sees the last lines of this program's
-// output as the reason why the task did not start.
+// The error is for the task's owner, who sees the last lines of this program's output as the reason
+// why the task did not start.
 func Run(ctx context.Context, c Config) error {
 	order, err := readOrder(c.OrderDir)
 	if err != nil {
@@ -41,7 +41,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("open the volume of the task's files: %w", err)
 	}
-	defer func() { _ = into.Close() }() // nothing is written through it itself
+	defer func() { _ = into.Close() }() // nothing was written through it
 	if err := unpackFiles(filepath.Join(c.OrderDir, keyFiles), into, order); err != nil {
 		return fmt.Errorf("put the files of the task in place: %w", err)
 	}
@@ -62,14 +62,14 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// The files of the task's information in the volume.
+// Paths of the information files in the volume.
 const (
 	clusterInfoFile   = "run/info/cluster.json"
 	resourcesInfoFile = "run/info/resources.json"
 )
 
-// writeInfoFiles writes the files from which programs learn where they run. One holds the
-// task's token; this program runs as the task's user.
+// writeInfoFiles writes the files with the cluster and resource information. One contains the
+// task's token; it is readable by the task's user, which runs this program.
 func writeInfoFiles(into *os.Root, environ []string, gpus bool) error {
 	if err := rewriteFile(into, clusterInfoFile, agentv1.ClusterInfo(environ)); err != nil || gpus {
 		return err
@@ -95,7 +95,7 @@ func unpackFiles(name string, into *os.Root, o Order) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	u := unpacker{root: into, uid: o.UID, gid: o.GID}
 	return u.unpackArchive(f)
 }

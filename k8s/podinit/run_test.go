@@ -59,7 +59,7 @@ func link(name, to string) tar.Header {
 	return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to, Mode: 0o777}
 }
 
-// world is a pod's two directories.
+// world contains a pod's two directories.
 type world struct {
 	Config
 	t *testing.T
@@ -109,7 +109,7 @@ func (w world) tree() []string {
 	return out
 }
 
-// answer is what a master says of a context directory.
+// answer is a master's response with a context directory.
 func answer(archive []byte) string {
 	return `{ "b64Tgz":"` + base64.StdEncoding.EncodeToString(archive) + `"}`
 }
@@ -125,7 +125,7 @@ func TestRun(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 		case n == 1:
 			w.WriteHeader(http.StatusServiceUnavailable)
-		case n == 2: // cut off in the middle
+		case n == 2: // truncated
 			_, _ = w.Write([]byte(answer(sent)[:len(answer(sent))/2]))
 		default:
 			_, _ = w.Write([]byte(answer(sent)))
@@ -142,7 +142,7 @@ func TestRun(t *testing.T) {
 		"drwxr-x--- run/workdir", "Lrwxrwxrwx run/workdir/now",
 		"dr-xr-xr-x run/workdir/src", "-rw-r----- run/workdir/src/train.py 200000",
 	}
-	for range 2 { // a pod whose sandbox is lost starts its init container again
+	for range 2 { // an init container runs again if the pod's sandbox is lost
 		if err := Run(t.Context(), w.Config); err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +155,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Which GPUs a container got is known in the container alone: a file that says there are
-// none would be believed.
+// Only the container knows its GPUs. A file without GPUs would override that.
 func TestGPUsAreLeftToTheContainer(t *testing.T) {
 	t.Parallel()
 	for _, gpus := range []bool{false, true} {

@@ -12,20 +12,19 @@ import (
 	"strings"
 )
 
-// The limits of one archive, as agents have them. Clients refuse to send more
-// than 95 MB of files.
+// Limits of an archive, the same as for agents. Clients send at most 95 MB of files.
 const (
 	maxBytes   = 512 << 20
 	maxEntries = 200_000
 )
 
-// unpacker writes an archive into a directory. Whatever the archive says, and whatever
-// links are there, nothing is written outside of it.
+// unpacker extracts an archive into a directory. It never writes outside of it, regardless of the
+// archive's content and of existing links.
 type unpacker struct {
 	root     *os.Root
 	uid, gid int
 
-	// late has the modes of directories, which are given when their files are in.
+	// late contains the directories whose modes are set after their files are written.
 	late []entry
 }
 
@@ -59,8 +58,8 @@ func (u *unpacker) unpackArchive(r io.Reader) error {
 	}
 }
 
-// finalPathError marks an error of the volume, such as a full one, as final: a retry
-// would fail again.
+// finalPathError marks an error of the volume, such as a full one, as final: a retry would fail
+// again.
 func finalPathError(err error) error {
 	_, onPath := errors.AsType[*fs.PathError](err)
 	_, onLink := errors.AsType[*os.LinkError](err)
@@ -70,8 +69,8 @@ func finalPathError(err error) error {
 	return err
 }
 
-// finalArchiveError separates a truncated archive, which a retry may repair, from a file
-// that is not an archive.
+// finalArchiveError separates a truncated archive, which a retry may fix, from a file that is not
+// an archive.
 func finalArchiveError(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, tar.ErrHeader) {
 		return final{fmt.Errorf("read the archive: %w", err)}
@@ -121,7 +120,7 @@ func (u *unpacker) makeDirectory(e entry) error {
 	if err := u.root.Mkdir(e.name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// An earlier try may have left it so that nothing can be written into it.
+	// An earlier attempt may have left it read-only.
 	u.late = append(u.late, e)
 	return u.root.Chmod(e.name, 0o700)
 }
@@ -153,7 +152,7 @@ func (u *unpacker) makeLink(e entry) error {
 	return u.setOwner(e)
 }
 
-// clearPath takes away what an earlier try has left.
+// clearPath removes the remains of an earlier attempt.
 func (u *unpacker) clearPath(name string) error {
 	err := u.root.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +161,7 @@ func (u *unpacker) clearPath(name string) error {
 	return err
 }
 
-// finishDirectories gives the directories their modes, the innermost first.
+// finishDirectories sets the modes of directories, the innermost first.
 func (u *unpacker) finishDirectories() error {
 	for i := len(u.late) - 1; i >= 0; i-- {
 		if err := u.finishOne(u.late[i]); err != nil {
@@ -185,8 +184,8 @@ func (u *unpacker) finishOne(e entry) error {
 	return u.root.Chtimes(e.name, e.ModTime, e.ModTime)
 }
 
-// setOwner gives a file its owner. Only root can: for anybody else all files are the
-// task's account's, which this program runs as.
+// setOwner sets the owner of a file if this program runs as root. Otherwise all files belong to the
+// task's account, as which this program runs.
 func (u *unpacker) setOwner(e entry) error {
 	if os.Geteuid() != 0 || u.uid != 0 {
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// volume is a pod spec with one volume.
+// volume returns a pod spec with one volume.
 func volume(source string) string { return `{"spec":{"volumes":[{"name":"x",` + source + `}]}}` }
 
-// sidecar is a pod spec with one container beside the task's.
+// sidecar returns a pod spec with one more container.
 func sidecar(s string) string {
 	return `{"spec":{"containers":[{"name":"side","image":"side:1",` + s + `}]}}`
 }
 
-// Each of these made an ordinary user the cluster's administrator, or another user.
+// Each of these would make an ordinary user the cluster's administrator, or another user.
 func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
 	t.Parallel()
 	const order = "det-0a1b2c3d-0000-4000-8000-000000000000-1-1"
@@ -91,13 +91,13 @@ func TestWhatBelongsToItsUserIsNotRefused(t *testing.T) {
 	}
 }
 
-// The rest of a request is what an agent would refuse too.
+// The other parts of a request are checked like an agent does.
 func TestAPodSpecIsJudgedByItsPolicy(t *testing.T) {
 	t.Parallel()
 	const side = "environment.pod_spec: spec.containers[side]."
 	for _, test := range []struct {
 		name, pod, want string
-		// allow is a policy with which it may run; nil where there is none.
+		// allow is a policy that permits the request; nil if there is none.
 		allow *apiv1.TaskPolicy
 	}{
 		{"a host path", volume(`"hostPath":{"path":"/srv/data"}`), "spec.volumes[x].hostPath.path: /srv/data is not among", &apiv1.TaskPolicy{HostPaths: []*apiv1.TaskPolicy_HostPath{{Path: "/srv"}}}},
@@ -124,7 +124,7 @@ func TestAPodSpecIsJudgedByItsPolicy(t *testing.T) {
 			t.Parallel()
 			r := request(0, template())
 			r.PodSpec = []byte(test.pod)
-			// Nothing is allowed that this one asks for.
+			// A policy that permits none of the requests.
 			r.Policy = &apiv1.TaskPolicy{Images: []string{"registry.test/task"}, MaxMemory: 1 << 30, MaxShmSize: 4 << 30, Root: !strings.Contains(test.name, "sidecar as")}
 			refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: ", test.want)
 			r.Specs[0].Policy = r.Policy
@@ -146,8 +146,8 @@ func TestAPodSpecIsJudgedByItsPolicy(t *testing.T) {
 	}
 }
 
-// What the cluster's configuration gives to pods is not the task's doing, and a task
-// cannot turn it into more.
+// The pod spec of the cluster's configuration does not count as a request of the task, and a task
+// cannot extend it.
 func TestAPoolsOwnPodSpecIsNotHeldAgainstATask(t *testing.T) {
 	t.Parallel()
 	r := request(0, template())
@@ -165,7 +165,7 @@ func TestAPoolsOwnPodSpecIsNotHeldAgainstATask(t *testing.T) {
 	refused(t, podspec.Validate(r.Request, r.Template), "task_container_defaults.cpu_pod_spec: spec.volumes[x].hostPath.path", "given to no task")
 }
 
-// A task of the highest class stops every other pod that its node can do without.
+// A task of the highest class can preempt all other pods that its node does not need.
 func TestOnlyAdministratorsTakeThePriorityOfTheSystem(t *testing.T) {
 	t.Parallel()
 	r := request(0, template())
@@ -211,7 +211,8 @@ func TestPodsRunUnderTheTasksAccount(t *testing.T) {
 	}
 }
 
-// A token is a way to Kubernetes that an administrator gives, by the pool's pod spec.
+// A token grants access to Kubernetes, which only an administrator may give, in the resource pool's
+// pod spec.
 func TestTasksGetATokenOfAnAccountByThePoolOnly(t *testing.T) {
 	t.Parallel()
 	for field, spec := range map[string]string{

@@ -14,8 +14,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// foreignNames are objects of a cluster and of another task: whatever an accepted spec
-// says, none of them is in the pod that is made.
+// foreignNames returns objects of a cluster and of another task that no accepted spec may bring
+// into a pod.
 func foreignNames() []string {
 	return []string{
 		"determined-secrets-lab", "determined-master-lab", "determined-db-pvc-lab", "sh.helm.release.v1.lab.v1",
@@ -23,9 +23,8 @@ func foreignNames() []string {
 	}
 }
 
-// namesIn are the values of every field of an object whose name sounds like that of a
-// Secret, an account or a claim, by the JSON that the API server gets: nothing is taken
-// from the code that looks for them.
+// namesIn returns the values of all fields that look like names of a Secret, an account or a claim,
+// from the JSON for the API server. It is independent of the tested code.
 func namesIn(t *testing.T, object any) []string {
 	t.Helper()
 	data, err := json.Marshal(object)
@@ -61,7 +60,7 @@ func namesIn(t *testing.T, object any) []string {
 	return out
 }
 
-// reachesNode says what of a pod reaches its node.
+// reachesNode returns the part of a pod that has access to its node, or "".
 func reachesNode(p *corev1.PodSpec) string {
 	for _, v := range p.Volumes {
 		if v.HostPath != nil {
@@ -69,7 +68,7 @@ func reachesNode(p *corev1.PodSpec) string {
 		}
 	}
 	for _, c := range slices.Concat(p.InitContainers, p.Containers) {
-		// Ours may give files to their owner; no user's may have its name.
+		// Our init container may change owners; no user's container may have its name.
 		if s := c.SecurityContext; s != nil && c.Name != "determined-init-container" && (s.Privileged != nil && *s.Privileged || s.Capabilities != nil && len(s.Capabilities.Add) > 0) {
 			return "the rights of " + c.Name
 		}
@@ -87,9 +86,9 @@ func reachesNode(p *corev1.PodSpec) string {
 	return ""
 }
 
-// A spec that is accepted names nothing that belongs to the cluster or to another task,
-// reaches its node in no way under a policy that allows none, carries no mark of the
-// cluster's own pods, and is refused in the same way when the pod is made.
+// An accepted spec names no object of the cluster or of another task, has no access to its node
+// under a policy that permits none, has no labels of the cluster's own pods, and is accepted again
+// when the pod is built.
 func FuzzPodSpec(f *testing.F) {
 	for _, s := range []string{
 		"{}", volume(`"secret":{"secretName":"determined-secrets-lab"}`), volume(`"secret":{"secretName":"mine"}`), volume(`"hostPath":{"path":"/"}`),

@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// What the cluster says of pods that delete checkpoints is the cluster's, whoever owns the
-// experiment; of any other task the same words are its owner's.
+// The cluster's pod spec for checkpoint deletion counts as the cluster's, regardless of the
+// experiment's owner; the same spec in another task counts as its owner's.
 func TestThePodSpecOfCheckpointDeletionIsTheClusters(t *testing.T) {
 	t.Parallel()
 	const spec = `{"spec": {"volumes": [{"name": "all", "hostPath": {"path": "/srv/checkpoints"}}]}}`

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// One task must not be able to hold up a drained node for years.
+// A task must not delay the drain of a node for years.
 func TestAPodSpecGivesItsProgramNoMoreTimeToEndThanThePoolAllows(t *testing.T) {
 	t.Parallel()
 	const longer = `{"spec":{"terminationGracePeriodSeconds":99999999}}`
@@ -38,7 +38,7 @@ func TestAPodSpecGivesItsProgramNoMoreTimeToEndThanThePoolAllows(t *testing.T) {
 			} else if test.refused != "" {
 				refused(t, err, test.refused)
 			}
-			// What was submitted under another limit runs, within the limit of today.
+			// A task submitted under another limit runs with the current limit.
 			o, err := podspec.Build(r)
 			if err != nil {
 				t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// sentFiles is a user's files as the master has them.
+// sentFiles returns a user's files as the master stores them.
 func sentFiles(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -46,7 +46,7 @@ func sentFiles(t *testing.T) string {
 	return `{"b64Tgz":"` + base64.StdEncoding.EncodeToString(b.Bytes()) + `"}`
 }
 
-// lookAround prints what a task finds.
+// lookAround prints the environment of a task.
 const lookAround = `echo "rank=$JOB_COMPLETION_INDEX container=$DET_CONTAINER_ID resources=$DET_RESOURCES_ID"
 echo "agent=$DET_AGENT_ID hook=$HOOK mine=$MINE slots=$DET_SLOT_IDS gpus=$NVIDIA_VISIBLE_DEVICES master=$DET_MASTER"
 echo "id=$(id -u):$(id -g) pwd=$(pwd) context=$(cat src/hello.txt)"
@@ -123,7 +123,7 @@ func looksAround(t *testing.T, k *kubetest.Cluster, r podspec.Request) {
 	}
 }
 
-// run makes and opens a gang, and waits until all of its pods have come to an end.
+// run creates and opens a gang, and waits until all its pods have finished.
 func run(t *testing.T, k *kubetest.Cluster, r podspec.Request, n int, end corev1.PodPhase) []corev1.Pod {
 	t.Helper()
 	o, err := podspec.Build(r)

@@ -38,7 +38,7 @@ func template() podspec.Template {
 	}
 }
 
-// specFor is what a task wants run on one rank, as master/task/spec says it.
+// specFor returns the spec of one rank, like master/task/spec.
 func specFor(rank int) *agentv1.Spec {
 	id := string(podspec.ContainerID(allocation, rank))
 	dir := func(path string, mode uint32) *apiv1.File { return &apiv1.File{Path: path, Type: '5', Mode: mode} }
@@ -58,7 +58,7 @@ func specFor(rank int) *agentv1.Spec {
 	}
 }
 
-// request is a task of so many slots; edit changes the spec of every rank.
+// request returns a task with a number of slots; edit changes the spec of every rank.
 func request(slots int, t podspec.Template, edit ...func(*agentv1.Spec)) podspec.Request {
 	r := podspec.Request{
 		Request: rm.Request{
@@ -192,8 +192,8 @@ func TestBuildGolden(t *testing.T) {
 	}
 }
 
-// A linked account has no home in most images, and Python keeps its output: pods have both unless
-// the pod spec or the task says otherwise.
+// A linked account has no home in most images, and Python buffers its output: pods have a home and
+// PYTHONUNBUFFERED unless the pod spec or the task sets them.
 func TestAHomeAndPythonsBufferAreThePodSpecsOrElseOurs(t *testing.T) {
 	t.Parallel()
 	linked := func(s *agentv1.Spec) { s.User = &agentv1.User{Name: "lea", Uid: 1000, Group: "lea", Gid: 1000} }
@@ -262,8 +262,7 @@ func TestBuildTwiceIsTheSame(t *testing.T) {
 	}
 }
 
-// render is the objects as people read them: Secrets as text, the archive as a
-// list.
+// render formats the objects for the golden file: Secrets as text, the archive as a list.
 func render(t *testing.T, o podspec.Objects) string {
 	t.Helper()
 	job, err := yaml.Marshal(o.Job)

@@ -13,8 +13,8 @@ import (
 
 func bases() []int { return []int{12350, 12360, 12365, 29400} }
 
-// Pods with a network of their own have the bases. On a node's network the numbers are the
-// allocation's, are the same each time, and are declared.
+// Pods with their own network use the base ports. On a node's network the ports depend on the
+// allocation, are deterministic, and are declared.
 func TestPortsOnANodesNetworkAreTheAllocations(t *testing.T) {
 	t.Parallel()
 	onHost := template()
@@ -53,8 +53,8 @@ func TestPortsOnANodesNetworkAreTheAllocations(t *testing.T) {
 	}
 }
 
-// The numbers of many allocations differ, are at or above the bases, and stay below what nodes
-// use for outgoing connections.
+// The ports of many allocations differ, are at or above the bases, and stay below the range that
+// nodes use for outgoing connections.
 func TestPortsOfAllocationsDiffer(t *testing.T) {
 	t.Parallel()
 	onHost := template()

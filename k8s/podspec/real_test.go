@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-// gangPod is where a pod may be, as text.
+// gangPod returns the placement constraints of a pod as text.
 func gangPod(s *corev1.PodSpec) (string, error) {
 	data, err := json.Marshal([]any{s.NodeSelector, s.Affinity, s.Tolerations, gang.RequestsOf(s)})
 	return string(data), err
@@ -37,7 +37,7 @@ func TestAnAPIServerTakesWhatIsBuilt(t *testing.T) {
 		if _, err := client.BatchV1().Jobs("default").Create(t.Context(), o.Job, dry); err != nil {
 			t.Errorf("%s: %v", row.name, err)
 		}
-		// A Job's template is checked less than the pod that is made from it.
+		// The API server validates a pod more strictly than a Job's template.
 		pod := &corev1.Pod{ObjectMeta: *o.Job.Spec.Template.ObjectMeta.DeepCopy(), Spec: *o.Job.Spec.Template.Spec.DeepCopy()}
 		pod.Name, pod.Spec.ServiceAccountName, pod.Spec.PriorityClassName = "x", "", ""
 		if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, dry); err != nil {
@@ -52,8 +52,8 @@ func TestAnAPIServerTakesWhatIsBuilt(t *testing.T) {
 	t.Run("a gang is let go", func(t *testing.T) { letGo(t, k.For(t)) })
 }
 
-// letGo makes a gang, and sees its pods wait behind their gates and go where they
-// are told.
+// letGo creates a gang, and checks that its pods wait behind their gates and are placed on the
+// given nodes.
 func letGo(t *testing.T, k *kubetest.Cluster) {
 	client := k.Client()
 	o, err := podspec.Build(request(32, template()))

@@ -13,8 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// fieldsOf lists every field of every type that a pod spec is made of, with what it
-// names.
+// fieldsOf lists every field of every type in a pod spec, and the kind of object it names.
 func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) []string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -40,9 +39,9 @@ func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) []string {
 	return out
 }
 
-// A field that a later Kubernetes adds changes the list: look whether it names a
-// Secret, an account or a claim, or reaches the node, teach references and asked what
-// they do not know of it, and accept the list with -update.
+// A field added by a later Kubernetes version changes the list. Check whether it names a Secret, an
+// account or a claim, or has access to the node, extend references and asked, and accept the list
+// with -update.
 func TestEveryFieldOfAPodSpecHasBeenLookedAt(t *testing.T) {
 	t.Parallel()
 	fields := fieldsOf(reflect.TypeFor[corev1.PodSpec](), map[reflect.Type]bool{})
@@ -63,8 +62,8 @@ func TestEveryFieldOfAPodSpecHasBeenLookedAt(t *testing.T) {
 	}
 }
 
-// fill sets every field that can name something to name, each at a time, and calls
-// try with the pod spec and where the name is.
+// fill sets every field that can name an object to name, one at a time, and calls try with the
+// path.
 func fill(v reflect.Value, path, name string, depth int, try func(path string)) {
 	if depth > 12 {
 		return
@@ -101,8 +100,7 @@ func fill(v reflect.Value, path, name string, depth int, try func(path string)) 
 	}
 }
 
-// mustBeFound is told by names alone, without what kindOfField knows of types: what
-// sounds like a Secret, an account or a claim.
+// mustBeFound decides by field names only, independently of kindOfField.
 func mustBeFound(parent reflect.Type, f reflect.StructField) bool {
 	names := strings.Contains(f.Name, "Secret") || strings.Contains(f.Name, "ServiceAccount")
 	names = names || f.Name == "Name" && (parent == reflect.TypeFor[corev1.LocalObjectReference]() || strings.HasPrefix(parent.Name(), "Typed"))

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// A gang's pods have names under a Service that finds them and nobody else's.
+// A gang's pods have names in a Service that selects only them.
 func TestTheServiceOfAGangFindsItsPods(t *testing.T) {
 	t.Parallel()
 	o, err := podspec.Build(request(16, template()))
@@ -25,7 +25,7 @@ func TestTheServiceOfAGangFindsItsPods(t *testing.T) {
 	if s.Spec.ClusterIP != corev1.ClusterIPNone || !s.Spec.PublishNotReadyAddresses || len(s.Spec.Ports) > 0 {
 		t.Errorf("got %+v, want a headless one that waits for no probe", s.Spec)
 	}
-	// The Job controller puts this label on its pods.
+	// The Job controller sets this label on its pods.
 	if diff := cmp.Diff(s.Spec.Selector, map[string]string{"batch.kubernetes.io/job-name": o.Job.Name}); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// tlsOnly lets nothing without TLS leave this machine: the library would try it with
-// addresses of private networks, and follow redirects there.
+// tlsOnly rejects requests without TLS to other machines. The library would use plain HTTP for
+// private addresses and follow redirects to plain HTTP.
 type tlsOnly struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -29,20 +29,20 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// plainError is a request that would have gone out without TLS.
+// plainError is returned for a request without TLS.
 type plainError struct{ host string }
 
 func (e *plainError) Error() string {
 	return fmt.Sprintf("%s is to be spoken to without TLS, and anybody on the way would read the login", e.host)
 }
 
-// isAbsent reports a name that the registry does not know.
+// isAbsent reports whether the registry does not have a name.
 func isAbsent(err error) bool {
 	e, ok := errors.AsType[*transport.Error](err)
 	return ok && e.StatusCode == http.StatusNotFound
 }
 
-// explainError translates a registry's response, with what to do.
+// explainError translates a registry's response and adds a fix.
 func (r Registry) explainError(op, image string, err error) error {
 	e := &cloud.Error{Op: op, Resource: image, Err: err}
 	answer, answered := errors.AsType[*transport.Error](err)
@@ -60,7 +60,7 @@ func (r Registry) explainError(op, image string, err error) error {
 	return e
 }
 
-// loginHost is the host for `docker login`.
+// loginHost returns the host for `docker login`.
 func (r Registry) loginHost() string {
 	repository, err := name.NewRepository(r.At + "/x")
 	if err != nil {

@@ -11,31 +11,30 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Registry is a place for images.
+// Registry is a container registry.
 type Registry struct {
-	// At is its address, and the path below it: "registry.example.com/team".
+	// At is its address with a path: "registry.example.com/team".
 	At string
-	// PlainHTTP allows to speak to it without TLS wherever it is. To this machine
-	// itself that is always allowed.
+	// PlainHTTP permits plain HTTP. For this machine it is always permitted.
 	PlainHTTP bool
-	// UserAgent is what det-deploy calls itself.
+	// UserAgent is the User-Agent header.
 	UserAgent string
 }
 
-// Plan is what pushing a source comes to.
+// Plan describes the effect of a push.
 type Plan struct {
-	// Image is the whole name: registry, path, name and tag.
+	// Image is the full name: registry, path, name and tag.
 	Image string
-	// Digest is what it will be known by, "sha256:…".
+	// Digest is the digest after the push, "sha256:…".
 	Digest string
-	// Was is the digest that the name has now, or empty.
+	// Was is the current digest of the name, or empty.
 	Was string
 }
 
-// Done reports whether the registry has it already.
+// Done reports whether the registry already has the image.
 func (p Plan) Done() bool { return p.Was == p.Digest }
 
-// Plan looks at what the registry has under the name, and changes nothing.
+// Plan queries the registry for the name, and changes nothing.
 func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
 	tag, err := r.parseTag(s)
 	if err != nil {
@@ -57,15 +56,15 @@ func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
 	return p, nil
 }
 
-// Push sends what the registry lacks and gives it the name. Tell, which may be nil,
-// is told how many bytes are there, and of how many.
+// Push uploads missing blobs and tags the image. tell, which may be nil, is called with the number
+// of transferred bytes and the total.
 func (r Registry) Push(ctx context.Context, s *Source, tell func(done, total int64)) error {
 	tag, err := r.parseTag(s)
 	if err != nil {
 		return err
 	}
 	updates, told := make(chan v1.Update, 64), make(chan struct{})
-	go func() { // ends when the library closes updates, which it does at its end
+	go func() { // ends when the library closes updates at the end of the push
 		defer close(told)
 		for u := range updates {
 			if tell != nil && u.Error == nil {
@@ -88,7 +87,7 @@ func writeImages(tag name.Tag, s *Source, o []remote.Option) error {
 	return remote.WriteIndex(tag, s.imageIndex(), o...)
 }
 
-// readImage is the image's name as nodes pull it.
+// readImage returns the image's name as nodes pull it.
 func (r Registry) readImage(s *Source) string {
 	return strings.TrimSuffix(r.At, "/") + "/" + s.Name + ":" + s.Tag
 }
@@ -105,7 +104,7 @@ func (r Registry) parseTag(s *Source) (name.Tag, error) {
 	return tag, nil
 }
 
-// remoteOptions use the user's login of Docker or Podman.
+// remoteOptions returns options that use the user's Docker or Podman login.
 func (r Registry) remoteOptions(ctx context.Context) []remote.Option {
 	transport := remote.DefaultTransport
 	if !r.PlainHTTP {

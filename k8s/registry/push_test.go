@@ -25,12 +25,12 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/registry"
 )
 
-// place is a registry that wants a login.
+// place is a registry that requires a login.
 type place struct {
 	*httptest.Server
 
 	at string
-	// uploads counts what was sent to it.
+	// uploads counts upload requests.
 	uploads atomic.Int32
 }
 
@@ -56,7 +56,7 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// login is a directory for DOCKER_CONFIG; text is its config.json.
+// login creates a directory for DOCKER_CONFIG; text is its config.json.
 func login(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func (p *place) auths() string {
 	return fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, p.at, base64.StdEncoding.EncodeToString([]byte(user+":"+password)))
 }
 
-// archive is an image in a file, as `make image` writes it.
+// archive is an image in a file, as written by `make image`.
 func archive(t *testing.T, tag, arch string) string {
 	t.Helper()
 	image, err := random.Image(100_000, 2)
@@ -198,7 +198,7 @@ func TestArchivesThatDoNotBelongTogetherAreRefused(t *testing.T) {
 	}
 }
 
-// A registry on this machine may send its clients elsewhere.
+// A registry on this machine may redirect its clients elsewhere.
 func TestNothingLeavesThisMachineWithoutTLS(t *testing.T) {
 	login(t, `{}`)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -218,7 +218,7 @@ func TestNothingLeavesThisMachineWithoutTLS(t *testing.T) {
 	}
 }
 
-// hints reports whether err is a refusal of that kind, and what it says to do.
+// hints reports whether err has the kind and a fix that contains what.
 func hints(err error, kind cloud.Kind, what string) bool {
 	e, ok := errors.AsType[*cloud.Error](err)
 	return ok && e.Kind == kind && strings.Contains(e.Fix, what)

@@ -1,5 +1,5 @@
-// Package registry puts the image of det-deploy, as `make image` writes it into a
-// file, into a registry from which nodes can pull it.
+// Package registry pushes the image of det-deploy, an archive written by `make image`, to a
+// registry that nodes can pull from.
 package registry
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Source is an image in files: one, or one a platform under the same name.
+// Source is an image in archives, one per platform.
 type Source struct {
-	// Name and Tag are what the files call it: det-deploy and a version.
+	// Name and Tag are the name in the archives: det-deploy and a version.
 	Name, Tag string
 
 	images []platformImage
@@ -36,7 +36,7 @@ type platformImage struct {
 	platform v1.Platform
 }
 
-// Open reads what the archives hold. They stay on disk until they are pushed.
+// Open reads the manifests of the archives. The files must exist until they are pushed.
 func Open(files []string) (*Source, error) {
 	s := &Source{}
 	for _, file := range files {
@@ -51,7 +51,7 @@ func Open(files []string) (*Source, error) {
 	return s, nil
 }
 
-// addArchive reads one archive and refuses one that does not match those before.
+// addArchive reads an archive. It returns an error if the archive does not match the previous ones.
 func (s *Source) addArchive(file string) error {
 	tag, err := tagIn(file)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Source) addArchive(file string) error {
 	return nil
 }
 
-// tagIn is what an archive calls its one image.
+// tagIn returns the name of the only image of an archive.
 func tagIn(file string) (name.Tag, error) {
 	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(file) })
 	if err != nil {
@@ -92,7 +92,7 @@ func tagIn(file string) (name.Tag, error) {
 	return name.NewTag(manifest[0].RepoTags[0])
 }
 
-// Platforms are the platforms that there are images for, as in linux/amd64.
+// Platforms returns the platforms of the images, such as "linux/amd64".
 func (s *Source) Platforms() string {
 	var all []string
 	for _, i := range s.images {
@@ -101,7 +101,7 @@ func (s *Source) Platforms() string {
 	return strings.Join(all, ", ")
 }
 
-// Bytes is how much there is to send at most, compressed.
+// Bytes returns the maximum upload size, compressed.
 func (s *Source) Bytes() (int64, error) {
 	var sum int64
 	for _, i := range s.images {
@@ -117,7 +117,7 @@ func (s *Source) Bytes() (int64, error) {
 	return sum, nil
 }
 
-// imageIndex lists the images, for nodes to choose from.
+// imageIndex returns an index of the images by platform.
 func (s *Source) imageIndex() v1.ImageIndex {
 	var all []mutate.IndexAddendum
 	for _, i := range s.images {
@@ -126,7 +126,7 @@ func (s *Source) imageIndex() v1.ImageIndex {
 	return mutate.AppendManifests(empty.Index, all...)
 }
 
-// imageDigest is the digest in the registry.
+// imageDigest returns the digest of the image in the registry.
 func (s *Source) imageDigest() (v1.Hash, error) {
 	if len(s.images) == 1 {
 		return s.images[0].Digest()

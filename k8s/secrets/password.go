@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// length is that of a password: 24 of 62 characters are 142 bits.
+// length is the length of a password: 24 of 62 characters are 142 bits.
 const length = 24
 
-// Letters and digits only, so that nothing has to quote a password.
+// Letters and digits only, so that a password never needs quoting.
 const (
 	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	lower = "abcdefghijklmnopqrstuvwxyz"
 	digit = "0123456789"
 )
 
-// Password is a new one that keeps the rule of Determined 0.38.1: an upper-case
-// letter, a lower-case letter and a digit are in it.
+// Password returns a new password that satisfies the rule of Determined 0.38.1: it contains an
+// upper-case letter, a lower-case letter and a digit.
 func Password() (string, error) {
 	for {
 		text, err := randomPassword(upper+lower+digit, length)

@@ -1,7 +1,6 @@
-// Package secrets generates the missing secrets of a cluster, once: the
-// password of its first users and of its database. They are kept in one Secret
-// that belongs to no Helm release, so that rendering the chart twice gives the same,
-// and so that they live as long as the data they open.
+// Package secrets generates the missing secrets of a cluster once: the passwords of its initial
+// users and of its database. They are stored in a Secret that does not belong to the Helm release,
+// so that rendering the chart is deterministic and the Secret lives as long as the data.
 package secrets
 
 import (
@@ -19,26 +18,25 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// attempts bounds how often a change by another process is met with another look. Two
-// pods of one cluster make secrets at a time.
+// attempts is the maximum number of attempts after conflicts. Two pods of a cluster create secrets
+// at the same time.
 const attempts = 10
 
-// Wanted is the Secret that there must be.
+// Wanted describes a required Secret.
 type Wanted struct {
-	// Name is its name, Cluster the value of its label.
+	// Name is the name of the Secret, Cluster the value of its label.
 	Name, Cluster string
-	// Keys are the entries that there must be. Others are left alone.
+	// Keys are the required entries. Others are left unchanged.
 	Keys []string
-	// Copies are those of Keys that get the value of another entry where that is there
-	// already: what later versions keep apart was one before.
+	// Copies maps entries of Keys to the entry whose value they copy if that exists: earlier
+	// versions used one entry for both.
 	Copies map[string]string
-	// New makes the value of a missing entry; nil means Password.
+	// New generates the value of a missing entry; nil means Password.
 	New func() (string, error)
 }
 
-// Ensure makes what is missing of a Secret and returns the wanted entries. An existing
-// entry is never changed. It may be called any number of times, at
-// the same time too: all callers return the same values.
+// Ensure creates the missing entries of a Secret and returns the required ones. It never changes an
+// existing entry. It may be called repeatedly and concurrently: all callers get the same values.
 func Ensure(ctx context.Context, api typed.SecretInterface, w Wanted) (map[string][]byte, error) {
 	if w.New == nil {
 		w.New = Password
@@ -56,7 +54,8 @@ func Ensure(ctx context.Context, api typed.SecretInterface, w Wanted) (map[strin
 	return nil, fmt.Errorf("make secret %s: %w", w.Name, err)
 }
 
-// ensureOnce reads and creates; a conflict means that another process was faster.
+// ensureOnce reads and then creates or updates the Secret. It returns a conflict if another process
+// was faster.
 func (w Wanted) ensureOnce(ctx context.Context, api typed.SecretInterface) (*corev1.Secret, error) {
 	there, err := api.Get(ctx, w.Name, metav1.GetOptions{})
 	if isKind(err, cloud.NotFound) {
@@ -72,8 +71,8 @@ func (w Wanted) ensureOnce(ctx context.Context, api typed.SecretInterface) (*cor
 	if len(w.missingKeys(there)) == 0 {
 		return there, nil
 	}
-	// The update names the version that was looked at, and is refused when there
-	// is another by now.
+	// The update contains the resource version that was read, and the API server rejects it if the
+	// Secret has changed since.
 	if err := w.fillMissing(there); err != nil {
 		return nil, err
 	}
@@ -89,7 +88,7 @@ func (w Wanted) emptySecret() *corev1.Secret {
 				"app.kubernetes.io/component": "secrets", "app.kubernetes.io/managed-by": "det-deploy",
 				"det-deploy.dev/cluster": w.Cluster,
 			},
-			// GitOps tools that delete what they did not make leave this alone.
+			// Prevents GitOps tools from deleting the Secret, which they did not create.
 			Annotations: map[string]string{
 				"argocd.argoproj.io/sync-options": "Prune=false", "kustomize.toolkit.fluxcd.io/prune": "disabled",
 			},
@@ -130,8 +129,7 @@ func (w Wanted) entriesOf(s *corev1.Secret) map[string][]byte {
 	return out
 }
 
-// isKind reports whether an error is of a kind, whether translated or the API server's
-// own.
+// isKind reports whether a translated or untranslated error has a kind.
 func isKind(err error, kind cloud.Kind) bool {
 	switch {
 	case err == nil:

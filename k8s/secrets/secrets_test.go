@@ -59,7 +59,7 @@ func TestAnEntryThatCameLaterIsAdded(t *testing.T) {
 	}
 }
 
-// The master's pod and the database's start together.
+// The pods of the master and of the database start at the same time.
 func TestAllWhoMakeItAtOnceGetTheSame(t *testing.T) {
 	t.Parallel()
 	api := fake.NewClientset().CoreV1().Secrets("ml")
@@ -146,7 +146,7 @@ func TestFilesAreForThePodAlone(t *testing.T) {
 	}
 }
 
-// A version before this one made one password for both users.
+// An earlier version generated one password for both users.
 func TestAnEntryIsACopyOfTheOneItWas(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// Write puts entries into files of a directory, which only this user and group can
-// read: the programs of one pod share a group.
+// Write writes the entries to files in a directory, readable only by this user and its group: the
+// containers of a pod share a group.
 func Write(dir string, entries map[string][]byte) error {
 	for name, value := range entries {
 		path := filepath.Join(dir, name)
-		// A file that a stopped container left may be half a file.
+		// A stopped container may have left an incomplete file.
 		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 			return fmt.Errorf("write a secret to %s: %w", path, err)
 		}

@@ -21,7 +21,7 @@ type TLS struct {
 // Own reports whether the user provides the certificate.
 func (t TLS) Own() bool { return t.Certificate != "" }
 
-// validate checks that the certificate has its key and name. The key may be in the vault.
+// validate checks that the certificate has its key. The key may be in the vault.
 func (t TLS) validate(path string, vault secret.Scheme) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }

@@ -80,8 +80,8 @@ func (r *release) takeOver(ctx context.Context) error {
 	return r.Create(ctx)
 }
 
-// Losses describes, in sentences, what is lost and what stays when the cluster replaces a release
-// of Determined's chart.
+// Losses returns sentences that describe the lost and the remaining data when the cluster replaces
+// a release of Determined's chart.
 func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	out := []string{
 		"What Determined's database holds is not read: users, workspaces, experiments with their metrics, models, templates, logs and the lists of checkpoints. " +

@@ -134,8 +134,8 @@ func (t place) usedClaims(ctx context.Context, master *appsv1.Deployment) ([]str
 	return claimsOf(master, database), nil
 }
 
-// recordVersion annotates claims with the version that is about to write them. It reports errors
-// through tell only, because the cluster works without the annotation.
+// recordVersion annotates claims with the version that is about to write them. It does not return
+// errors but reports them to the user, because the cluster works without the annotation.
 func (t claims) recordVersion(ctx context.Context, names []string, version string, tell func(string)) {
 	for _, name := range names {
 		if err := t.annotateVersion(ctx, name, version); err != nil {

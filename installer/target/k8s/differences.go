@@ -48,7 +48,7 @@ func losesPrivilege(changes []helm.Change) error {
 	return nil
 }
 
-// notThere stands for an object that does not exist.
+// notThere is the drift value of an object that does not exist.
 const notThere = "none"
 
 // driftOf converts changes to drift, or returns the reasons why they are impossible. It is pure.

@@ -45,7 +45,7 @@ func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
 	return out, nil
 }
 
-// namespacesOf returns the namespaces in which to look for a kind; "" stands for cluster-scoped
+// namespacesOf returns the namespaces in which to look for a kind, or "" for cluster-scoped
 // objects.
 func (t inventory) namespacesOf(k chartKind, home bool, bound []string) []string {
 	var out []string
@@ -61,8 +61,8 @@ func (t inventory) namespacesOf(k chartKind, home bool, bound []string) []string
 	return out
 }
 
-// boundNamespaces returns the other namespaces in which the cluster's master has a role, which are
-// those of tasks whatever the settings are.
+// boundNamespaces returns the other namespaces in which the cluster's master has a role. They are
+// those of tasks, even if the settings are lost.
 func (t inventory) boundNamespaces(ctx context.Context) ([]string, error) {
 	out := []string{taskNamespaceOf(t.Namespace, t.Cluster)}
 	all, err := t.listKind(ctx, chartKind{of: roleBindings()}, "")

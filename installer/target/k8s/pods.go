@@ -119,7 +119,7 @@ func (*leftError) Hint() string {
 	return "see `kubectl describe` for what holds it; a pod of a node that is gone goes with `kubectl delete pod --force`; then run the same command again"
 }
 
-// describePodsLeft describes the remaining pods. If there are none, it returns owner.
+// describePodsLeft describes the remaining pods. Without any, it returns owner.
 func (t place) describePodsLeft(ctx context.Context, ns, selector, owner string) (string, error) {
 	list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {

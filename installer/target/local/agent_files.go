@@ -12,17 +12,16 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// tokenLife is when an unused join token is renewed: before the 24 hours are over
-// for which `master join-token` makes it.
+// tokenLife is when to renew an unused join token, which expires 24 hours after `master join-token`
+// has created it.
 const tokenLife = 20 * time.Hour
 
-// agentFiles is an agent's directory: its configuration, the token it joins
-// with, and what it keeps.
+// agentFiles is an agent's directory: its configuration, join token and state.
 type agentFiles struct {
 	base
 	place Place
 	spec  Spec
-	// tasksAt is where containers reach the master.
+	// tasksAt is the address at which containers reach the master.
 	tasksAt string
 }
 
@@ -50,8 +49,8 @@ func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, er
 	return f, drift, nil
 }
 
-// Create asks the master's own program for a join token: the key that signs it
-// never leaves the master's directory.
+// Create runs the master's own program to create a join token, because the signing key never leaves
+// the master's directory.
 func (a *agentFiles) Create(ctx context.Context) error {
 	if err := a.writeConfig(ctx); err != nil {
 		return err
@@ -75,8 +74,8 @@ func (a *agentFiles) writeConfig(ctx context.Context) error {
 	return a.h.writeFile(ctx, a.place.agentYAML(a.name), want)
 }
 
-// joinToken says what is wrong with the agent's join token, or nothing. One that has
-// served is not needed any more: the agent keeps a credential of its own.
+// joinToken returns the reason why the agent's join token must be replaced, or "". A token that has
+// been used is not needed any more, because the agent has its own credential.
 func (a *agentFiles) joinToken(now time.Time) string {
 	info, err := os.Stat(a.place.joinToken(a.name))
 	switch {
@@ -90,8 +89,8 @@ func (a *agentFiles) joinToken(now time.Time) string {
 
 func (a *agentFiles) Update(ctx context.Context, _ []resource.Drift) error { return a.Create(ctx) }
 
-// Delete ends what the agent's tasks left running: they outlive an agent that
-// stops, so that another one may take them up, and here none will.
+// Delete ends the agent's remaining tasks. They outlive their agent so that the next one can
+// re-attach them, but here no agent follows.
 func (a *agentFiles) Delete(ctx context.Context) error {
 	if config := a.place.agentYAML(a.name); fileExists(config) {
 		if _, err := a.h.runProgram(ctx, "agent", "sweep", "--config-file", config); err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// room is the free disk space below which a cluster is refused: the database and
-// the logs of a day of small tasks fit, a single checkpoint may not.
+// room is the minimum of free disk space. It suffices for the database and the logs of a day of
+// small tasks, but maybe not for a checkpoint.
 const room = 512 << 20
 
-// Checks lists what has to hold on this machine.
+// Checks returns the preflight checks of this machine.
 func (t *Target) Checks() []doctor.Check {
 	c := checks{t}
 	out := []doctor.Check{
@@ -44,7 +44,7 @@ func (t *Target) Checks() []doctor.Check {
 	return out
 }
 
-// checks looks at this machine before anything is made.
+// checks implements the checks.
 type checks struct{ *Target }
 
 func (t checks) checkDirectory(context.Context) doctor.Result {
@@ -66,7 +66,7 @@ func (t checks) checkDirectory(context.Context) doctor.Result {
 	return r
 }
 
-// checkPort passes when the port is free, or when this cluster's master has it.
+// checkPort passes if the port is free or this cluster's master uses it.
 func (t checks) checkPort(ctx context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Found: "free", Needed: "a free port", Fix: "choose another one with --port"}
 	if st, seen, err := t.Place.Processes().Status("master"); err == nil && seen && st.Alive() && t.Master().masterProblem(ctx) == "" {
@@ -85,7 +85,7 @@ func (t checks) checkPort(ctx context.Context) doctor.Result {
 	return r
 }
 
-// tryPort returns an error unless a program of this machine can listen on the master's port.
+// tryPort returns an error if the master's port cannot be opened.
 func (t *Target) tryPort(ctx context.Context) error {
 	address := loopback
 	if t.TasksAt != "" {
@@ -98,13 +98,13 @@ func (t *Target) tryPort(ctx context.Context) error {
 	return l.Close()
 }
 
-// portPatience is how long a port is looked at before it counts as another program's: the cluster's
-// own master listens before the supervisor has noted that it runs, and one that was killed is
-// noted before its port is free.
+// portPatience is how long a port must be in use to count as another program's. The cluster's own
+// master opens it before the supervisor records that it runs, and a killed master is recorded
+// before its port is free.
 const portPatience = 5 * time.Second
 
-// isPortTaken reports whether another program listens on the master's port. It may be the
-// cluster's own master where its status cannot be read.
+// isPortTaken reports whether another program listens on the master's port. If the master's status
+// cannot be read, that may be the cluster's own master.
 func (t *Target) isPortTaken(ctx context.Context) bool {
 	for end := time.Now().Add(portPatience); ; {
 		if !errors.Is(t.tryPort(ctx), syscall.EADDRINUSE) {
@@ -119,7 +119,7 @@ func (t *Target) isPortTaken(ctx context.Context) bool {
 	}
 }
 
-// ownMasterAlive reports whether a master of this cluster is alive, in whatever state.
+// ownMasterAlive reports whether a master of this cluster is alive, in any state.
 func (t *Target) ownMasterAlive() bool {
 	st, seen, err := t.Place.Processes().Status("master")
 	return err == nil && seen && st.Alive()
@@ -161,7 +161,7 @@ func (t checks) checkWheel(context.Context) doctor.Result {
 	return r
 }
 
-// checkConfiguration reads what the master will run with as it will.
+// checkConfiguration parses the master's configuration as the master will.
 func (t checks) checkConfiguration(context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Found: "master.yaml can be read", Needed: "settings with which the master starts", Fix: "correct the file of --" + ConfigSetting}
 	data, err := masterYAML(t.Spec, t.Place, t.TasksAt)

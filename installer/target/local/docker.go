@@ -19,20 +19,20 @@ import (
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 )
 
-// hostName is what agents let containers call their machine.
+// hostName is the name of the host inside containers.
 const hostName = "host.docker.internal"
 
-// pingPatience bounds the question whether there is a Docker daemon, enginePatience
-// what one that is there is asked, which may be busy.
+// pingPatience is the timeout of detecting a Docker daemon, and enginePatience that of other
+// requests, because a daemon may be busy.
 const (
 	pingPatience   = 2 * time.Second
 	enginePatience = 30 * time.Second
 )
 
-// errNoPage is a daemon's answer that it has no such thing.
+// errNoPage reports that the daemon returned 404.
 var errNoPage = errors.New("there is none")
 
-// Runtime is what runs tasks: "docker" when a daemon answers, else "process".
+// Runtime returns how tasks run: "docker" if a daemon answers, else "process".
 func (t *Target) Runtime(ctx context.Context) string {
 	if _, err := dockerSocket(t.Docker).askEngine(ctx, "/_ping", nil); err != nil {
 		return "process"
@@ -40,10 +40,10 @@ func (t *Target) Runtime(ctx context.Context) string {
 	return "docker"
 }
 
-// TasksReach returns where tasks reach this machine's master: nowhere special for
-// processes. For containers it depends on where their engine keeps them. Where the
-// engine does not say, it is what the cluster's agents use already, and an error
-// without any.
+// TasksReach returns the address at which tasks reach this machine's master, or "" if they run as
+// processes. For containers, it depends on the engine's network. If the engine does not report
+// that, TasksReach returns the address that the cluster's agents already use, or an error if there
+// are no agents.
 func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	if t.Runtime(ctx) != "docker" {
 		return "", nil
@@ -58,10 +58,10 @@ func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("learn where containers reach this machine: %w; try again when the Docker daemon at %s answers, or restart it", err, t.Docker)
 }
 
-// dockerSocket is where a Docker daemon is asked.
+// dockerSocket is the path of a Docker daemon's socket.
 type dockerSocket string
 
-// inspectEngine asks a daemon for the network of its containers. It may have none.
+// inspectEngine reads the network of the daemon's containers, which may not exist.
 func (d dockerSocket) inspectEngine(ctx context.Context) (engine, error) {
 	var e engine
 	var network struct {
@@ -83,12 +83,12 @@ func (d dockerSocket) inspectEngine(ctx context.Context) (engine, error) {
 	return e, nil
 }
 
-// tasksReached is the address at which the agents' containers reach the master;
-// empty if none is configured.
+// tasksReached returns the address at which the agents' containers reach the master, or "" if none
+// is configured.
 func (p Place) tasksReached() string {
 	agents, err := os.ReadDir(p.pathOf("agents"))
 	if err != nil {
-		return "" // there are none yet
+		return "" // no agents yet
 	}
 	for _, a := range agents {
 		if read, _, err := agentconfig.Load([]string{p.agentYAML(a.Name())}, nil); err == nil && read.ContainerMasterHost != "" {
@@ -98,20 +98,20 @@ func (p Place) tasksReached() string {
 	return ""
 }
 
-// engine is what a daemon says of the network of its containers.
+// engine describes the container network of a daemon.
 type engine struct {
-	// gateways are those of its bridge, whatever that is called.
+	// gateways are those of its bridge, which may have any name.
 	gateways []net.IP
-	// rootless engines keep their bridge in a network namespace of a user's.
+	// rootless engines have their bridge in a user's network namespace.
 	rootless, podman bool
 }
 
-// bridgeAddress is where containers reach the machine that has these addresses, as a bridge of
-// Docker's or Podman's does, or by a name that agents and engines give it.
+// bridgeAddress returns the address at which containers reach the machine with these addresses:
+// that of a Docker or Podman bridge, or a name that agents and engines add to containers.
 //
-// The bridge of a rootless engine is not the machine's: only the machine's own address
-// leads out of it. With Podman not even that may, which knows its machine by name. So
-// does Docker Desktop, whose containers live in a machine of their own.
+// The bridge of a rootless engine does not belong to the machine, so only the machine's own address
+// leads out of it. Podman may block even that but provides a name for the machine. So does Docker
+// Desktop, whose containers run in a virtual machine.
 func (e engine) bridgeAddress(own []net.IP) string {
 	i := -1
 	switch {
@@ -126,15 +126,15 @@ func (e engine) bridgeAddress(own []net.IP) string {
 	return own[i].String()
 }
 
-// machineAddresses are those that this machine has now, first the one by which it
-// reaches others. Nothing is sent.
+// machineAddresses returns the current addresses of this machine, first that of the default route.
+// It sends no packets.
 func machineAddresses(ctx context.Context) []net.IP {
 	var out []net.IP
 	if conn, err := new(net.Dialer).DialContext(ctx, "udp4", "192.0.2.1:9"); err == nil {
 		if a, ok := conn.LocalAddr().(*net.UDPAddr); ok {
 			out = append(out, a.IP)
 		}
-		_ = conn.Close() // it only showed the route
+		_ = conn.Close() // it only determined the route
 	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -148,7 +148,8 @@ func machineAddresses(ctx context.Context) []net.IP {
 	return out
 }
 
-// askEngine reads one page of the daemon's API into answer, unless that is nil.
+// askEngine gets one path of the daemon's API and decodes the response into answer, unless that is
+// nil.
 func (d dockerSocket) askEngine(ctx context.Context, page string, answer any) (http.Header, error) {
 	patience := enginePatience
 	if answer == nil {
@@ -170,7 +171,7 @@ func (d dockerSocket) askEngine(ctx context.Context, page string, answer any) (h
 	if err != nil {
 		return nil, fmt.Errorf("ask the Docker daemon: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // it is read to its end, or not needed
+	defer func() { _ = resp.Body.Close() }() // read to the end, or not needed
 	if resp.StatusCode == http.StatusNotFound {
 		return nil, fmt.Errorf("ask the Docker daemon for %s: %w", page, errNoPage)
 	}
@@ -186,9 +187,9 @@ func (d dockerSocket) askEngine(ctx context.Context, page string, answer any) (h
 	return resp.Header, nil
 }
 
-// Isolated says whether tasks are kept from this machine and from each other: by
-// Docker, or by an agent that is root, has runc and may make namespaces. Why says what is
-// missing, and what helps if that is little.
+// Isolated reports whether tasks are isolated from this machine and from each other, by Docker, or
+// by an agent that is root, has runc and may create namespaces. Why names the missing requirement,
+// with a remedy if there is a simple one.
 func (t *Target) Isolated(ctx context.Context) (why string, isolated bool) {
 	if t.Runtime(ctx) == "docker" {
 		return "", true
@@ -197,7 +198,7 @@ func (t *Target) Isolated(ctx context.Context) (why string, isolated bool) {
 		return "no Docker daemon answers and det-deploy does not run as root", false
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var caps [2]unix.CapUserData // for the header's version, there are two
+	var caps [2]unix.CapUserData // this version of the header has two
 	if err := unix.Capget(&hdr, &caps[0]); err != nil || caps[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
 		return "no Docker daemon answers and this machine lets root make no namespaces", false
 	}

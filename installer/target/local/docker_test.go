@@ -41,7 +41,7 @@ func TestContainersReachTheMachineOfTheirEngine(t *testing.T) {
 	}
 }
 
-// The daemon is one whose bridge has an address that this machine surely has.
+// The gateway of the fake daemon's bridge is an address that every machine has.
 func TestTheEngineIsAskedWhereItsContainersLive(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "docker.sock")
@@ -70,8 +70,8 @@ func TestTheEngineIsAskedWhereItsContainersLive(t *testing.T) {
 	}
 }
 
-// A daemon that is there and does not say where its containers live must not move
-// them: master and agents would start again.
+// A daemon that does not report its network must not change the address, because that would restart
+// the master and the agents.
 func TestAnEngineThatDoesNotSayKeepsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "docker.sock")

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
-// The kinds, in the order in which they are made.
+// The kinds in order of creation.
 const (
 	kindData       = "data"
 	kindSecret     = "secret"
@@ -31,13 +31,13 @@ const (
 	kindAgent      = "agent"
 )
 
-// Why something outlives `down`.
+// The reasons why objects outlive `down`.
 const (
 	holdsData = "holds the cluster's database, keys and checkpoints"
 	opensData = "opens the database that is kept"
 )
 
-// base is what all resources of this package share.
+// base holds the fields of all resources in this package.
 type base struct {
 	h          host
 	kind, name string
@@ -48,17 +48,17 @@ func (b base) ID() string      { return "local/" + b.kind + "/" + b.name }
 func (b base) Kind() string    { return b.kind }
 func (b base) Needs() []string { return b.needs }
 
-// directory is one directory.
+// directory is a directory.
 type directory struct {
 	base
 	path   string
 	retain string
-	// inner is a directory inside that is made along, or nothing. Tasks of all users write
-	// there; who they are is decided by who may look into path.
+	// inner is a subdirectory to create, or "". The tasks of all users write there; the permissions
+	// of path decide who can reach it.
 	inner string
 }
 
-// innerMode lets tasks write that run as users of their own.
+// innerMode allows tasks with different users to write.
 const innerMode fs.FileMode = 0o777
 
 func (d *directory) Find(context.Context) (resource.Found, []resource.Drift, error) {
@@ -117,8 +117,8 @@ func (d *directory) Update(ctx context.Context, _ []resource.Drift) error {
 	return d.openInner()
 }
 
-// file is one file. Its content is compared, unless it is a secret: that is made
-// once and only its permissions are looked at.
+// file is a file. Its content is compared, except that of a secret, which is generated once and
+// only checked for its permissions.
 type file struct {
 	base
 	path    string
@@ -175,8 +175,8 @@ func (f *file) Update(ctx context.Context, _ []resource.Drift) error {
 	return wrapRefusal("restrict", f.path, os.Chmod(f.path, 0o600))
 }
 
-// foundFile describes what lies at path, which is directly below the cluster's
-// directory except for an agent's.
+// foundFile describes the object at path. Its ID is the base name, with the directory for an
+// agent's files.
 func foundFile(kind, path, retain string) resource.Found {
 	id := filepath.Base(path)
 	if kind == kindAgentFiles {
@@ -185,14 +185,14 @@ func foundFile(kind, path, retain string) resource.Found {
 	return resource.Found{Kind: kind, ID: id, Name: id, Retain: retain}
 }
 
-// digestOf shows whether two contents differ, and not what they are.
+// digestOf returns a short digest, to show that contents differ without showing them.
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])[:8]
 }
 
-// newPassword has 26 random characters and keeps the rule of Determined 0.38.1:
-// upper-case and lower-case letters and a digit.
+// newPassword returns 26 random characters that satisfy the rule of Determined 0.38.1: an
+// upper-case letter, a lower-case letter and a digit.
 func newPassword(context.Context) ([]byte, error) {
 	return []byte(strings.ToLower(rand.Text()[:12]) + "-" + rand.Text()[:12] + "-7\n"), nil
 }
@@ -205,14 +205,15 @@ func lastLine(text []byte, err error) string {
 	return err.Error()
 }
 
-// certificates is a CA of the cluster's own and the master's certificate, for
-// this machine's addresses. The CA's key is not kept: each renewal makes another.
+// certificates are the cluster's CA and the master's certificate for this machine's addresses. The
+// CA's key is not stored: each renewal creates a new CA.
 type certificates struct {
 	base
 	dir string
-	// hosts are the names and addresses that it is for; empty ones are none.
+	// hosts are the names and addresses in the certificate; empty ones are ignored.
 	hosts []string
-	// renew is true after Find said so: who serves it has to start again.
+	// renew is set by Find if the certificate must be renewed, which restarts the process that uses
+	// it.
 	renew bool
 }
 
@@ -228,7 +229,7 @@ func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, 
 	return foundFile(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: why, Want: "two months or more, for all addresses, with its key"}}, nil
 }
 
-// staleReason says why the files have to be rewritten; it is empty if they need not be.
+// staleReason returns the reason to renew the files, or "" if they are valid.
 func (c *certificates) staleReason(now time.Time) string {
 	var files [3][]byte
 	for i, name := range []string{"ca.pem", "cert.pem", "key.pem"} {

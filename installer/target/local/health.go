@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// joinLimit is how long agents may take to join after they were started.
+	// joinLimit is how long agents may take to join after their start.
 	joinLimit = 60 * time.Second
 )
 

@@ -15,17 +15,16 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// host is every call by which this package changes the machine. Each asks the
-// gate first.
+// host makes all changes of this package to the machine. Each asks the gate first.
 type host struct {
 	gate *resource.Gate
-	// program is det-deploy, which all processes are; spare stands in for it where
-	// it is not there.
+	// program is the det-deploy program of all processes. If the file does not exist, spare is
+	// used.
 	program, spare string
 	env            []string
 }
 
-// writeFile puts a file in place at once, readable by its owner only.
+// writeFile replaces a file atomically. Only the owner can read it.
 func (h host) writeFile(ctx context.Context, path string, data []byte) error {
 	if err := h.gate.Pass(ctx, "write "+path); err != nil {
 		return err
@@ -43,7 +42,7 @@ func (h host) makeDirectory(ctx context.Context, path string) error {
 	return wrapRefusal("make", path, os.MkdirAll(path, 0o700))
 }
 
-// removeAll removes a file or a directory with all that is in it.
+// removeAll removes a file, or a directory with its content.
 func (h host) removeAll(ctx context.Context, path string) error {
 	if err := h.gate.Pass(ctx, "remove "+path); err != nil {
 		return err
@@ -51,9 +50,9 @@ func (h host) removeAll(ctx context.Context, path string) error {
 	return wrapRefusal("remove", path, os.RemoveAll(path))
 }
 
-// removeEmpty removes a directory that only held what is gone.
+// removeEmpty removes a directory if it is empty.
 func (h host) removeEmpty(path string) {
-	_ = os.Remove(path) // not empty, or gone: both are fine
+	_ = os.Remove(path) // fails if it is not empty or does not exist, as intended
 }
 
 func (h host) ownProgram() string {
@@ -63,7 +62,7 @@ func (h host) ownProgram() string {
 	return h.spare
 }
 
-// runProgram lets the program answer a question and returns what it printed.
+// runProgram runs a det-deploy command and returns its output.
 func (h host) runProgram(ctx context.Context, args ...string) ([]byte, error) {
 	if err := h.gate.Pass(ctx, "run det-deploy "+args[0]); err != nil {
 		return nil, err
@@ -77,8 +76,8 @@ func (h host) runProgram(ctx context.Context, args ...string) ([]byte, error) {
 	return out, wrapRefusal("run", "det-deploy "+args[0]+" "+args[1], err)
 }
 
-// startDetached starts the program in a session of its own, so that it outlives this
-// one and its terminal.
+// startDetached starts the program in a new session, so that it outlives this process and its
+// terminal.
 func (h host) startDetached(ctx context.Context, log string, args ...string) error {
 	if err := h.gate.Pass(ctx, "start det-deploy "+args[0]); err != nil {
 		return err
@@ -87,7 +86,7 @@ func (h host) startDetached(ctx context.Context, log string, args ...string) err
 	if err != nil {
 		return wrapRefusal("write", log, err)
 	}
-	defer func() { _ = f.Close() }()           // the child has its own
+	defer func() { _ = f.Close() }()           // the child has its own descriptor
 	c := exec.Command(h.ownProgram(), args...) //nolint:noctx // it outlives every context
 	c.Env = append(supervise.Environ(), h.env...)
 	c.Stdout, c.Stderr = f, f
@@ -96,11 +95,11 @@ func (h host) startDetached(ctx context.Context, log string, args ...string) err
 	if err := c.Start(); err != nil {
 		return wrapRefusal("start", h.program, err)
 	}
-	go func() { _ = c.Wait() }() // takes its exit status if it ends before we do
+	go func() { _ = c.Wait() }() // collects its exit status if it ends first
 	return nil
 }
 
-// signalProcess signals one process, and no other with the same PID.
+// signalProcess signals one process, and never another with the same PID.
 func (h host) signalProcess(ctx context.Context, id supervise.Identity, sig syscall.Signal) error {
 	if err := h.gate.Pass(ctx, "signal "+sig.String()); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (h host) signalProcess(ctx context.Context, id supervise.Identity, sig sysc
 	return id.Signal(sig)
 }
 
-// putUnit writes a unit down, or takes it back when u has no arguments.
+// putUnit writes a unit, or deletes it if u has no arguments.
 func (h host) putUnit(ctx context.Context, d supervise.Dir, u supervise.Unit) error {
 	if err := h.gate.Pass(ctx, "write unit "+u.Name); err != nil {
 		return err
@@ -119,7 +118,7 @@ func (h host) putUnit(ctx context.Context, d supervise.Dir, u supervise.Unit) er
 	return wrapRefusal("write unit", u.Name, d.Put(u))
 }
 
-// endProcess stops a process: it asks, waits, and then insists.
+// endProcess stops a process with SIGTERM and, after a timeout, SIGKILL.
 func (h host) endProcess(ctx context.Context, id supervise.Identity) error {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := h.signalProcess(ctx, id, sig); err != nil {
@@ -132,7 +131,7 @@ func (h host) endProcess(ctx context.Context, id supervise.Identity) error {
 	return wrapRefusal("stop", "process", errors.New("it does not end, even when killed"))
 }
 
-// waitUntil polls ok until it holds or limit has passed.
+// waitUntil polls ok until it returns true or limit has passed.
 func waitUntil(ctx context.Context, limit time.Duration, ok func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

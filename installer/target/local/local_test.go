@@ -28,15 +28,15 @@ import (
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
-// machine is a directory of clusters, and what one of them should be.
+// machine is a directory of clusters, with the settings of one of them.
 type machine struct {
 	root     string
 	settings map[string]string
-	// program is another one than the test itself, if any.
+	// program replaces the test binary, if set.
 	program string
-	// runs is what the cluster runs, when that is another release than program.
+	// runs is the release of the cluster if it differs from that of program.
 	runs *record.Release
-	// pass is asked before every change, in place of the lease.
+	// pass is called before every change, in place of the lease check.
 	pass func(context.Context) error
 }
 
@@ -111,8 +111,8 @@ func (m *machine) up(ctx context.Context) error {
 	return in.Up(ctx, p)
 }
 
-// upAgain is up after a run that failed. The supervisor may still start what that run
-// has written, between this one's plan and its lock.
+// upAgain runs up after a failed run. It repeats up if the plan has changed, because the supervisor
+// may start processes of the failed run between this run's plan and its lock.
 func (m *machine) upAgain(ctx context.Context) error {
 	for {
 		if err := m.up(ctx); !errors.Is(err, installer.ErrPlanChanged) {
@@ -146,7 +146,7 @@ func wantNothingToDo(t *testing.T, m *machine) {
 	must(t, err)
 	if !p.Empty() {
 		var b strings.Builder
-		_ = p.Render(&b) // a strings.Builder does not fail
+		_ = p.Render(&b) // a strings.Builder never returns an error
 		t.Errorf("got a plan with something to do, want none:\n%s", b.String())
 	}
 }
@@ -200,7 +200,7 @@ func TestUpTwiceDownTwice(t *testing.T) {
 	}
 }
 
-// A version before this one made one password.
+// Earlier versions generated a single password.
 func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -237,7 +237,7 @@ func TestNobodyElseReadsTheCluster(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// Tasks write there, each as a user of its own; nobody passes the directory above it.
+		// Tasks of different users write there; the directory above it is closed.
 		shared := path == filepath.Join(m.root, "lab", "data", "checkpoints")
 		if info.Mode().Perm()&0o077 != 0 && !shared {
 			t.Errorf("%s: got %s, want nothing for others", path, info.Mode())
@@ -372,7 +372,7 @@ func TestPlanningChangesNothing(t *testing.T) {
 
 var errInjected = errors.New("injected")
 
-// Whatever change fails, running the same command again finishes the job.
+// After a failure of any change, a second run of the command finishes.
 func TestResumesAfterFailureAtEveryChange(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
@@ -430,7 +430,7 @@ func TestChecksFindATakenPort(t *testing.T) {
 	}
 }
 
-// Both clusters have one name, so that the master that answers is not told by it.
+// Both clusters have the same name, so that the name does not distinguish their masters.
 func TestAnotherMasterOnThePortIsNotTakenForItsOwn(t *testing.T) {
 	t.Parallel()
 	a, b := newMachine(t), newMachine(t)
@@ -457,13 +457,13 @@ func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
 	must(t, err)
 	want := maps.Clone(m.settings)
 	delete(want, local.DBSetting)
-	delete(want, local.ConfigSetting) // none was given
+	delete(want, local.ConfigSetting) // no value was given
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}
 }
 
-// The tests' machines isolate nothing: nobody asked.
+// The tests' machine isolates nothing, because Isolated is not called.
 func TestUsersAreTrustedOnlyWhereThatIsSaid(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

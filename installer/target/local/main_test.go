@@ -24,8 +24,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// The test binary is also the program that it starts: a master that answers, an
-// agent that joins by leaving a file, and the real supervisor.
+// The test binary is also the program that it starts: a fake master, an agent that joins by
+// creating a file, and the real supervisor.
 const asProgram = "LOCAL_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -82,7 +82,7 @@ func master(ctx context.Context, path string, hold bool) error {
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
 		complaint, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "unable"))
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the client asks again
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the client retries
 			"cluster_name": c.ClusterName, "on_hold": hold, "program": os.Args[0],
 			"rehearsal": map[string]any{"done": hold, "error": string(complaint)},
 		})
@@ -95,18 +95,18 @@ func master(ctx context.Context, path string, hold bool) error {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"token": "t"}) // the client asks again
+		_ = json.NewEncoder(w).Encode(map[string]string{"token": "t"}) // the client retries
 	})
 	mux.HandleFunc("GET /api/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
-		joined, _ := fs.Glob(os.DirFS(filepath.Dir(path)), "agents/*/joined") // the pattern is good
+		joined, _ := fs.Glob(os.DirFS(filepath.Dir(path)), "agents/*/joined") // the pattern is valid
 		var agents []map[string]string
 		for _, j := range joined {
 			agents = append(agents, map[string]string{"id": c.ClusterName + "-" + filepath.Base(filepath.Dir(j))})
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"agents": agents}) // the client asks again
+		_ = json.NewEncoder(w).Encode(map[string]any{"agents": agents}) // the client retries
 	})
 	s := &http.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port)), Handler: mux, ReadHeaderTimeout: time.Second}
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // it ends with the process
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // ends with the process
 	defer stop()
 	if tls := c.Security.TLS; tls.Enabled() {
 		err = s.ListenAndServeTLS(tls.Cert, tls.Key)

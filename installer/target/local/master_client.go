@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// askLimit is how long one question to the master of this machine may take.
+// askLimit is the timeout of a request to the master.
 const askLimit = 5 * time.Second
 
-// ErrForbidden is a password or a session that the master does not accept.
+// ErrForbidden reports that the master rejects the password or session.
 var ErrForbidden = errors.New("the master refuses the password of admin")
 
-// MasterClient asks the master of a cluster on this machine.
+// MasterClient calls the API of a cluster's master on this machine.
 type MasterClient struct {
 	spec  Spec
 	place Place
 }
 
-// Master asks the cluster's master.
+// Master returns a client of the cluster's master.
 func (t *Target) Master() MasterClient { return MasterClient{t.Spec, t.Place} }
 
-// masterProblem is why the master is not healthy, or not this cluster's; empty if it is.
+// masterProblem returns why the master is unhealthy or not this cluster's, or "".
 func (c MasterClient) masterProblem(ctx context.Context) string {
 	if _, err := c.sendRequest(ctx, http.MethodGet, "/healthz", "", nil); err != nil {
 		return err.Error()
@@ -52,8 +52,8 @@ func (c MasterClient) masterProblem(ctx context.Context) string {
 	return ""
 }
 
-// holdProblem asks a master on hold whether it could serve, which is final once it has
-// tried.
+// holdProblem returns why a master on hold could not serve. The answer is final once the master has
+// completed its rehearsal.
 func (c MasterClient) holdProblem(ctx context.Context) (problem string, final bool) {
 	var info struct {
 		OnHold    bool `json:"on_hold"`
@@ -77,8 +77,8 @@ func (c MasterClient) holdProblem(ctx context.Context) (problem string, final bo
 	return info.Rehearsal.Error, true
 }
 
-// Login begins a session of admin with the password that was generated, and
-// returns its token. It returns ErrForbidden when that was changed since.
+// Login logs in as admin with the generated password and returns the session's token. It returns
+// ErrForbidden if the password has been changed.
 func (c MasterClient) Login(ctx context.Context) (session string, err error) {
 	password, err := os.ReadFile(c.place.Password())
 	if err != nil {
@@ -98,7 +98,7 @@ func (c MasterClient) Login(ctx context.Context) (session string, err error) {
 	return reply.Token, errors.Join(json.Unmarshal(b, &reply), nil)
 }
 
-// joinedAgent is an agent as the master reports it.
+// joinedAgent is an agent as reported by the master.
 type joinedAgent struct {
 	ID           string `json:"id"`
 	NotIsolated  string `json:"notIsolated"`
@@ -106,7 +106,7 @@ type joinedAgent struct {
 	NoFixedPaths string `json:"noFixedPaths"`
 }
 
-// listAgents lists the agents of this cluster's own that the master knows.
+// listAgents returns the cluster's own agents that the master knows.
 func (c MasterClient) listAgents(ctx context.Context, session string) ([]joinedAgent, error) {
 	b, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/agents", session, nil)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c MasterClient) listAgents(ctx context.Context, session string) ([]joinedA
 	return slices.DeleteFunc(reply.Agents, func(a joinedAgent) bool { return !strings.HasPrefix(a.ID, c.spec.Cluster+"-") }), nil
 }
 
-// Restrictions are sentences on which tasks the cluster's agents do not run, and why.
+// Restrictions returns sentences about tasks that the cluster's agents reject, with the reasons.
 func (c MasterClient) Restrictions(ctx context.Context) ([]string, error) {
 	session, err := c.Login(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (a joinedAgent) restrictions() []string {
 	return out
 }
 
-// Accepts reports whether a session is still good.
+// Accepts reports whether a session is still valid.
 func (c MasterClient) Accepts(ctx context.Context, session string) bool {
 	_, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/me", session, nil)
 	return err == nil
@@ -174,7 +174,7 @@ func (c MasterClient) sendRequest(ctx context.Context, method, path, session str
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // read to its end below
+	defer func() { _ = resp.Body.Close() }() // read to the end below
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
 	switch {
 	case err != nil:
@@ -187,8 +187,7 @@ func (c MasterClient) sendRequest(ctx context.Context, method, path, session str
 	return answer, nil
 }
 
-// newHTTPClient trusts the cluster's own CA, and no proxy comes between this machine and
-// itself.
+// newHTTPClient returns a client that trusts the cluster's CA and uses no proxy.
 func (c MasterClient) newHTTPClient() (*http.Client, error) {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if c.spec.TLS {
@@ -203,7 +202,7 @@ func (c MasterClient) newHTTPClient() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// reasonOf is the reason in a response, after a colon.
+// reasonOf returns the reason in a response, preceded by a colon.
 func reasonOf(answer []byte) string {
 	var a struct{ Reason string }
 	if json.Unmarshal(answer, &a) != nil || a.Reason == "" {

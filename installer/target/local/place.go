@@ -22,24 +22,24 @@ import (
 // Place is a cluster's directory:
 //
 //	control/         record and lease       data/      database, keys, checkpoints
-//	admin-password   what opens it          tls/       the cluster's certificates
+//	admin-password   that of admin          tls/       the cluster's certificates
 //	determined-password                     that of the user determined
-//	master.yaml      what the master reads  agents/1/  what an agent reads and keeps
-//	units/ run/      the supervisor's       logs/      one file a process
+//	master.yaml      the master's config    agents/1/  an agent's config and state
+//	units/ run/      the supervisor's       logs/      one file per process
 type Place string
 
-// At returns the place of cluster under root.
+// At returns the directory of cluster under root.
 func At(root, cluster string) Place { return Place(filepath.Join(root, cluster)) }
 
 func (p Place) pathOf(parts ...string) string {
 	return filepath.Join(append([]string{string(p)}, parts...)...)
 }
 
-// Password is the file with the first password of the user admin.
+// Password returns the file with the initial password of admin.
 func (p Place) Password() string { return p.pathOf("admin-password") }
 
-// DeterminedPassword is the file with the first password of the user determined, which
-// is that of admin in clusters of versions that made one for both.
+// DeterminedPassword returns the file with the initial password of determined. In clusters of
+// versions that generated one password for both users, it is that of admin.
 func (p Place) DeterminedPassword() string {
 	if p.onePassword() {
 		return p.Password()
@@ -49,19 +49,19 @@ func (p Place) DeterminedPassword() string {
 
 func (p Place) determinedPassword() string { return p.pathOf("determined-password") }
 
-// onePassword reports a cluster of a version that made one password for both users.
-// This one makes that of determined first.
+// onePassword reports whether an older version generated one password for both users. This version
+// creates that of determined first.
 func (p Place) onePassword() bool {
 	return fileExists(p.Password()) && !fileExists(p.determinedPassword())
 }
 
-// CA is the file with the certificate that signed the master's.
+// CA returns the file with the CA certificate.
 func (p Place) CA() string { return p.pathOf("tls", "ca.pem") }
 
-// Log is the file to which a process of this name writes.
+// Log returns the log file of a process.
 func (p Place) Log(name string) string { return p.pathOf("logs", name+".log") }
 
-// Logs lists the names of all processes that have a log.
+// Logs returns the names of all processes with a log.
 func (p Place) Logs() ([]string, error) {
 	files, err := fs.Glob(os.DirFS(p.pathOf("logs")), "*.log")
 	if err != nil {
@@ -73,10 +73,11 @@ func (p Place) Logs() ([]string, error) {
 	return files, nil
 }
 
-// retainReason is why the data outlives `down`, and where it is.
+// retainReason returns the reason why the data outlives `down`, and its location.
 func (p Place) retainReason() string { return holdsData + ", in " + p.dataDir() }
 
-// closedPaths is what no task may mount: all but the checkpoints, which are the tasks'.
+// closedPaths returns the paths that no task may mount: all but the checkpoints, which belong to
+// tasks.
 func (p Place) closedPaths() []string {
 	return []string{
 		p.pathOf("control"), p.Password(), p.determinedPassword(), p.pathOf("tls"), p.masterYAML(), p.masterConfig(), p.pathOf("data", "master"),
@@ -89,11 +90,11 @@ func (p Place) masterYAML() string          { return p.pathOf("master.yaml") }
 func (p Place) masterConfig() string        { return p.pathOf("master-config.yaml") }
 func (p Place) agentDir(name string) string { return p.pathOf("agents", name) }
 
-// Processes is where the supervisor and the installer meet.
+// Processes returns the directory of the supervisor.
 func (p Place) Processes() supervise.Dir { return supervise.Dir(p) }
 
-// Store keeps the record. The cluster's directory is made with it and goes with
-// it, unless something else is still inside.
+// Store returns the store of the record. It is created and deleted with the cluster's directory,
+// which stays if it contains other files.
 func (p Place) Store() record.Store { return store{record.Dir{Path: p.pathOf("control")}, p} }
 
 type store struct {
@@ -112,9 +113,8 @@ func (s store) Destroy(ctx context.Context) error {
 	return wrapRefusal("remove", string(s.place), err)
 }
 
-// Holder says who runs this process: by name, or where the machine has none for
-// them, by their identity on the platform, which may be empty. Dead tells whether
-// another one of this machine still lives.
+// Holder describes this process. Owner is the user's name, or if the machine does not know it,
+// their identity on the platform, which may be empty.
 func Holder(getenv func(string) string, nonce, identity string) (record.Holder, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -130,7 +130,7 @@ func Holder(getenv func(string) string, nonce, identity string) (record.Holder, 
 	}, nil
 }
 
-// currentUser is the user of this process, even if USER is not set, as in containers and
+// currentUser returns the name of the current user even if USER is not set, as in containers and
 // under systemd.
 func currentUser(name string, current func() (*user.User, error), identity string) string {
 	if name != "" {
@@ -142,7 +142,7 @@ func currentUser(name string, current func() (*user.User, error), identity strin
 	return cmp.Or(identity, "uid "+strconv.Itoa(os.Getuid()))
 }
 
-// Dead reports that the process of h, if of this machine, has ended.
+// Dead reports whether h is a process of this machine that has ended.
 func Dead(h record.Holder) bool {
 	host, err := os.Hostname()
 	pid, start, ok := strings.Cut(h.Process, " ")
@@ -153,7 +153,7 @@ func Dead(h record.Holder) bool {
 	return !supervise.Identity{PID: n, Start: start}.Alive()
 }
 
-// wrapRefusal translates what the system says, once.
+// wrapRefusal translates a system error.
 func wrapRefusal(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -170,9 +170,8 @@ func wrapRefusal(op, path string, err error) error {
 	return e
 }
 
-// Recover reads the settings of a cluster whose record was lost back from the
-// files it runs with. There are none when it has no master.yaml, and what cannot
-// be read is left out.
+// Recover reads the settings of a cluster without a record from its configuration files. It returns
+// none without a master.yaml, and omits values that cannot be read.
 func (p Place) Recover() (map[string]string, error) {
 	if !fileExists(p.masterYAML()) {
 		return nil, nil
@@ -210,7 +209,7 @@ func (p Place) Recover() (map[string]string, error) {
 		read, _, err := agentconfig.Load([]string{filepath.Join(p.agentDir(a.Name()), "agent.yaml")}, nil)
 		if err == nil {
 			out[SlotSetting] = strconv.Itoa(read.ArtificialSlots)
-			// The agent is told where tasks are not isolated, the master whose it takes.
+			// Agents trust users if tasks are not isolated; the master decides whose tasks run.
 			out[TrustSetting] = strconv.FormatBool(read.TrustUsers && m.Security.TrustUsers)
 		}
 	}

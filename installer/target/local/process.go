@@ -17,21 +17,20 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// Limits of waiting for processes.
+// The limits of waiting for processes.
 const (
-	// startLimit is how long a master may take until it answers: it may have to
-	// bring an old database up to date.
+	// startLimit is how long a master may take to answer, because it may have to migrate an old
+	// database.
 	startLimit = 60 * time.Second
-	// stopLimit is how long a process may take to end: the supervisor insists
-	// after 20 s.
+	// stopLimit is how long a process may take to end. The supervisor kills it after 20 s.
 	stopLimit = 30 * time.Second
-	// tooManyDeaths is how often a process may die while it is waited for: one
-	// that loses a race for a port starts well the next time, one that cannot
-	// read its configuration never does.
+	// tooManyDeaths is how often a process may die while Create waits for it. A process that loses
+	// a race for a port starts the next time, but one that cannot read its configuration never
+	// does.
 	tooManyDeaths = 3
 )
 
-// supervisor is the process that keeps the others running.
+// supervisor is the process that restarts the others.
 type supervisor struct {
 	base
 	place Place
@@ -72,8 +71,8 @@ func (s *supervisor) Create(ctx context.Context) error {
 
 func (s *supervisor) Update(ctx context.Context, _ []resource.Drift) error { return s.Create(ctx) }
 
-// replaceRunning has a supervisor of the new program take over what the old one
-// supervises: killed, it leaves everything running.
+// replaceRunning makes a supervisor of the new program take over the processes of the old one,
+// which keep running when that is killed.
 func (s *supervisor) replaceRunning(ctx context.Context) error {
 	d := s.place.Processes()
 	if id, alive := d.Holder(); alive {
@@ -107,18 +106,17 @@ type process struct {
 	base
 	place Place
 	unit  string
-	// program is the cluster's copy of the one that runs.
+	// program is the cluster's copy of the program.
 	program string
 	args    []string
-	// config is what the process reads when it starts.
+	// config returns the configuration that the process reads when it starts.
 	config func(context.Context) ([]byte, error)
-	// certs is what it serves with, or nil.
+	// certs are the certificates it uses, or nil.
 	certs *certificates
-	// isPortTaken reports whether another program has the port of the process; that one
-	// would answer in its place. It is nil where the process listens on none.
+	// isPortTaken reports whether another program uses the port of the process and would answer in
+	// its place. It is nil if the process has no port.
 	isPortTaken func(context.Context) bool
-	// unhealthy says what is wrong with a process that runs, or nothing. It is
-	// nil where running is enough.
+	// unhealthy returns the problem of a running process, or "". It is nil if running suffices.
 	unhealthy func(context.Context) string
 }
 
@@ -158,7 +156,7 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return f, drift, nil
 }
 
-// damageDrift is drift for a file that can be rewritten, and err for all else.
+// damageDrift returns drift for a damaged file, which can be rewritten, and err otherwise.
 func damageDrift(drift []resource.Drift, err error) ([]resource.Drift, error) {
 	if d, ok := errors.AsType[*atomicfile.DamagedError](err); ok {
 		return append(drift, resource.Drift{Path: d.Path, Have: d.Err.Error(), Want: "rewritten"}), nil
@@ -168,7 +166,7 @@ func damageDrift(drift []resource.Drift, err error) ([]resource.Drift, error) {
 
 func (p *process) Create(ctx context.Context) error { return p.startUnit(ctx) }
 
-// Update starts the process again, also when only its health asks for it.
+// Update restarts the process, also for drift of its health alone.
 func (p *process) Update(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Path == "health" {
@@ -187,8 +185,8 @@ func (p *process) startUnit(ctx context.Context) error {
 	return p.startUnitAnd(ctx, p.comesUp)
 }
 
-// startUnitAnd starts the process and returns when wait, given its generation, has
-// nothing to complain about.
+// startUnitAnd starts the process and calls wait with its generation. It returns an error if wait
+// returns a problem.
 func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, string) string) error {
 	if p.isPortTaken != nil && p.isPortTaken(ctx) {
 		return wrapRefusal("start", p.unit, errors.New("its port is in use by another program: choose another one with --port"))
@@ -212,7 +210,7 @@ func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, s
 	return nil
 }
 
-// comesUp waits until the process runs and is healthy, or returns what is wrong.
+// comesUp waits until the process runs and is healthy, or returns its problem.
 func (p *process) comesUp(ctx context.Context, generation string) string {
 	return p.awaitUnit(ctx, generation, startLimit, func(ctx context.Context) (ill string, final bool) {
 		if p.unhealthy == nil {
@@ -223,8 +221,8 @@ func (p *process) comesUp(ctx context.Context, generation string) string {
 	})
 }
 
-// awaitUnit asks a process that runs until its answer is final. It gives up early on
-// one that dies again and again.
+// awaitUnit calls ask for a running process until its answer is final. It gives up early if the
+// process dies repeatedly.
 func (p *process) awaitUnit(
 	ctx context.Context, generation string, limit time.Duration, ask func(context.Context) (ill string, final bool),
 ) string {
@@ -253,8 +251,8 @@ func (p *process) Delete(ctx context.Context) error {
 	return p.stopProcess(ctx)
 }
 
-// stopProcess ends a process whose unit has been removed: the supervisor does, or, if
-// none runs, this process.
+// stopProcess ends a process whose unit was deleted: the supervisor does, or this process if no
+// supervisor runs.
 func (p *process) stopProcess(ctx context.Context) error {
 	d := p.place.Processes()
 	st, seen, err := d.Status(p.unit)
@@ -287,8 +285,8 @@ func (p *process) wakeSupervisor(ctx context.Context) error {
 	return nil
 }
 
-// generationOf changes with everything that a running process has read: its arguments,
-// its configuration, its certificate, the program.
+// generationOf returns a hash of everything that a running process has read: its arguments,
+// configuration, certificate and program.
 func (p *process) generationOf(ctx context.Context) (string, error) {
 	var text bytes.Buffer
 	text.WriteString(strings.Join(p.args, "\x00"))
@@ -304,7 +302,7 @@ func (p *process) generationOf(ctx context.Context) (string, error) {
 		}
 		text.Write(cert)
 	}
-	text.WriteString(p.program) // its path has its hash
+	text.WriteString(p.program) // the path contains the hash
 	return digestOf(text.Bytes()), nil
 }
 

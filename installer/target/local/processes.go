@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
 
-// Process is one process of a cluster as its supervisor sees it.
+// Process is the state of a process as reported by its supervisor.
 type Process struct {
 	Name string `json:"name"`
 	supervise.Status
@@ -17,7 +17,7 @@ type Process struct {
 	Alive bool `json:"alive"`
 }
 
-// Processes lists the processes of the cluster, by name.
+// Processes returns the processes of the cluster, by name.
 func (t *Target) Processes() ([]Process, error) {
 	d := t.Place.Processes()
 	names, err := d.Known()
@@ -35,17 +35,16 @@ func (t *Target) Processes() ([]Process, error) {
 	return out, nil
 }
 
-// Supervised waits, with a limit, until the cluster has a supervisor.
+// Supervised waits, up to a limit, for a supervisor. It reports whether one runs.
 func (t *Target) Supervised(ctx context.Context) bool {
 	return waitUntil(ctx, startLimit, func() bool { _, alive := t.Place.Processes().Holder(); return alive })
 }
 
-// machinesDir is where the master keeps the machines that it launches as processes of
-// this one.
+// machinesDir is the directory of the machines that the master launches as processes.
 func (p Place) machinesDir() string { return filepath.Join(p.dataDir(), "master", "machines") }
 
-// launchedBy lists the machines that the cluster's master has launched. They are
-// its own affair, and go with it.
+// launchedBy lists the machines that the cluster's master has launched. They belong to the master
+// and are deleted with it.
 func launchedBy(p Place) ([]resource.Found, error) {
 	places, err := local.Found(p.machinesDir())
 	if err != nil {
@@ -62,7 +61,7 @@ func launchedBy(p Place) ([]resource.Found, error) {
 	return out, nil
 }
 
-// endMachine ends a machine whose master has stopped, with all that runs on it.
+// endMachine ends a machine with all its processes, after its master has stopped.
 func endMachine(ctx context.Context, h host, p Place, id string) error {
 	if err := h.gate.Pass(ctx, "end machine "+filepath.Base(id)); err != nil {
 		return err

@@ -23,24 +23,22 @@ import (
 	"github.com/det-deploy/det-deploy/internal/checksum"
 )
 
-// platform is what this machine runs.
+// platform is the platform of this machine.
 const platform = runtime.GOOS + "-" + runtime.GOARCH
 
-// program is a cluster's own copy of det-deploy, named by its hash. A cluster keeps
-// running what it was made with when another file takes the place of the one that
-// made it, and the copy is the way back of an upgrade.
+// program is a cluster's copy of det-deploy, named by its hash. The copy keeps a cluster on its
+// release when the installed program is replaced, and an upgrade can return to it.
 type program struct {
 	base
 	place Place
 	sum   string
-	// from is a file with that content, or one with another: then the program
-	// cannot be made.
+	// from is the file to copy. Create fails if its content has another hash.
 	from string
 }
 
 func (p Place) programFile(sum string) string { return p.pathOf("bin", sum, "det-deploy") }
 
-// programOf is the file of a release's program.
+// programOf returns the path of a release's program.
 func (p Place) programOf(r record.Release) string { return p.programFile(r.Programs[platform]) }
 
 func (g *program) Find(context.Context) (resource.Found, []resource.Drift, error) {
@@ -50,7 +48,7 @@ func (g *program) Find(context.Context) (resource.Found, []resource.Drift, error
 	return foundProgram(g.sum), nil, nil
 }
 
-// Create copies and hashes at once: what is put in place is what its name says.
+// Create hashes the program while it copies it, so that the name always matches the content.
 func (g *program) Create(ctx context.Context) error {
 	path := g.place.programFile(g.sum)
 	if err := g.h.gate.Pass(ctx, "write "+path); err != nil {
@@ -70,15 +68,15 @@ func (g *program) Delete(ctx context.Context) error {
 	return nil
 }
 
-// copyProgram copies a program whose SHA-256 is sum.
+// copyProgram copies a program and verifies its SHA-256.
 func copyProgram(from, to, sum string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }() // it was only read
-	// A child that is forked while the file is open for writing keeps it open until
-	// its exec, and until then the system refuses to run the file.
+	defer func() { _ = in.Close() }() // only read
+	// A child forked while the file is open for writing keeps it open until its exec, and until
+	// then exec of the file fails with ETXTBSY.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return atomicfile.Replace(to, 0o700, func(w io.Writer) error {
@@ -93,7 +91,7 @@ func copyProgram(from, to, sum string) error {
 	})
 }
 
-// lostProgramError is a program that the cluster is to run and that no longer exists.
+// lostProgramError reports that the program of the cluster's release no longer exists.
 type lostProgramError struct{ sum string }
 
 func (e *lostProgramError) Error() string {
@@ -107,7 +105,7 @@ func foundProgram(sum string) resource.Found {
 	return resource.Found{Kind: kindProgram, ID: id, Name: id}
 }
 
-// listPrograms lists the hashes of all copies.
+// listPrograms returns the hashes of all copies.
 func (p Place) listPrograms() ([]string, error) {
 	files, err := fs.Glob(os.DirFS(p.pathOf("bin")), "*/det-deploy")
 	if err != nil {
@@ -119,7 +117,7 @@ func (p Place) listPrograms() ([]string, error) {
 	return files, nil
 }
 
-// Own is the release of a program, which calls itself version.
+// Own returns the release of a program with the given version.
 func Own(path, version string) (record.Release, error) {
 	sum, err := checksum.File(path)
 	if err != nil {
@@ -128,8 +126,8 @@ func Own(path, version string) (record.Release, error) {
 	return record.Release{Version: version, Programs: map[string]string{platform: sum}}, nil
 }
 
-// Running is the release that the cluster's master is set to run; it is zero when
-// there is none. A version that only the program itself knows is asked for.
+// Running returns the release that the cluster's master is set to run, or zero without a master. If
+// known does not contain the version, it runs the program to get it.
 func (p Place) Running(ctx context.Context, known ...record.Release) (record.Release, error) {
 	u, found, err := p.Processes().Unit("master")
 	if err != nil || !found || u.Program == "" {
@@ -145,7 +143,7 @@ func (p Place) Running(ctx context.Context, known ...record.Release) (record.Rel
 	return r, nil
 }
 
-// versionOf asks a program; one that does not answer has no version.
+// versionOf runs a program to get its version, or "" if that fails.
 func versionOf(ctx context.Context, path string) string {
 	c := exec.CommandContext(ctx, path, "version", "--output", "json")
 	c.Env = supervise.Environ()

@@ -20,16 +20,15 @@ import (
 
 const loopback = "127.0.0.1"
 
-// masterYAML is what the master of s reads. Secrets are references: the file has
-// none in it.
+// masterYAML returns the master.yaml for s. It contains references to secrets, but no secrets.
 func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	m := config.DefaultMaster()
 	m.ClusterName = s.Cluster
 	m.Port = s.Port
-	if tasksAt == "" { // only this machine has to reach it
+	if tasksAt == "" { // only this machine needs to reach it
 		m.BindIP = loopback
 	}
-	// Containers of this machine reach it on the bridge.
+	// Containers of this machine reach the master on the bridge.
 	m.Security.AllowPlainHTTP = tasksAt != "" && !s.TLS
 	m.DataDir = filepath.Join(p.dataDir(), "master")
 	m.Telemetry.Enabled = false // a local cluster reports to no server
@@ -61,7 +60,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	var storage config.SharedFSStorage
 	storage.SetDefaults()
 	storage.HostPath = filepath.Join(p.dataDir(), "checkpoints")
-	if !hasKey(s.MasterConfig, "checkpoint_storage") { // whose keys depend on its type
+	if !hasKey(s.MasterConfig, "checkpoint_storage") { // its keys depend on its type
 		m.CheckpointStorage = &config.CheckpointStorage{SharedFS: &storage}
 	}
 	out, err := document.Marshal(m)
@@ -74,20 +73,19 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	return overlaySettings(m, out, s.MasterConfig)
 }
 
-// ElasticPool is the pool whose agents the master starts when tasks wait.
+// ElasticPool is the pool whose agents the master starts on demand.
 const ElasticPool = "elastic"
 
-// elasticIdle is how long such an agent may have nothing to do: long enough to see
-// it wait between two tasks, short enough to see it go.
+// elasticIdle is the idle timeout of such an agent: long enough to observe it wait between two
+// tasks, and short enough to observe its termination.
 const elasticIdle = time.Minute
 
-// elasticPool adds the pool whose agents come and go. It is the default where there
-// are no other agents.
+// elasticPool adds the elastic pool. It is the default pool if no other agents are configured.
 func elasticPool(m *config.Master, s Spec, tasksAt string) error {
 	var p provider.Local
 	p.SetDefaults()
 	p.MaxInstances, p.MaxIdleAgentPeriod = s.Elastic, document.Duration(elasticIdle)
-	// Real devices could be counted once only, however many agents there are.
+	// Several agents cannot share real devices.
 	p.ArtificialSlots = max(1, s.Slots)
 	sent := map[string]any{}
 	if tasksAt != "" {
@@ -119,7 +117,7 @@ func elasticPool(m *config.Master, s Spec, tasksAt string) error {
 	return nil
 }
 
-// agentYAML is what agent n of s reads.
+// agentYAML returns the agent.yaml of an agent of s.
 func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 	a := agentconfig.DefaultAgent()
 	a.MasterHost, a.MasterPort = loopback, s.Port
@@ -129,7 +127,7 @@ func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 	a.DataDir = filepath.Join(p.agentDir(name), "data")
 	a.JoinTokenFile = p.joinToken(name)
 	a.ProtectedPaths = p.closedPaths()
-	// Where tasks are not isolated, the master decides whose it takes.
+	// Without isolation, the master decides whose tasks run.
 	a.TrustUsers = !s.Isolated
 	if s.TLS {
 		a.Security.TLS.Enabled, a.Security.TLS.MasterCert = true, p.CA()
@@ -145,7 +143,8 @@ func (p Place) joinToken(name string) string { return filepath.Join(p.agentDir(n
 
 func (p Place) agentYAML(name string) string { return filepath.Join(p.agentDir(name), "agent.yaml") }
 
-// agentConfig and masterConfig are for resources, which compare with what is there.
+// agentConfig and masterConfig return functions for resources, which compare the result with the
+// live files.
 func agentConfig(s Spec, p Place, name, tasksAt string) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) { return agentYAML(s, p, name, tasksAt) }
 }
@@ -154,11 +153,11 @@ func masterConfig(s Spec, p Place, tasksAt string) func(context.Context) ([]byte
 	return func(context.Context) ([]byte, error) { return masterYAML(s, p, tasksAt) }
 }
 
-// agentPool is the pool that the cluster's agents join.
+// agentPool is the pool of the cluster's agents.
 const agentPool = "default"
 
-// overlaySettings merges the user's own settings over m, as data, and reads the result as
-// the master will.
+// overlaySettings merges the user's settings over m, given as data, and parses the result as the
+// master will.
 func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) {
 	data, err := document.Overlay(data, []byte(over))
 	if err != nil {
@@ -180,12 +179,12 @@ func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) 
 	return data, nil
 }
 
-// inFragment gives problems that the user's own settings caused their lines there.
+// inFragment adds line numbers of the user's fragment to the problems that it causes.
 func inFragment(over string, problems document.Errors) document.Errors {
 	return config.LocateInFragment(over, "--"+ConfigSetting, problems)
 }
 
-// hasKey reports whether settings have a key; false if they cannot be read.
+// hasKey reports whether settings contain a key. It returns false if they cannot be parsed.
 func hasKey(over, key string) bool {
 	d, err := document.Parse([]byte(over), "--"+ConfigSetting)
 	if over == "" || err != nil {
@@ -195,7 +194,8 @@ func hasKey(over, key string) bool {
 	return found
 }
 
-// refuseOwnKeys refuses to override settings that the cluster's own processes use.
+// refuseOwnKeys returns an error if the user overrides settings on which the cluster's own
+// processes depend.
 func refuseOwnKeys(m, over config.Master) error {
 	var wrong document.Errors
 	own := func(same bool, key string) {

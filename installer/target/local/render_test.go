@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// overlay is a cluster whose master reads over besides the cluster's own settings.
+// overlay renders a cluster with over as the user's settings.
 func overlay(t *testing.T, over string, more ...string) (*Target, []byte, error) {
 	t.Helper()
 	settings := Flags().Defaults()
@@ -69,7 +69,7 @@ func TestWhatTheClusterGoesByStays(t *testing.T) {
 	}
 }
 
-// What is given to every task and no task gets is said before the cluster is up.
+// `up` warns about mounts in the defaults that no task may use.
 func TestGuardedMountsAreSaidBeforeUp(t *testing.T) {
 	t.Parallel()
 	target, _, err := overlay(t, "task_container_defaults: {bind_mounts: [{host_path: /var/run/docker.sock, container_path: /d}]}\n")
@@ -82,7 +82,7 @@ func TestGuardedMountsAreSaidBeforeUp(t *testing.T) {
 	}
 }
 
-// A record that is lost is written again with the settings that were given.
+// A lost record is restored with the user's settings.
 func TestTheUsersSettingsAreReadBack(t *testing.T) {
 	t.Parallel()
 	const over = "security: {visibility: private}\n"

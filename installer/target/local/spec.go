@@ -1,6 +1,5 @@
-// Package local puts a cluster on this machine: a master, its agents and the
-// small supervisor that keeps them running, all as processes of the user who
-// asked, in one directory.
+// Package local installs a cluster on this machine: a master, its agents and a small supervisor,
+// all as processes of the current user, in one directory.
 package local
 
 import (
@@ -16,35 +15,34 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// Spec is what a local cluster should be.
+// Spec is the requested configuration of a local cluster.
 type Spec struct {
-	// Cluster identifies a cluster on one machine.
+	// Cluster is the cluster ID, unique on the machine.
 	Cluster string
-	// Port is where the master listens.
+	// Port is the master's port.
 	Port int `yaml:"port"`
-	// Agents is how many agents run, and Slots how many artificial slots each
-	// has; with none it offers what the machine really has.
+	// Agents is the number of agents, and Slots the number of artificial slots of each. With zero
+	// Slots, agents detect their devices.
 	Agents int `yaml:"agents"`
 	Slots  int `yaml:"artificial_slots"`
-	// Elastic is how many more agents the master may start when tasks wait.
+	// Elastic is the maximum number of agents that the master starts on demand.
 	Elastic int  `yaml:"elastic"`
 	TLS     bool `yaml:"tls"`
-	// DBURLFile is a file with the URL of a PostgreSQL database; without it the
-	// database is a file in the cluster's directory.
+	// DBURLFile is a file with the URL of a PostgreSQL database. If it is empty, the database is a
+	// file in the cluster's directory.
 	DBURLFile string `yaml:"db_url_file"`
-	// TrustUsers lets every user of the cluster submit tasks, isolated or not.
+	// TrustUsers allows every user to submit tasks, even without isolation.
 	TrustUsers bool `yaml:"trust_users"`
-	// HarnessWheel is a file with a wheel of the client's library, for trials whose image
-	// lacks it.
+	// HarnessWheel is a wheel of the client library, for trials whose image lacks it.
 	HarnessWheel string `yaml:"harness_wheel"`
-	// MasterConfig is settings of master.yaml that go over the cluster's own.
+	// MasterConfig overrides settings of master.yaml.
 	MasterConfig string `yaml:"master_config"`
-	// Isolated says that tasks are kept from this machine. It is no setting: the
-	// machine decides, see Target.Isolated.
+	// Isolated reports whether tasks are isolated from this machine. It is not a setting but a
+	// property of the machine; see Target.Isolated.
 	Isolated bool
 }
 
-// The names of the settings, as flags and in the record.
+// The names of the settings, for flags and the record.
 const (
 	PortSetting    = "port"
 	AgentSetting   = "agents"
@@ -54,14 +52,14 @@ const (
 	DBSetting      = "db-url-file"
 	TrustSetting   = "trust-users"
 	WheelSetting   = "harness-wheel"
-	// ConfigSetting is a file's content, and its flag the file's name.
+	// ConfigSetting records the content of the file that the flag names.
 	ConfigSetting = "master-config-file"
 )
 
-// DefaultCluster is the cluster ID when none is given.
+// DefaultCluster is the default cluster ID.
 const DefaultCluster = "local"
 
-// Flags is every setting of a cluster on this machine.
+// Flags returns the settings of a cluster on this machine.
 func Flags() spec.Table {
 	typed := func(flag, path string, preset any, usage string) spec.Flag {
 		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage, Default: preset}}
@@ -82,26 +80,26 @@ func Flags() spec.Table {
 	}
 }
 
-// FromSettings reads settings, which hold every flag of the table, and validates the
-// whole. All complaints come at once; each names its flag.
+// FromSettings reads settings, which contain every flag of the table, and validates them. It
+// returns all errors at once, each with its flag.
 func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 	var s Spec
 	err := Flags().Read(&s, cluster, settings)
 	if wrong, ok := errors.AsType[document.Errors](err); ok {
 		for i := range wrong {
-			wrong[i].Path = "" // its flag says as much
+			wrong[i].Path = "" // the flag is sufficient
 		}
 	}
 	return s, err
 }
 
-// SetDefaults has nothing to set: the table's defaults are among the settings.
+// SetDefaults clears s: the defaults of the table are among the settings.
 func (s *Spec) SetDefaults() { *s = Spec{} }
 
-// Complete sets the cluster's ID.
+// Complete sets the cluster ID.
 func (s *Spec) Complete(id string) { s.Cluster = id }
 
-// Validate lists every rule that s breaks.
+// Validate returns all errors in s.
 func (s *Spec) Validate(string) document.Errors {
 	var e document.Errors
 	if !spec.ValidCluster(s.Cluster) {
@@ -110,7 +108,7 @@ func (s *Spec) Validate(string) document.Errors {
 		})
 	}
 	e.Check(s.Port >= 1 && s.Port <= 65535, "port", "must be between 1 and 65535 (is %d)", s.Port)
-	// Each agent is a process of some 20 MB; beyond this a typing error is likelier.
+	// Each agent is a process of some 20 MB. A larger number is probably a typing error.
 	e.Check(s.Agents >= 0 && s.Agents <= 64, "agents", "must be between 0 and 64 (is %d)", s.Agents)
 	e.Check(s.Elastic >= 0 && s.Elastic <= 64, "elastic", "must be between 0 and 64 (is %d)", s.Elastic)
 	e.Check(s.Slots >= 0 && s.Slots <= 1024, "artificial_slots", "must be between 0 and 1024 (is %d)", s.Slots)
@@ -118,7 +116,7 @@ func (s *Spec) Validate(string) document.Errors {
 	return append(e, container.Wheel{File: s.HarnessWheel}.Validate("harness_wheel")...)
 }
 
-// URL is where the cluster answers.
+// URL returns the master's URL.
 func (s Spec) URL() string {
 	scheme := "http"
 	if s.TLS {
@@ -127,7 +125,7 @@ func (s Spec) URL() string {
 	return scheme + "://127.0.0.1:" + strconv.Itoa(s.Port)
 }
 
-// Root is the directory of all local clusters of this user.
+// Root returns the directory of all local clusters of this user.
 func Root(getenv func(string) string) (string, error) {
 	if state := getenv("XDG_STATE_HOME"); state != "" {
 		if !filepath.IsAbs(state) {
@@ -142,7 +140,7 @@ func Root(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "det-deploy"), nil
 }
 
-// Clusters lists the clusters in root.
+// Clusters returns the clusters in root.
 func Clusters(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {

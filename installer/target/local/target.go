@@ -17,29 +17,29 @@ import (
 type Target struct {
 	Spec  Spec
 	Place Place
-	// Gate is asked before anything is changed.
+	// Gate is asked before each change.
 	Gate *resource.Gate
-	// Program is det-deploy itself, and Own its release; Env is added to the
-	// environment of what is started.
+	// Program is the running det-deploy program, and Own its release. Env is added to the
+	// environment of started processes.
 	Program string
 	Own     record.Release
 	Env     []string
-	// Release is what the cluster is to run.
+	// Release is the requested release.
 	Release record.Release
 	// Docker is the socket of the Docker daemon.
 	Docker string
-	// TasksAt is where containers reach the master, from TasksReach. It is empty
-	// where tasks are processes of this machine.
+	// TasksAt is the address at which containers reach the master, from TasksReach. It is empty if
+	// tasks run as processes.
 	TasksAt string
-	// Refusals lists what a master refuses of a valid configuration when it starts; nil
-	// lists what is not built yet.
+	// Refusals returns the problems for which a master would refuse to start with a valid
+	// configuration; nil returns the unimplemented settings.
 	Refusals func(config.Master) document.Errors
 }
 
 var _ resource.Target = (*Target)(nil)
 
-// newHost changes the machine with the cluster's own copy of the program, or with this
-// program if that does not exist.
+// newHost returns a host with the cluster's copy of the program, or with this program if that does
+// not exist.
 func (t *Target) newHost() host { return host{t.Gate, t.Place.programOf(t.Release), t.Program, t.Env} }
 
 func (t *Target) programResource(r record.Release) *program {
@@ -47,12 +47,12 @@ func (t *Target) programResource(r record.Release) *program {
 	return &program{base{t.newHost(), kindProgram, "det-deploy", nil}, t.Place, sum, t.Program}
 }
 
-// Kinds has what others need first.
+// Kinds returns the kinds in dependency order: those that others need come first.
 func (t *Target) Kinds() []string {
 	return []string{kindData, kindSecret, kindLogs, kindConfig, kindProgram, kindSupervisor, kindMachine, kindMaster, kindAgentFiles, kindAgent}
 }
 
-// Wanted lists everything a local cluster consists of.
+// Wanted returns all resources of a local cluster.
 func (t *Target) Wanted() ([]resource.Resource, error) {
 	h, p, s := t.newHost(), t.Place, t.Spec
 	data := t.dataResource()
@@ -97,8 +97,8 @@ func (t *Target) dataResource() *directory {
 	return &directory{base{t.newHost(), kindData, "data", nil}, t.Place.dataDir(), t.Place.retainReason(), "checkpoints"}
 }
 
-// masterConfig is the user's settings of master.yaml as they were given, from which a
-// lost record is written again.
+// masterConfig returns the file with the user's settings as they were given, from which a lost
+// record is restored.
 func (t *Target) masterConfig() *file {
 	say := func(context.Context) ([]byte, error) { return []byte(t.Spec.MasterConfig), nil }
 	return &file{base{t.newHost(), kindConfig, "master-config.yaml", nil}, t.Place.masterConfig(), false, say, ""}
@@ -132,8 +132,7 @@ func (t *Target) agentResource(name string) *process {
 	}
 }
 
-// Inventory lists what is in the cluster's directory and which of its processes
-// are known.
+// Inventory lists the files in the cluster's directory and its known processes.
 func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	var out []resource.Found
 	add := func(kind, path, retain string) {
@@ -180,7 +179,7 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	return append(out, launched...), err
 }
 
-// Remove removes by kind and identity.
+// Remove deletes an object by kind and identity.
 func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	switch f.Kind {
 	case kindProgram:

@@ -14,10 +14,10 @@ import (
 
 var _ installer.Upgradable = (*Target)(nil)
 
-// onHold is the flag of `master run` for a master that only tries.
+// onHold is the flag of `master run` for a master that only rehearses.
 const onHold = "--on-hold"
 
-// Runs reads it off the master's unit.
+// Runs returns the release and mode in the master's unit.
 func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
 	u, found, err := t.Place.Processes().Unit("master")
 	if err != nil || !found {
@@ -30,7 +30,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 	return r, installer.Serve, err
 }
 
-// UploadPrograms copies this program beside the one that runs.
+// UploadPrograms copies this program into the cluster's directory.
 func (t *Target) UploadPrograms(ctx context.Context, r record.Release, _ func(string)) error {
 	p := t.programResource(r)
 	if f, _, err := p.Find(ctx); err != nil || f.Exists() {
@@ -65,11 +65,11 @@ func (t *Target) SetMode(ctx context.Context, r record.Release, m installer.Mode
 	return p.startUnit(ctx)
 }
 
-// tryLimit is how long a master may try its store: copying and reading a database
-// of some 50 GB from a slow disk.
+// tryLimit is how long a master may rehearse: it copies and reads a database, of some 50 GB on a
+// slow disk.
 const tryLimit = 15 * time.Minute
 
-// Backup lets the program that wrote the store write it into a file beside it.
+// Backup runs the program that wrote the store, which writes a backup file next to the store.
 func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
 	dir := filepath.Join(t.Place.dataDir(), "backups")
 	if err := t.newHost().makeDirectory(ctx, dir); err != nil {
@@ -77,7 +77,7 @@ func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) 
 	}
 	sum := of.Programs[platform]
 	path := filepath.Join(dir, fmt.Sprintf("%s-%s.backup", of.Version, sum[:min(8, len(sum))]))
-	if err := t.newHost().removeAll(ctx, path); err != nil { // of an earlier upgrade from the same one
+	if err := t.newHost().removeAll(ctx, path); err != nil { // left by an earlier upgrade from the same release
 		return "", err
 	}
 	h := t.newHost()
@@ -86,9 +86,8 @@ func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) 
 	return path, err
 }
 
-// WaitForAgents starts every agent with the program of r, and with what that has to read to
-// start at all: whether tasks are isolated. Tasks outlive it. Programs
-// that nothing runs any more go.
+// WaitForAgents restarts every agent with the program of r and a rewritten configuration, which
+// depends on the isolation of tasks. Tasks survive the restart. It deletes unused programs.
 func (t *Target) WaitForAgents(ctx context.Context, r record.Release, tell func(string)) error {
 	t.Release = r
 	for i := range t.Spec.Agents {
@@ -115,8 +114,8 @@ func (t *Target) WaitForAgents(ctx context.Context, r record.Release, tell func(
 	return forgetOthers(ctx, t.newHost(), t.Place, r)
 }
 
-// Fits refuses to work on a cluster that runs another release than this program, or
-// that is in the middle of an upgrade.
+// Fits returns an error if the cluster runs another release than this program, or if an upgrade is
+// in progress.
 func (t *Target) Fits(r record.Record) error {
 	if r.Upgrade != nil {
 		return &installer.UnderWayError{Cluster: t.Spec.Cluster, To: r.Upgrade.To}
@@ -131,7 +130,7 @@ func (t *Target) Fits(r record.Record) error {
 	return nil
 }
 
-// forgetOthers removes the programs that nothing runs any more.
+// forgetOthers deletes unused programs.
 func forgetOthers(ctx context.Context, h host, p Place, r record.Release) error {
 	sums, err := p.listPrograms()
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// newer gives m another program than the one its cluster runs: this one with a
-// few bytes behind its end.
+// newer gives m another program than its cluster runs: the same with a few bytes appended.
 func newer(t *testing.T, m *machine) (was, next record.Release) {
 	t.Helper()
 	program, err := os.Executable()
@@ -43,8 +42,7 @@ func (m *machine) upgrade(ctx context.Context, to record.Release) (installer.Upg
 	return in.Upgrade(ctx, to)
 }
 
-// wantRunning checks that every process of the cluster runs r, and nothing else is
-// kept.
+// wantRunning checks that every process of the cluster runs r, and that no other program is kept.
 func wantRunning(t *testing.T, m *machine, r record.Release) {
 	t.Helper()
 	paths, err := fs.Glob(os.DirFS(filepath.Join(m.root, "lab", "bin")), "*")
@@ -70,7 +68,7 @@ func TestUpgradeRunsEverythingFromTheNewProgram(t *testing.T) {
 	m := newMachine(t)
 	must(t, m.up(t.Context()))
 	was, next := newer(t, m)
-	// What the old version wrote, its agent reads, and the new one may not start with.
+	// A configuration that the old version wrote may be invalid for the new agent.
 	must(t, os.WriteFile(filepath.Join(m.root, "lab", "agents", "1", "agent.yaml"), []byte("master_host: 127.0.0.1\n"), 0o600))
 	wantRunning(t, m, was)
 	got, err := m.upgrade(t.Context(), next)
@@ -113,8 +111,8 @@ func TestUpgradeGoesBackWhenTheNewMasterCannotServe(t *testing.T) {
 	wantRunning(t, m, next)
 }
 
-// Whatever change fails, the same command finishes. One cluster is brought from one
-// program to the other and back.
+// After a failure of any change, the same command finishes. The test upgrades one cluster back and
+// forth between two programs.
 func TestUpgradeResumesAfterFailureAtEveryChange(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Environ is this process's environment without the variables that override
-// configuration files: a cluster is what its files say, whatever the shell that
-// typed `up` had exported for its clients.
+// Environ returns the environment of this process without the variables that override configuration
+// files. A cluster depends on its files only, and not on variables that the shell of `up` exported
+// for clients.
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DET_") })
 }

@@ -1,6 +1,5 @@
-// Package supervise keeps the processes of one local cluster running: it starts
-// what is written down, starts again what dies, and stops everything when told
-// to. It knows nothing of what the processes do.
+// Package supervise runs the processes of one local cluster. It starts the configured processes,
+// restarts those that die, and stops all of them on request. It knows nothing about their work.
 package supervise
 
 import "github.com/det-deploy/det-deploy/internal/process"

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// proc is one unit in the supervisor's memory.
+// proc is the supervisor's state of one unit.
 //
 //	absent ──start──▶ running ──dies──▶ absent, held back ──start──▶ …
 //	                     │
@@ -19,21 +19,21 @@ import (
 type proc struct {
 	unit     Unit
 	id       Identity
-	started  Unit          // what the running process was started as
-	done     chan struct{} // closed when a child has ended; nil for a process met alive
+	started  Unit          // the unit as of the process's start
+	done     chan struct{} // closed when a child has ended; nil for an adopted process
 	since    time.Time
-	stopping time.Time // when it was asked to stop; zero if it was not
+	stopping time.Time // when it was asked to stop, or zero
 	killed   bool
 	dropped  bool
-	due      time.Time // not started again before
+	due      time.Time // earliest time of the next start
 	pause    time.Duration
 	restarts int
 	exit     string
-	// untold is set while what became of the process is not on disk.
+	// untold is set while the state is not stored.
 	untold bool
 }
 
-// move is what to do with a process next.
+// move is the next action for a process.
 type move int
 
 const (
@@ -46,7 +46,7 @@ const (
 func (p *proc) wantUnit(u Unit) {
 	p.dropped = false
 	if u.Generation != p.unit.Generation {
-		p.pause, p.due = 0, time.Time{} // a changed unit deserves a start at once
+		p.pause, p.due = 0, time.Time{} // start a changed unit at once
 	}
 	p.unit = u
 }
@@ -66,7 +66,7 @@ func (p *proc) isRunning() bool {
 	}
 }
 
-// nextMove decides; it changes only what it decided about killing.
+// nextMove decides the next action. It only updates the state of stopping.
 func (p *proc) nextMove(now time.Time) move {
 	running := p.isRunning()
 	outdated := p.dropped || p.started.Generation != p.unit.Generation
@@ -88,8 +88,8 @@ func (p *proc) nextMove(now time.Time) move {
 	return rest
 }
 
-// adoptProcess takes over a process that an earlier supervisor left behind. A status that
-// cannot be read now may be one of a process that runs: nothing is started on it.
+// adoptProcess takes over a process of an earlier supervisor. If its status cannot be read, it
+// returns an error, because the process may be running and must not be started twice.
 func (s *supervisor) adoptProcess(u Unit) (*proc, error) {
 	p := &proc{unit: u}
 	old, found, err := s.Dir.Status(u.Name)
@@ -118,7 +118,7 @@ func (s *supervisor) startProcess(p *proc, now time.Time) error {
 		p.holdBack(now)
 		return err
 	}
-	defer func() { _ = log.Close() }()                                   // the child has its own
+	defer func() { _ = log.Close() }()                                   // the child has its own descriptor
 	c := exec.Command(cmp.Or(p.unit.Program, s.Program), p.unit.Args...) //nolint:noctx // outlives every context; it is stopped by signal
 	c.Env = Environ()
 	c.Stdout, c.Stderr = log, log
@@ -131,7 +131,7 @@ func (s *supervisor) startProcess(p *proc, now time.Time) error {
 	p.stopping, p.killed = time.Time{}, false
 	p.id, err = Identify(c.Process.Pid)
 	if err != nil {
-		p.id = Identity{PID: c.Process.Pid} // ended at once: the waiter says how
+		p.id = Identity{PID: c.Process.Pid} // ended at once: awaitEnd reports how
 	}
 	go s.awaitEnd(c, p)
 	s.Log.Info("started", "unit", p.unit.Name, "pid", p.id.PID, "restarts", p.restarts)
@@ -139,7 +139,7 @@ func (s *supervisor) startProcess(p *proc, now time.Time) error {
 	return nil
 }
 
-// awaitEnd is the child's own goroutine; it ends with it.
+// awaitEnd runs in a goroutine per child and returns when the child ends.
 func (s *supervisor) awaitEnd(c *exec.Cmd, p *proc) {
 	name, done := p.started.Name, p.done
 	err := c.Wait()
@@ -151,11 +151,11 @@ func (s *supervisor) awaitEnd(c *exec.Cmd, p *proc) {
 	close(done)
 	select {
 	case s.ended <- name:
-	default: // the loop is woken by others and looks for itself
+	default: // the loop is already being woken
 	}
 }
 
-// noteEnd writes down how a process ended.
+// noteEnd stores how a process ended.
 func (s *supervisor) noteEnd(name string) {
 	p := s.procs[name]
 	if p == nil || p.isRunning() {
@@ -165,21 +165,21 @@ func (s *supervisor) noteEnd(name string) {
 	s.writeStatus(p)
 }
 
-// writeStatus writes down what became of a process. Where that fails, every turn tries
-// again: a supervisor that comes after this one knows only what was written.
+// writeStatus stores the state of a process. If that fails, every turn tries again, because the
+// next supervisor knows only the stored state.
 func (s *supervisor) writeStatus(p *proc) {
 	st := Status{Identity: p.id, Generation: p.started.Generation, Since: p.since, Restarts: p.restarts}
 	if !p.isRunning() {
 		st.Exit = p.exit
 	}
 	err := writeJSON(s.Dir.statusFile(p.unit.Name), st)
-	if err != nil && !p.untold { // once, and not at every turn of a disk that stays full
+	if err != nil && !p.untold { // once, to avoid a line per turn while the disk is full
 		s.logError(p.unit.Name, fmt.Errorf("write down what runs, to be tried again: %w", err))
 	}
 	p.untold = err != nil
 }
 
-// holdBack puts off the next start, longer each time it dies young.
+// holdBack delays the next start, longer each time the process dies young.
 func (p *proc) holdBack(now time.Time) {
 	switch {
 	case !p.since.IsZero() && now.Sub(p.since) >= steady, p.pause == 0:

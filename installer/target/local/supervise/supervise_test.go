@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running starts a supervisor of shell scripts; it ends with the test.
+// running starts a supervisor of shell scripts, which ends with the test.
 func running(t *testing.T, d supervise.Dir) {
 	t.Helper()
 	runningTo(t, d, slog.New(slog.DiscardHandler))
@@ -83,7 +83,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("waited a minute and it did not happen: %s", what)
 }
 
-// SIGHUP goes to the whole test process, so that these cannot run side by side.
+// SIGHUP is delivered to the whole test process, so these tests are not parallel.
 func TestSupervisor(t *testing.T) {
 	d := supervise.Dir(filepath.Join(t.TempDir(), "a [b] c*"))
 	running(t, d)
@@ -108,7 +108,7 @@ func TestSupervisor(t *testing.T) {
 	}
 
 	unit(t, d, "b", "1", "echo cannot; exit 3")
-	// Its status is there between two runs only.
+	// The exit status is only set between two runs.
 	eventually(t, "b died several times, and how is told", func() bool {
 		s := status(t, d, "b")
 		return s.Restarts >= 2 && s.Exit == "exit status 3"
@@ -139,7 +139,7 @@ func TestAProcessIsNeverTakenForAnother(t *testing.T) {
 	if other.Alive() {
 		t.Error("got that an earlier process of this number lives")
 	}
-	if err := other.Signal(syscall.SIGKILL); err != nil { // this test would not live to tell
+	if err := other.Signal(syscall.SIGKILL); err != nil { // the signal would kill this test
 		t.Errorf("got %v, want nil", err)
 	}
 	if (supervise.Identity{}).Alive() {
@@ -147,7 +147,7 @@ func TestAProcessIsNeverTakenForAnother(t *testing.T) {
 	}
 }
 
-// A directory in the place of the file that is written first stands for a full disk.
+// A directory in place of the temporary file simulates a full disk.
 func TestAStatusThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
 	running(t, d)
@@ -192,7 +192,7 @@ func TestNothingIsStartedWhileItsStatusCannotBeRead(t *testing.T) {
 	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
 }
 
-// A file in the place of the directory stands for one that cannot be read.
+// A file in place of the directory simulates an unreadable directory.
 func TestUnitsThatCannotBeListedAreNotStopped(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
 	log := filepath.Join(string(d), "supervisor.log")
@@ -223,8 +223,8 @@ func TestUnitsThatCannotBeListedAreNotStopped(t *testing.T) {
 	}
 }
 
-// A unit that cannot be read is not taken back, and others go on; writing it again
-// and waking the supervisor brings all files back.
+// A unit that cannot be read is not stopped, and others continue. Rewriting it and waking the
+// supervisor restores all files.
 func TestDamageIsNamedAndMendedByWritingAgain(t *testing.T) {
 	for text, want := range map[string]string{"": "it is empty", `{"name": "a", "ar`: "it ends in the middle", "\x00": "it is not the document"} {
 		d := supervise.Dir(t.TempDir())

@@ -13,42 +13,41 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrRunning is a second supervisor for one directory.
+// ErrRunning reports that another supervisor runs for the directory.
 var ErrRunning = errors.New("a supervisor is running already")
 
-// Limits of the supervisor.
+// The limits of the supervisor.
 const (
-	// glance is how often it looks, besides being woken: what is missed by a
-	// lost signal is seen a second later.
+	// glance is the polling interval, in addition to signals: a lost signal delays an action by a
+	// second.
 	glance = time.Second
-	// grace is how long a process may take to stop: a master writes its state
-	// through, an agent tells its containers.
+	// grace is how long a process may take to stop: a master flushes its state, an agent informs
+	// its containers.
 	grace = 20 * time.Second
-	// steady is how long a process must have run for its next start not to be
-	// held back.
+	// steady is how long a process must have run so that its next start is not delayed.
 	steady = 10 * time.Second
-	// firstPause and longestPause bound the wait before a process that died is
-	// started again; it doubles each time.
+	// firstPause and longestPause limit the delay before a process that died is restarted; the
+	// delay doubles each time.
 	firstPause   = 200 * time.Millisecond
 	longestPause = 30 * time.Second
 )
 
-// Config is what a supervisor runs with.
+// Config configures a supervisor.
 type Config struct {
 	Dir Dir
-	// Program is started with the arguments of each unit that names none.
+	// Program is the default program of units.
 	Program string
 	Log     *slog.Logger
 }
 
-// Run supervises until ctx is cancelled, then stops every process and returns
-// when all are gone. SIGHUP makes it look at once.
+// Run supervises until ctx is cancelled, then stops all processes and waits for them. On SIGHUP, it
+// reads the units at once.
 func Run(ctx context.Context, c Config) error {
 	if err := c.Dir.Make(); err != nil {
 		return fmt.Errorf("make the supervisor's directory: %w", err)
 	}
-	// From here on being woken must not kill: a process that reads who supervises may
-	// wake it at once.
+	// Handle SIGHUP before the lock is visible, because a process that finds this supervisor may
+	// signal it at once.
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, syscall.SIGHUP)
 	defer signal.Stop(woken)
@@ -56,7 +55,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // gives the lock back
+	defer func() { _ = lock.Close() }() // releases the lock
 	me, err := Identify(os.Getpid())
 	if err != nil {
 		return err
@@ -64,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := writeJSON(c.Dir.selfFile(), Status{Identity: me, Since: time.Now()}); err != nil {
 		return fmt.Errorf("write down who supervises: %w", err)
 	}
-	defer func() { _ = removeFile(c.Dir.selfFile()) }() // the lock tells the truth
+	defer func() { _ = removeFile(c.Dir.selfFile()) }() // the lock is authoritative
 	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16), unread: make(map[string]bool)}
 	return s.superviseLoop(ctx, woken)
 }
@@ -79,15 +78,15 @@ func (d Dir) Holder() (Identity, bool) {
 		return Identity{}, false
 	}
 	lock := flock.New(d.lockFile(), flock.SetFlag(os.O_RDONLY))
-	defer func() { _ = lock.Close() }() // nothing was written
+	defer func() { _ = lock.Close() }() // only read
 	if free, err := lock.TryLock(); err == nil && free {
-		return Identity{}, false // no process supervises
+		return Identity{}, false // the file is from a supervisor that ended
 	}
 	return s.Identity, true
 }
 
-// holdLock takes the lock. Who looks whether it is held holds it for a moment, so one
-// refusal is not the last word.
+// holdLock takes the lock. It retries briefly, because a process that checks the lock holds it for
+// a moment.
 func holdLock(ctx context.Context, d Dir) (*flock.Flock, error) {
 	lock := flock.New(d.lockFile(), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
@@ -101,8 +100,8 @@ func holdLock(ctx context.Context, d Dir) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// supervisor is owned by the goroutine in loop; each child has one more, which
-// waits for it and says so on ended.
+// supervisor is owned by the goroutine in loop. Each child has another goroutine, which waits for
+// it and sends its name on ended.
 type supervisor struct {
 	Config
 	procs map[string]*proc
@@ -129,8 +128,7 @@ func (s *supervisor) superviseLoop(ctx context.Context, woken <-chan os.Signal) 
 	}
 }
 
-// reconcileUnits starts and stops processes until they match the units, as far as
-// possible now.
+// reconcileUnits starts and stops processes to match the units, as far as possible now.
 func (s *supervisor) reconcileUnits(now time.Time) {
 	all, err := listNames(s.Dir.unitsDir())
 	if err != nil {
@@ -140,7 +138,7 @@ func (s *supervisor) reconcileUnits(now time.Time) {
 	wanted := make(map[string]bool, len(all))
 	for _, name := range all {
 		u, found, err := s.Dir.Unit(name)
-		wanted[name] = found || err != nil // what cannot be read is not taken back
+		wanted[name] = found || err != nil // a unit that cannot be read is not stopped
 		s.noteDamage(name, err)
 		if err != nil || !found {
 			continue
@@ -176,7 +174,7 @@ func (s *supervisor) reconcileUnits(now time.Time) {
 	}
 }
 
-// noteDamage logs once, and not at every turn, that a unit cannot be read. Its process
+// noteDamage logs once, rather than at every turn, that a unit cannot be read. Its process
 // continues.
 func (s *supervisor) noteDamage(unit string, err error) {
 	if err != nil && !s.unread[unit] {
@@ -185,15 +183,15 @@ func (s *supervisor) noteDamage(unit string, err error) {
 	s.unread[unit] = err != nil
 }
 
-// tellAll has the statuses of all processes written again: the process that wakes us
-// may have found one damaged.
+// tellAll marks the statuses of all running processes to be rewritten, because the process that
+// sent the signal may have found a damaged one.
 func (s *supervisor) tellAll() {
 	for _, p := range s.procs {
 		p.untold = p.untold || p.isRunning()
 	}
 }
 
-// stepProcess makes the next step of one process.
+// stepProcess performs the next action for one process.
 func (s *supervisor) stepProcess(p *proc, now time.Time) {
 	switch p.nextMove(now) {
 	case rest:
@@ -209,7 +207,7 @@ func (s *supervisor) stepProcess(p *proc, now time.Time) {
 	}
 }
 
-// nextStart fires when the earliest held-back start is due.
+// nextStart returns a channel that fires when the earliest delayed start is due.
 func (s *supervisor) nextStart(now time.Time) <-chan time.Time {
 	var first time.Duration = -1
 	for _, p := range s.procs {
@@ -223,8 +221,8 @@ func (s *supervisor) nextStart(now time.Time) <-chan time.Time {
 	return time.After(first)
 }
 
-// stopAll drops every unit in memory and waits for the processes to be gone; on
-// disk they stay, for the next supervisor.
+// stopAll drops every unit in memory and waits for the processes to end. The units stay on disk for
+// the next supervisor.
 func (s *supervisor) stopAll() error {
 	for _, p := range s.procs {
 		p.dropped = true

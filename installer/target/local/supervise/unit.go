@@ -16,32 +16,32 @@ import (
 // Dir is the directory of one supervisor. The installer writes units, the
 // supervisor writes statuses:
 //
-//	units/master.json   what should run          run/master.json   what does
-//	run/supervisor.lock held by the supervisor   run/supervisor.json  who it is
+//	units/master.json   requested process        run/master.json      its state
+//	run/supervisor.lock held by the supervisor   run/supervisor.json  its identity
 type Dir string
 
-// Unit is one process that should run.
+// Unit is a requested process.
 type Unit struct {
 	// Name identifies the unit: "master", "agent-1".
 	Name string `json:"name"`
-	// Program is what runs; the supervisor's own when empty.
+	// Program is the program to run; empty means that of the supervisor.
 	Program string   `json:"program,omitempty"`
 	Args    []string `json:"args"`
-	// Log is the file its output is appended to.
+	// Log is the file to which its output is appended.
 	Log string `json:"log"`
-	// Generation changes when the process has to be started again.
+	// Generation changes when the process has to be restarted.
 	Generation string `json:"generation"`
 }
 
-// Status is what became of a unit.
+// Status is the state of a unit.
 type Status struct {
 	Identity
 
 	Generation string    `json:"generation"`
 	Since      time.Time `json:"since"`
-	// Restarts counts how often it was started again after it died.
+	// Restarts counts its restarts after it died.
 	Restarts int `json:"restarts"`
-	// Exit says how it ended last; it is empty while nothing has.
+	// Exit describes how it last ended, or "".
 	Exit string `json:"exit,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func (d Dir) statusFile(name string) string { return filepath.Join(d.runDir(), n
 func (d Dir) lockFile() string              { return filepath.Join(d.runDir(), "supervisor.lock") }
 func (d Dir) selfFile() string              { return d.statusFile("supervisor") }
 
-// Make makes the directories.
+// Make creates the directories.
 func (d Dir) Make() error {
 	for _, p := range []string{d.unitsDir(), d.runDir()} {
 		if err := os.MkdirAll(p, 0o700); err != nil {
@@ -62,12 +62,12 @@ func (d Dir) Make() error {
 	return nil
 }
 
-// Remove removes them, with all that was written down.
+// Remove deletes the directories.
 func (d Dir) Remove() error {
 	return errors.Join(os.RemoveAll(d.unitsDir()), os.RemoveAll(d.runDir()))
 }
 
-// Exists reports whether any of them is there.
+// Exists reports whether one of the directories exists.
 func (d Dir) Exists() bool {
 	_, units := os.Stat(d.unitsDir())
 	_, run := os.Stat(d.runDir())
@@ -79,18 +79,18 @@ func (d Dir) Unit(name string) (u Unit, found bool, err error) {
 	return readJSON[Unit](d.unitFile(name))
 }
 
-// Put writes a unit down; the supervisor acts when it is woken.
+// Put writes a unit. The supervisor applies it when it is woken.
 func (d Dir) Put(u Unit) error { return writeJSON(d.unitFile(u.Name), u) }
 
-// Drop takes a unit back.
+// Drop deletes a unit.
 func (d Dir) Drop(name string) error { return removeFile(d.unitFile(name)) }
 
-// Status reads what became of a unit.
+// Status reads the state of a unit.
 func (d Dir) Status(name string) (s Status, found bool, err error) {
 	return readJSON[Status](d.statusFile(name))
 }
 
-// Known lists the names of everything that should run or was seen running.
+// Known returns the names of all units and statuses.
 func (d Dir) Known() ([]string, error) {
 	var out []string
 	for _, dir := range []string{d.unitsDir(), d.runDir()} {
@@ -108,8 +108,8 @@ func (d Dir) Known() ([]string, error) {
 	return out, nil
 }
 
-// listNames lists what the documents of a directory are about, in order. A directory that
-// cannot be read is an error, and not one without documents: their processes would be stopped.
+// listNames returns the sorted names of a directory's documents. It returns an error for an
+// unreadable directory, because an empty list would stop all processes.
 func listNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func listNames(dir string) ([]string, error) {
 	return out, nil
 }
 
-// Forget drops the status of a process that is gone.
+// Forget deletes the status of a process that has ended.
 func (d Dir) Forget(name string) error { return removeFile(d.statusFile(name)) }
 
 func readJSON[T any](path string) (v T, found bool, err error) {
@@ -135,7 +135,7 @@ func readJSON[T any](path string) (v T, found bool, err error) {
 	return v, err == nil, err
 }
 
-// writeJSON never leaves half a file: a reader sees the old or the new one.
+// writeJSON replaces the file atomically.
 func writeJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

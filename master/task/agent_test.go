@@ -18,14 +18,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/pool"
 )
 
-// openGate lets every agent in.
+// openGate admits every agent.
 type openGate struct{}
 
 func (openGate) Admit(_ context.Context, p agentrm.JoinProof) (agentrm.Identity, error) {
 	return agentrm.Identity{Agent: p.Agent}, nil
 }
 
-// withAgents is a master whose tasks really go to agents.
+// withAgents runs a master whose tasks run on connected agents, and returns the URL for agents.
 func withAgents(t *testing.T, m *master) (url string, stop func()) {
 	t.Helper()
 	fitting := pool.Scheduler{Fitting: pool.Best, DefaultPriority: pool.DefaultPriority}
@@ -55,14 +55,14 @@ func withAgents(t *testing.T, m *master) (url string, stop func()) {
 	}
 }
 
-// agent is the other end of the link, as link.proto describes it.
+// agent is the other end of the link, implemented directly on link.proto.
 type agent struct {
 	t    *testing.T
 	conn *websocket.Conn
 }
 
-// join connects an agent with one slot. A master that has only begun to run may
-// turn it away, so it tries again.
+// join connects an agent with one slot. It retries, because a master that is still starting may refuse
+// it.
 func join(t *testing.T, url string, had ...*agentv1.Report) *agent {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -78,7 +78,7 @@ func join(t *testing.T, url string, had ...*agentv1.Report) *agent {
 				t.Cleanup(func() { _ = conn.CloseNow() }) // the test may have closed it
 				return a
 			}
-			_ = conn.CloseNow() // we were turned away
+			_ = conn.CloseNow() // the master refused it
 		}
 		select {
 		case <-deadline:
@@ -108,7 +108,7 @@ func (a *agent) hear() (*agentv1.MasterMessage, error) {
 	return m, proto.Unmarshal(data, m)
 }
 
-// await reads until a message is what is wanted.
+// await reads messages until one is wanted.
 func (a *agent) await(wanted func(*agentv1.MasterMessage) bool) *agentv1.MasterMessage {
 	a.t.Helper()
 	for {
@@ -188,6 +188,6 @@ func TestACommandRunsOnAnAgentThroughARestartOfTheMaster(t *testing.T) {
 	if n := len(m.commands()); n != 1 {
 		t.Errorf("got %d commands, want 1", n)
 	}
-	_ = a.conn.CloseNow() // before the master, which would wait for its farewell
+	_ = a.conn.CloseNow() // before the master, which would wait for the close handshake
 	stop()
 }

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// mostOfArray is how many tasks an array may have: what one transaction writes in well below
-	// a second, and as many as a user's tasks by default.
+	// mostOfArray is the maximum number of tasks in an array: one transaction can write them in well
+	// below a second, and it equals the default limit of a user's tasks.
 	mostOfArray = 10_000
-	// arrayBytes bounds the configurations of all tasks of an array: 13 KB each for the largest
-	// one, of which most take two.
+	// arrayBytes is the maximum size of the configurations of all tasks of an array: 13 KB each for the
+	// largest array. Most configurations take two.
 	arrayBytes = 128 << 20
-	// arrayWriters bounds how many tasks of an array are ended at a time; writes that wait together are
+	// arrayWriters is the number of tasks of an array that are ended concurrently. Concurrent writes are
 	// committed together.
 	arrayWriters = 64
 )
 
-// checkArray says what is wrong with an array that is submitted.
+// checkArray returns an error if a submitted array is invalid.
 func checkArray(req *apiv1.LaunchCommandRequest) error {
 	a := req.GetArray()
 	switch {
@@ -49,17 +49,17 @@ func checkArray(req *apiv1.LaunchCommandRequest) error {
 
 const mostIndex = 1<<31 - 1
 
-// memberID is the task at a position of an array, from 0. It follows from the array's ID, so that a
-// repeated submission finds the tasks of the first.
+// memberID returns the id of the task at a position of an array, from 0. It is derived from the array's
+// id, so that a repeated submission finds the tasks of the first one.
 func memberID(array rm.TaskID, position int) rm.TaskID {
 	space, err := uuid.Parse(string(array))
-	if err != nil { // it came from a user; an array has a UUID
+	if err != nil { // the id of a user's request; arrays have UUIDs
 		return ""
 	}
 	return rm.TaskID(uuid.NewSHA1(space, []byte(strconv.Itoa(position))).String())
 }
 
-// arrayVariables are what tells a program which of an array it is.
+// arrayVariables returns the variables that identify a task within its array.
 func arrayVariables(a *lifecycle.Array) []string {
 	if a == nil {
 		return nil
@@ -71,8 +71,8 @@ func arrayVariables(a *lifecycle.Array) []string {
 	}
 }
 
-// launchArray accepts as many tasks as an array has, all or none, in one transaction. The answer is the
-// first one's.
+// launchArray accepts all tasks of an array in one transaction, or none. It returns the response of the
+// first task.
 func (l *launches) launchArray(ctx context.Context, manager rm.ResourceManager, d draft) (*apiv1.LaunchCommandResponse, error) {
 	if err := checkArray(d.req); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (l *launches) launchArray(ctx context.Context, manager rm.ResourceManager, 
 	return l.views.replyLaunched(head.latestSnapshot(), cfg)
 }
 
-// acceptArray checks and stores the tasks of an array, of which the first one's id is reserved.
+// acceptArray checks and stores the tasks of an array. The id of the first one is reserved.
 func (l *launches) acceptArray(ctx context.Context, manager rm.ResourceManager, head *entry, array rm.TaskID, d draft) ([]*entry, spec.Config, error) {
 	size := int(d.req.GetArray().GetSize())
 	task, cfg, err := l.acceptTask(ctx, manager, d, size)
@@ -107,8 +107,8 @@ func (l *launches) acceptArray(ctx context.Context, manager rm.ResourceManager, 
 	return entries, cfg, err
 }
 
-// createArray stores the tasks of an array, of which the first one's id is reserved and remains
-// locked. After an error none of the others is there.
+// createArray stores the tasks of an array, of which the id of the first is reserved and remains locked.
+// On error, none of the others exists.
 func (l *launches) createArray(ctx context.Context, head *entry, members []snapshot) ([]*entry, error) {
 	err := checkArraySize(members)
 	entries := []*entry{head}
@@ -139,7 +139,8 @@ func (l *launches) createArray(ctx context.Context, head *entry, members []snaps
 	return entries, err
 }
 
-// checkArraySize bounds what one transaction writes: each task has its configuration.
+// checkArraySize returns an error if one transaction would write too much: each task has a copy of the
+// configuration.
 func checkArraySize(members []snapshot) error {
 	t := members[0].task
 	each := len(t.Config) + len(t.PodSpec)
@@ -151,7 +152,8 @@ func checkArraySize(members []snapshot) error {
 		len(members), each, arrayBytes, arrayBytes/each)
 }
 
-// membersOf are the tasks of an array, made of one. They wait in the order of their indices.
+// membersOf returns the tasks of an array, derived from one task. They are queued in the order of their
+// indices.
 func membersOf(task lifecycle.Task, array string, first, size int) []snapshot {
 	out := make([]snapshot, 0, size)
 	for i := range size {
@@ -165,8 +167,8 @@ func membersOf(task lifecycle.Task, array string, first, size int) []snapshot {
 	return out
 }
 
-// storeArray writes many tasks with few statements: a database across a network answers a thousand
-// in a second, and all others who write wait.
+// storeArray writes many tasks with few statements: a remote database executes about a thousand
+// statements a second, and all other writers wait.
 func (l *launches) storeArray(ctx context.Context, members []snapshot) error {
 	var tasks []store.Doc[lifecycle.Task]
 	var allocations []store.Doc[lifecycle.Allocation]
@@ -186,7 +188,8 @@ func (l *launches) storeArray(ctx context.Context, members []snapshot) error {
 	return launchError(err)
 }
 
-// submitArray hands the tasks of an array over. They are stored and will be run whatever fails here.
+// submitArray submits the tasks of an array to the resource manager. Errors are only logged: the tasks
+// are stored and will be submitted again.
 func (l *launches) submitArray(ctx context.Context, manager rm.ResourceManager, entries []*entry) {
 	for _, e := range entries {
 		if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
@@ -195,7 +198,7 @@ func (l *launches) submitArray(ctx context.Context, manager rm.ResourceManager, 
 	}
 }
 
-// findArray is a task of an array that is listed. The error has the code NotFound.
+// findArray returns a task of a listed array. Its error has the code NotFound.
 func (v *views) findArray(ctx context.Context, id string) (lifecycle.Task, error) {
 	e, found, err := v.findTask(ctx, memberID(rm.TaskID(id), 0))
 	if err != nil {
@@ -204,20 +207,19 @@ func (v *views) findArray(ctx context.Context, id string) (lifecycle.Task, error
 	if found && e.latestSnapshot().task.Array != nil {
 		return e.latestSnapshot().task, nil
 	}
-	// The first may have ended long before others.
+	// The first task may have ended long before others.
 	for _, e := range v.openOfArray(id) {
 		return e.latestSnapshot().task, nil
 	}
 	return lifecycle.Task{}, status.Missing("task array", id)
 }
 
-// openOfArray are the tasks of an array that have not ended.
+// openOfArray returns the tasks of an array that have not ended.
 func (v *views) openOfArray(id string) []*entry {
 	return v.reg.listWhere(func(s *snapshot) bool { return s.task.Array != nil && s.task.Array.ID == id && !s.hasEnded() })
 }
 
-// ArrayCommands lists the commands of an array by index, as far as they are listed. The error has the code
-// NotFound.
+// ArrayCommands returns the listed commands of an array by index. Its error has the code NotFound.
 func (v *views) ArrayCommands(ctx context.Context, id string) ([]*apiv1.Command, error) {
 	member, err := v.findArray(ctx, id)
 	if err != nil {
@@ -236,9 +238,9 @@ func (v *views) ArrayCommands(ctx context.Context, id string) ([]*apiv1.Command,
 	return out, nil
 }
 
-// KillArray ends the tasks of an array that have not ended, and says how many there were. The wishes
-// are stored before they are acted on; after an error some may be, and the call may be repeated. The
-// errors have the codes NotFound and PermissionDenied.
+// KillArray ends the tasks of an array that have not ended, and returns their number. Each kill is
+// stored before it is carried out. After an error some tasks may be killed, and the call may be
+// repeated. The errors have the codes NotFound and PermissionDenied.
 func (o *owners) KillArray(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillTaskArrayResponse, error) {
 	member, err := o.views.findArray(ctx, id)
 	if err != nil {

@@ -26,7 +26,7 @@ func arrayOf(t testing.TB, first, size int32) *apiv1.LaunchCommandRequest {
 	return req
 }
 
-// members are the tasks of an array by index.
+// members returns the tasks of an array by index.
 func (m *master) members(array string) []*apiv1.Command {
 	m.t.Helper()
 	list, err := m.tasks.ArrayCommands(m.t.Context(), array)
@@ -186,7 +186,7 @@ func TestAnArrayThatCannotBeStoredIsNotThere(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // before the writer has begun
+	cancel() // before the write has begun
 	req := arrayOf(t, 0, 3)
 	req.RequestId = "once"
 	if _, err := m.tasks.Launch(ctx, ann(), req, nil); err == nil {

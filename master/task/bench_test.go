@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// BenchmarkLaunch is acknowledged, durable submissions by many clients at once.
+// BenchmarkLaunch measures acknowledged, durable submissions by many concurrent clients.
 func BenchmarkLaunch(b *testing.B) {
 	m := newMaster(b)
 	req := command(b, `{"entrypoint":["true"]}`)
@@ -25,7 +25,7 @@ func BenchmarkLaunch(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "launches/s")
 }
 
-// BenchmarkLife is whole commands, each with every step that an agent reports.
+// BenchmarkLife measures complete commands, including every report of an agent.
 func BenchmarkLife(b *testing.B) {
 	m := newMaster(b)
 	req := command(b, `{"entrypoint":["true"]}`)

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// saveChange writes what differs, the lines about it, and also, in one transaction. The caller holds
-// e.change.
+// saveChange writes the difference between two snapshots, the lines about it, and also, in one
+// transaction. The caller holds e.change.
 func (rec *records) saveChange(ctx context.Context, e *entry, before, after *snapshot, also func(*store.Tx) error) error {
 	c := change{before: before, after: after, task: !reflect.DeepEqual(&before.task, &after.task), also: also}
 	c.changed, c.gone = compareSnapshots(before, after)
@@ -38,16 +38,16 @@ func (rec *records) saveChange(ctx context.Context, e *entry, before, after *sna
 	return err
 }
 
-// change is what differs between two snapshots of a task.
+// change is the difference between two snapshots of a task.
 type change struct {
 	before, after *snapshot
-	task          bool // the task itself does
+	task          bool // the task itself differs
 	changed       []*lifecycle.Allocation
 	gone          []rm.AllocationID
 	also          func(*store.Tx) error // nil for nothing
 }
 
-// isEnd says that the task ends with it.
+// isEnd reports whether the task ends with the change.
 func (c *change) isEnd() bool { return c.after.hasEnded() && !c.before.hasEnded() }
 
 func (c *change) write(tx *store.Tx) error {
@@ -75,8 +75,8 @@ func (c *change) write(tx *store.Tx) error {
 	return nil
 }
 
-// writeTask stores a task that is in memory, and where it is listed. With its end it has a time: a
-// restarted master does not read it.
+// writeTask stores a task that is in memory, and updates its row in the list. When the task ends its
+// document gets a time, and a restarted master does not read it.
 func (c *change) writeTask(tx *store.Tx) error {
 	before, after := &c.before.task, &c.after.task
 	var found bool
@@ -101,8 +101,7 @@ func (c *change) writeTask(tx *store.Tx) error {
 	return err
 }
 
-// compareSnapshots lists the allocations that are new or not as they were, and those that are
-// kept no longer.
+// compareSnapshots returns the allocations that are new or changed, and those that were removed.
 func compareSnapshots(before, after *snapshot) (changed []*lifecycle.Allocation, gone []rm.AllocationID) {
 	for i := range after.allocations {
 		a := &after.allocations[i]
@@ -118,7 +117,7 @@ func compareSnapshots(before, after *snapshot) (changed []*lifecycle.Allocation,
 	return changed, gone
 }
 
-// replaceAllocation stores an allocation that was there, or is new.
+// replaceAllocation stores an existing or a new allocation.
 func replaceAllocation(tx *store.Tx, was, a *lifecycle.Allocation) error {
 	if was != nil && was.Created.Equal(a.Created) {
 		found, err := toDocs().allocations.Replace(tx, string(a.ID), *a)

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Command describes one. The error has the code NotFound.
+// Command returns a command and its configuration. Its error has the code NotFound.
 func (v *views) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
 	e, err := v.findCommand(ctx, id)
 	if err != nil {
@@ -24,12 +24,12 @@ func (v *views) Command(ctx context.Context, id string) (*apiv1.GetCommandRespon
 	return &apiv1.GetCommandResponse{Command: v.showCommand(s), Config: cfg}, nil
 }
 
-// findCommand finds a listed command. The error has the code NotFound.
+// findCommand returns a listed command. Its error has the code NotFound.
 func (v *views) findCommand(ctx context.Context, id string) (*entry, error) {
 	return v.findKind(ctx, lifecycle.Command, id)
 }
 
-// findKind finds a listed task of one kind. The error has the code NotFound.
+// findKind returns a listed task of one kind. Its error has the code NotFound.
 func (v *views) findKind(ctx context.Context, k lifecycle.Kind, id string) (*entry, error) {
 	e, found, err := v.findTask(ctx, rm.TaskID(id))
 	if err != nil {
@@ -41,7 +41,7 @@ func (v *views) findKind(ctx context.Context, k lifecycle.Kind, id string) (*ent
 	return e, nil
 }
 
-// owners is what users do to tasks that there are.
+// owners implements the operations of users on existing tasks.
 type owners struct {
 	*shared
 
@@ -50,9 +50,9 @@ type owners struct {
 	runs    *runs
 }
 
-// Kill ends a command; one that has ended already stays as it is. The wish is stored
-// before it is acted on, so a restart carries it out. The errors have the codes
-// NotFound and PermissionDenied.
+// Kill ends a command; a command that has already ended stays unchanged. The kill is stored before it is
+// carried out, so that a restarted master completes it. The errors have the codes NotFound and
+// PermissionDenied.
 func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
 	e, err := o.views.findCommand(ctx, id)
 	if err != nil {
@@ -78,9 +78,9 @@ func (o *owners) killOne(ctx context.Context, by *apiv1.User, e *entry) error {
 	return o.runs.killDoomed(ctx, o.reg.managerOf(), e)
 }
 
-// Preempt asks an allocation to save itself and stop, as the scheduler does when it
-// wants the slots back: the task is run again from there. The errors have the codes
-// NotFound, PermissionDenied, and FailedPrecondition for a task that would not be.
+// Preempt asks an allocation to checkpoint and stop, as the scheduler does to reclaim slots; the task is
+// run again from there. The errors have the codes NotFound, PermissionDenied, and FailedPrecondition for
+// a task that would not be run again.
 func (o *owners) Preempt(ctx context.Context, by *apiv1.User, id string) error {
 	e, _, found, err := o.findAllocation(ctx, rm.AllocationID(id))
 	if err == nil && !found {
@@ -99,7 +99,8 @@ func (o *owners) Preempt(ctx context.Context, by *apiv1.User, id string) error {
 	return o.reg.managerOf().Preempt(ctx, rm.AllocationID(id), "preempted by user "+by.GetUsername())
 }
 
-// checkAllowed lets owners and administrators change a task; everybody may look.
+// checkAllowed returns an error with the code PermissionDenied unless the user owns the task or is an
+// administrator. All users may read tasks.
 func checkAllowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 	if by.GetAdmin() || by.GetId() == task.UserID {
 		return nil
@@ -107,8 +108,8 @@ func checkAllowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 	return status.New(status.PermissionDenied, "only %s, who owns task %s, or an administrator may %s it", task.Username, task.ID, verb)
 }
 
-// SetPriority changes when a command is served. The errors have the codes NotFound,
-// PermissionDenied and InvalidArgument.
+// SetPriority changes the priority of a command. The errors have the codes NotFound, PermissionDenied
+// and InvalidArgument.
 func (o *owners) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
 	e, err := o.views.findCommand(ctx, req.GetCommandId())
 	if err != nil {
@@ -121,15 +122,15 @@ func (o *owners) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.Set
 	return &apiv1.SetCommandPriorityResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
 }
 
-// The priorities that a job may have, as in Determined 0.38.1.
+// The range of a job's priority, as in Determined 0.38.1.
 const (
 	highestPriority = 1
 	lowestPriority  = 99
 )
 
-// ChangeJob alters a job in its queue and remembers the change for the task's later
-// allocations and for a restart. The errors have the codes NotFound,
-// PermissionDenied, InvalidArgument and FailedPrecondition for a task that has ended.
+// ChangeJob alters a job in its queue, and stores the change for the task's later allocations and for a
+// restart. The errors have the codes NotFound, PermissionDenied, InvalidArgument, and FailedPrecondition
+// for a task that has ended.
 func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error {
 	if owner, found := o.ownerOfJob(id); found {
 		if err := checkPriority(c); err != nil {
@@ -173,7 +174,7 @@ func checkPriority(c rm.Change) error {
 	return nil
 }
 
-// ownerOfJob is who owns the tasks of a job.
+// ownerOfJob returns the owner of a job's tasks, and reports whether there is one.
 func (o *owners) ownerOfJob(id rm.JobID) (Owner, bool) {
 	for _, e := range o.reg.listJob(id) {
 		return o.reg.ownerOf(e.latestSnapshot().task.Kind)
@@ -181,7 +182,7 @@ func (o *owners) ownerOfJob(id rm.JobID) (Owner, bool) {
 	return nil, false
 }
 
-// changeTask notes a change of its job for the later allocations of a task.
+// changeTask applies a change of its job to a task, for the later allocations.
 func changeTask(c rm.Change) edit {
 	return func(s snapshot) (snapshot, error) {
 		set(&s.task.Priority, c.Priority)

@@ -16,11 +16,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// contexts are the files that came with tasks.
+// contexts stores the files of tasks.
 type contexts struct{ *shared }
 
-// storeFiles stores the files that come with a task, and says how many bytes they take. They
-// are no task's before the task is stored as well: see dropStrayParts.
+// storeFiles stores the files of a task, and returns their packed size in bytes. Until the task is
+// stored as well they belong to no task: see dropStrayParts.
 func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files []*apiv1.File, contents archive.Contents) (int64, error) {
 	if len(files) == 0 {
 		return 0, nil
@@ -28,7 +28,7 @@ func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files [
 	if contents == nil {
 		contents = archive.Held(files)
 	}
-	// An earlier attempt under this id may have ended in the middle.
+	// An earlier attempt under this id may have been interrupted.
 	if err := c.dropParts(ctx, task.ID); err != nil {
 		return 0, err
 	}
@@ -44,7 +44,7 @@ func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files [
 	return p.Written, refusedFiles(err)
 }
 
-// refusedFiles is a refusal where the files are at fault.
+// refusedFiles returns an error with the code InvalidArgument if the files are the cause of err.
 func refusedFiles(err error) error {
 	_, path := errors.AsType[*archive.PathError](err)
 	_, size := errors.AsType[*archive.SizeError](err)
@@ -54,7 +54,7 @@ func refusedFiles(err error) error {
 	return err
 }
 
-// dropParts removes the files of a task, unless the task is stored.
+// dropParts deletes the files of a task, unless the task is stored.
 func (c *contexts) dropParts(ctx context.Context, id rm.TaskID) error {
 	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		_, stored, err := toDocs().tasks.Get(ctx, tx, string(id))
@@ -65,7 +65,7 @@ func (c *contexts) dropParts(ctx context.Context, id rm.TaskID) error {
 	})
 }
 
-// dropStored removes the files of a stored task.
+// dropStored deletes the files of a stored task.
 func (c *contexts) dropStored(ctx context.Context, tx *store.Tx, id string) error {
 	n, err := toDocs().parts.DeleteByParent(tx, id)
 	if err != nil || n == 0 {
@@ -76,8 +76,7 @@ func (c *contexts) dropStored(ctx context.Context, tx *store.Tx, id string) erro
 	return err
 }
 
-// dropStrayParts removes those of tasks that were never stored, because the master
-// ended in the middle.
+// dropStrayParts deletes the files of tasks that were never stored because the master was interrupted.
 func (c *contexts) dropStrayParts(ctx context.Context) error {
 	parents, err := toDocs().parts.Parents(ctx, c.cfg.Store)
 	if err != nil {
@@ -91,8 +90,8 @@ func (c *contexts) dropStrayParts(ctx context.Context) error {
 	return nil
 }
 
-// dropStrayOf makes a caller that submits under this id meanwhile wait. Most are of tasks that have
-// ended and are listed: of these nothing is written.
+// dropStrayOf deletes the files of one task if it is not stored, and blocks a concurrent submission
+// under its id. Most ids are those of ended and listed tasks, for which nothing is written.
 func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
 	if _, stored, err := toDocs().tasks.Get(ctx, c.cfg.Store, string(id)); err != nil || stored {
 		return err
@@ -101,8 +100,8 @@ func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
 	return err
 }
 
-// ContextDirectory is the archive of the files that came with a task in parts, and its
-// size in bytes, 0 for none. The error has the code NotFound.
+// ContextDirectory returns the archive of a task's files in parts, and its size in bytes, 0 for none.
+// Its error has the code NotFound.
 func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64, all iter.Seq2[[]byte, error], err error) {
 	e, found, err := c.findTask(ctx, rm.TaskID(id))
 	if err == nil && !found {

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// context is the archive of a task's files.
+// context returns the archive of a task's files.
 func (m *master) context(id string) []byte {
 	m.t.Helper()
 	size, parts, err := m.tasks.ContextDirectory(m.t.Context(), id)
@@ -38,14 +38,14 @@ func (m *master) context(id string) []byte {
 	return b
 }
 
-// noise cannot be packed.
+// noise is incompressible.
 type noise struct{ *rand.ChaCha8 }
 
 func noiseOf(seed byte, n int64) io.Reader {
 	return io.LimitReader(noise{rand.NewChaCha8([32]byte{seed})}, n)
 }
 
-// strayParts are the tasks that the store has files of.
+// strayParts returns the tasks whose files are in the store.
 func (m *master) strayParts() []string {
 	m.t.Helper()
 	all, err := store.Collection[[]byte]{Kind: "task_context_part"}.Parents(m.t.Context(), m.store)
@@ -91,7 +91,7 @@ func TestALargeContextIsStoredInPartsAndComesBackWhole(t *testing.T) {
 	}
 }
 
-// A context of 100 MB once cost seven times its size.
+// A context of 100 MB once took seven times its size in memory.
 func TestAContextIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // it looks at the memory of the whole process
 	m := newMaster(t)
 	const size = 64 << 20
@@ -126,7 +126,7 @@ func TestAContextIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // it l
 	}
 }
 
-// watched looks every MiB.
+// watched calls seen after every MiB.
 type watched struct {
 	io.Reader
 	seen func()
@@ -180,7 +180,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// A master that was killed while a context arrived leaves parts that are no task's.
+// A master that was killed while it received a context leaves parts that belong to no task.
 func TestStrayFilesAreRemoved(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// The first line of a task is stored with the task and is in its log for who looks, once, whoever
-// looked before and however often the master was restarted.
+// The first line of a task is stored with the task. Readers find it in the log exactly once, regardless
+// of earlier reads and restarts of the master.
 func TestTheFirstLineOfATaskIsThereForWhoReads(t *testing.T) {
 	t.Parallel()
 	for _, read := range [][3]bool{{}, {true}, {false, true}, {false, false, true}, {true, true, true}} {
@@ -57,7 +57,8 @@ func TestWhoFollowsAWaitingTaskSeesItsFirstLine(t *testing.T) {
 	t.Error("got no line")
 }
 
-// Who was told that a task was accepted reads its first line, whatever is being written of it meanwhile.
+// A client whose submission was acknowledged can read the first line, even while the task is being
+// changed.
 func TestTheFirstLineIsThereWhileATaskChanges(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
@@ -68,7 +69,7 @@ func TestTheFirstLineIsThereWhileATaskChanges(t *testing.T) {
 		written <- err
 	}()
 	lines := make(chan []string, 1)
-	// The times only decide whether a reader who does not wait is found out.
+	// The delays only decide whether the test detects a reader that does not wait.
 	time.AfterFunc(100*time.Millisecond, func() { lines <- m.lines(id) })
 	time.AfterFunc(200*time.Millisecond, release)
 	if got := <-lines; len(got) == 0 || got[0] != "INFO Scheduling x (id: "+id+".1)" {
@@ -79,7 +80,7 @@ func TestTheFirstLineIsThereWhileATaskChanges(t *testing.T) {
 	}
 }
 
-// holdStore keeps what is written from now on waiting until it is released.
+// holdStore blocks all writes from now on until release is called.
 func holdStore(m *master) (release func()) {
 	begun, held := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// gatherWait is how long a program waits for the others before it asks again.
+	// gatherWait is the time that a program waits for the others before it has to ask again.
 	gatherWait = 5 * time.Minute
-	// maxPeers and maxGathered bound what an allocation's programs give each other.
+	// maxPeers and maxGathered bound the data that the programs of an allocation exchange.
 	maxPeers    = 10_000
 	maxGathered = 64 << 10
 )
 
-// gathers lets the programs of an allocation wait for each other. What only some have sent
-// is in memory: they wait for an answer, and send it again to the next master.
+// gathers lets the programs of an allocation wait for each other. The data of an incomplete round is
+// only in memory: the programs wait for an answer, and send it again to the next master.
 type gathers struct {
 	*shared
 
@@ -44,22 +44,22 @@ type gatherKey struct {
 	kind       lifecycle.GatherKind
 }
 
-// gathering is what is there so far.
+// gathering is the state of an incomplete round.
 type gathering struct {
 	peers map[string]json.RawMessage
 	want  int
-	// waiting counts those who wait; with the last one it goes.
+	// waiting counts the waiting programs; the last one to leave removes the round.
 	waiting int
 }
 
-// AllGather waits until all programs of an allocation have sent something, and answers what
-// they sent. The errors have the codes InvalidArgument, NotFound, FailedPrecondition when the
-// allocation ends, and Unavailable after which clients ask again.
+// AllGather waits until all programs of an allocation have sent data, and returns the data of all. The
+// errors have the codes InvalidArgument, NotFound, FailedPrecondition when the allocation ends, and
+// Unavailable, after which clients ask again.
 func (g *gathers) AllGather(ctx context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error) {
 	return g.gather(ctx, lifecycle.GatherData, r)
 }
 
-// AllRunning is AllGather for programs that say that they run.
+// AllRunning is AllGather for programs that report that they are running.
 func (g *gathers) AllRunning(ctx context.Context, r *apiv1.AllocationAllGatherRequest) ([]*structpb.Struct, error) {
 	return g.gather(ctx, lifecycle.GatherRunning, r)
 }
@@ -109,7 +109,7 @@ func checkGather(r *apiv1.AllocationAllGatherRequest) (json.RawMessage, error) {
 	return data, nil
 }
 
-// join adds what one program sends. The answer is what all have sent, when they have.
+// join adds the data of one program. It returns the data of all programs once it is complete.
 func (g *gathers) join(key gatherKey, r *apiv1.AllocationAllGatherRequest, data json.RawMessage) (*gathering, lifecycle.Gathered, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -137,14 +137,14 @@ func (g *gathers) leave(key gatherKey, o *gathering) {
 	}
 }
 
-// close lets the next request begin again. The caller holds mu.
+// close removes a round so that the next request begins a new one. The caller holds mu.
 func (g *gathers) close(key gatherKey, o *gathering) {
 	if g.open[key] == o {
 		delete(g.open, key)
 	}
 }
 
-// finish stores what all have sent; that wakes them.
+// finish stores the data of a complete round, which wakes the waiting programs.
 func (g *gathers) finish(ctx context.Context, key gatherKey, o *gathering, all lifecycle.Gathered) error {
 	if all == nil {
 		return nil
@@ -161,7 +161,7 @@ func (g *gathers) finish(ctx context.Context, key gatherKey, o *gathering, all l
 	return nil
 }
 
-// awaitGathered waits until what a program takes part in is complete.
+// awaitGathered waits until the round of a program's request is complete.
 func awaitGathered(ctx context.Context, e *entry, key gatherKey, request string) ([]*structpb.Struct, error) {
 	timer := time.NewTimer(gatherWait)
 	defer timer.Stop()
@@ -185,7 +185,7 @@ func awaitGathered(ctx context.Context, e *entry, key gatherKey, request string)
 	}
 }
 
-// showGathered is what all sent, in the order of their requests.
+// showGathered returns the data of all programs in the order of their requests.
 func showGathered(all lifecycle.Gathered) ([]*structpb.Struct, error) {
 	var out []*structpb.Struct
 	var errs []error

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// gather asks as program i of n.
+// gather sends a request as program i of n.
 func (m *master) gather(ctx context.Context, round string, i, n int) (string, error) {
 	data, err := structpb.NewStruct(map[string]any{"rank": i})
 	if err != nil {
@@ -31,7 +31,7 @@ func (m *master) gather(ctx context.Context, round string, i, n int) (string, er
 	return strings.Join(out, " "), err
 }
 
-// gatherAsync asks in the background; the answer comes from the channel.
+// gatherAsync sends a request in the background, and returns a channel with the answer.
 func (m *master) gatherAsync(ctx context.Context, round string, i, n int) <-chan string {
 	out := make(chan string, 1)
 	go func() {
@@ -54,7 +54,7 @@ func TestProgramsGiveEachOtherWhatTheyHave(t *testing.T) {
 		for i := 1; i < 3; i++ {
 			others = append(others, m.gatherAsync(t.Context(), round, i, 3))
 		}
-		// One that is gone and asks again is the same.
+		// A program that was disconnected and asks again counts once.
 		gone, cancel := context.WithCancel(t.Context())
 		lost := m.gatherAsync(gone, round, 1, 3)
 		cancel()
@@ -113,7 +113,7 @@ func TestWhatIsRefusedOfPrograms(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, c.code)
 		}
 	}
-	// Of two that do not agree on how many they are, the one that comes later is refused.
+	// If two programs disagree on the number of peers, the later request fails.
 	ctx, cancel := context.WithCancel(t.Context())
 	two, three := m.gatherAsync(ctx, "r", 0, 2), m.gatherAsync(ctx, "r", 1, 3)
 	select {

@@ -28,9 +28,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// machine is the other side of rm.ResourceManager: the queue that outlives a master.
+// machine implements rm.ResourceManager: its queue outlives the master.
 type machine struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	submitted map[rm.AllocationID]rm.Request
 	submits   int
 	kills     map[rm.AllocationID]string
@@ -38,8 +38,8 @@ type machine struct {
 	invalid   error
 	refuse    error
 	remarks   []string
-	claim     error // what there is against any volume claim
-	priority  int   // of all; 42 while it is 0
+	claim     error // the error for any volume claim
+	priority  int   // of all allocations; 0 means 42
 	changes   uint64
 }
 
@@ -111,7 +111,7 @@ func (m *machine) PriorityChanges() uint64 {
 	return m.changes
 }
 
-// setPriority is what a change of all jobs does.
+// setPriority simulates a change of all jobs.
 func (m *machine) setPriority(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -140,13 +140,13 @@ func (m *machine) has(id rm.AllocationID) bool {
 	return found
 }
 
-// doors counts the tokens that are good.
+// doors implements Tokens and counts the valid tokens.
 type doors struct {
 	mu   sync.Mutex // guards open
 	open map[string]int
 }
 
-// administrators are users whose names are known to every test.
+// administrator is the id of the administrator in every test.
 const administrator = int32(1)
 
 func (d *doors) Administrator(id int32) bool { return id == administrator }
@@ -172,7 +172,7 @@ func (d *doors) DropAllocation(allocation string) (drop func(*store.Tx) error) {
 	return func(*store.Tx) error { return nil }
 }
 
-// master is everything that a kill -9 takes away, over what it does not.
+// master is a master process; path, machine and doors survive when it is killed.
 type master struct {
 	t       testing.TB
 	path    string
@@ -236,7 +236,7 @@ func (m *master) stop() {
 	}
 }
 
-// restart is what a new process has: the store, and the machines.
+// restart starts a new process on the same store and machines.
 func (m *master) restart() {
 	m.t.Helper()
 	m.stop()
@@ -311,7 +311,7 @@ func (m *master) ended(id rm.AllocationID, cause rm.Cause, reason string) {
 	}
 }
 
-// lines reads what the log says, levels included.
+// lines returns the lines of a task's log with their levels.
 func (m *master) lines(id string) []string {
 	m.t.Helper()
 	seq, err := m.tasks.Log(m.t.Context(), log.Filter{Task: id}, false)
@@ -339,7 +339,7 @@ func (m *master) command(id string) *apiv1.Command {
 
 var errRefused = errors.New("no such resource pool")
 
-// commands are all that are listed.
+// commands returns all listed commands.
 func (m *master) commands() []*apiv1.Command {
 	m.t.Helper()
 	list, err := m.tasks.Commands(m.t.Context(), task.CommandQuery{Cut: func(n int) (from, to int) { return 0, n }})
@@ -349,7 +349,7 @@ func (m *master) commands() []*apiv1.Command {
 	return list
 }
 
-// summaries are the allocations that have not ended, by id.
+// summaries returns the summaries of allocations that have not ended, by id.
 func (m *master) summaries() map[string]*apiv1.AllocationSummary {
 	out := map[string]*apiv1.AllocationSummary{}
 	for text, err := range m.tasks.Summaries(func(b []byte, s *apiv1.AllocationSummary) ([]byte, error) {
@@ -365,7 +365,7 @@ func (m *master) summaries() map[string]*apiv1.AllocationSummary {
 	return out
 }
 
-// withdraw makes a request unknown.
+// withdraw removes a request.
 func (m *machine) withdraw(id rm.AllocationID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

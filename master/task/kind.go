@@ -7,38 +7,38 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// kind is what one kind of task has of its own: a row of the table below. Everything
-// else in this package is the same for all of them.
+// kind holds the properties of one kind of task, a row of the table below. The rest of this package is
+// the same for all kinds.
 type kind struct {
-	// noun names one in errors: "command".
+	// noun names the kind in errors: "command".
 	noun string
-	// title begins the name of a task that its user did not name.
+	// title begins the generated name of a task without a description.
 	title string
-	// takesData says that a submission may have data besides its configuration.
+	// takesData reports whether a submission may have data besides its configuration.
 	takesData bool
 
-	// owned says that an Owner decides about it.
+	// owned reports whether the tasks have an Owner.
 	owned bool
 
-	// How the resource manager, clients and the queue know it.
+	// Types in the resource manager, the API and the queue.
 	jobType  apiv1.Job_Type
 	taskType apiv1.TaskType
-	// singleNode keeps its slots on one machine: one program on two would run twice.
+	// singleNode keeps all slots on one machine, because a single program cannot use two.
 	singleNode bool
-	// fixedPaths says that its program, the client's library, reads files at fixed paths.
+	// fixedPaths reports that its program, the client's library, reads files at fixed paths.
 	fixedPaths bool
-	// ports are those that its containers' programs listen at for each other.
+	// ports are the ports at which the programs of its containers listen for each other.
 	ports []spec.Port
-	// job is the job that the queue orders.
+	// job returns the job of a task in the queue.
 	job func(lifecycle.Task) rm.JobID
 
-	// proxyPorts are the ports that the master serves of it; nil where it serves none.
+	// proxyPorts returns the ports that the master proxies; nil if the kind has none.
 	proxyPorts func(spec.Config) []spec.ProxyPort
-	// rerun says whether another allocation follows one that was preempted.
+	// rerun reports whether another allocation follows one that was preempted.
 	rerun func(lifecycle.Task) bool
 }
 
-// kindOf is the row of a kind. A new kind is one row, and its calls in the API.
+// kindOf returns the properties of a kind. A new kind needs one row here, and its calls in the API.
 func kindOf(k lifecycle.Kind) kind {
 	switch k {
 	case lifecycle.Command:
@@ -67,5 +67,5 @@ func kindOf(k lifecycle.Kind) kind {
 
 func ownedJob(t lifecycle.Task) rm.JobID { return t.Job }
 
-// neverRerun leaves what follows to the owner.
+// neverRerun leaves the decision to the owner.
 func neverRerun(lifecycle.Task) bool { return false }

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Every row is whole: what is missing of one would be found by whoever runs such a task.
+// Every row is complete; otherwise a missing function would only be found by running such a task.
 func TestEveryKindOfTaskIsWhole(t *testing.T) {
 	t.Parallel()
 	for _, name := range []lifecycle.Kind{lifecycle.Command, lifecycle.Trial, lifecycle.CheckpointGC} {
@@ -35,7 +35,7 @@ func TestEveryKindOfTaskIsWhole(t *testing.T) {
 	}
 }
 
-// noTokens is asked for administrators only.
+// noTokens implements only Administrator.
 type noTokens struct{ Tokens }
 
 func (noTokens) Administrator(int32) bool { return true }

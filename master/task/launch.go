@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// launches makes tasks of what users submit.
+// launches creates tasks from the submissions of users.
 type launches struct {
 	*shared
 
@@ -32,14 +32,13 @@ type launches struct {
 	runs     *runs
 }
 
-// Launch accepts a command of user. The answer is given once the command is stored,
-// and a stored command is run whatever happens to this process. With a request id, a
-// repeated submission of the same user answers with the command of the first. Contents,
-// if not nil, are those of the request's files, which have none themselves.
+// Launch accepts a command of user. It returns once the command is stored, and a stored command runs
+// even if this process ends. With a request id, a repeated submission of the same user returns the
+// command of the first one. Contents, if not nil, returns the contents of the request's files, which
+// then have none themselves.
 //
-// The errors have the codes InvalidArgument, NotFound for a template,
-// PermissionDenied for a user who may not run anything here, and Unavailable while
-// nothing can run yet.
+// The errors have the codes InvalidArgument, NotFound for a template, PermissionDenied for a user who
+// may not run tasks, and Unavailable until the resource manager is attached.
 func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
@@ -63,13 +62,13 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		return earlier, err
 	}
 	if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
-		// It is stored and will be run: the next start, if nothing sooner, hands it over.
+		// The task is stored and will be submitted again, at the next start at the latest.
 		l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
 	}
 	return l.views.replyLaunched(e.latestSnapshot(), cfg)
 }
 
-// launchOnce makes a task, or answers as the call that has made it.
+// launchOnce creates a task, or returns the response of an earlier call that has created it.
 func (l *launches) launchOnce(ctx context.Context, id rm.TaskID, request string, make func(*entry) error) (e *entry, earlier *apiv1.LaunchCommandResponse, err error) {
 	for {
 		e, fresh, err := l.reg.makeTask(id, func(e *entry) (bool, error) {
@@ -82,18 +81,18 @@ func (l *launches) launchOnce(ctx context.Context, id rm.TaskID, request string,
 		if fresh {
 			return e, earlier, err
 		}
-		// Another call is making it, or has made it.
+		// Another call has created the task, or is creating it.
 		if earlier, err := l.awaitLaunched(e); earlier != nil || err != nil {
 			return nil, earlier, err
 		}
 	}
 }
 
-// requests is the namespace of the task ids that are made from request ids.
+// requests is the namespace of the task ids that are derived from request ids.
 const requests = "6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61"
 
-// taskID is random, or follows from a request id: that is what makes a repeated
-// submission find the first one, also after a restart.
+// taskID returns a random id, or one derived from a request id, so that a repeated submission finds the
+// first one even after a restart.
 func taskID(user *apiv1.User, request string) rm.TaskID {
 	if request == "" {
 		return rm.TaskID(uuid.NewString())
@@ -102,8 +101,8 @@ func taskID(user *apiv1.User, request string) rm.TaskID {
 	return rm.TaskID(uuid.NewSHA1(space, fmt.Appendf(nil, "%d/%s", user.GetId(), request)).String())
 }
 
-// awaitLaunched waits for the call that makes the task and answers with it; neither answer nor
-// error means that it was not made.
+// awaitLaunched waits for the call that creates the task and returns its response. It returns nil
+// without an error if the task was not created.
 func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -113,8 +112,9 @@ func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error)
 	return l.views.launchReply(e.latestSnapshot())
 }
 
-// answerEarlier answers a repeated submission whose task has left memory; neither answer nor error
-// means that there is none. One whose task has left the lists, too, is refused: it would run twice.
+// answerEarlier returns the response of a repeated submission whose task is no longer in memory, or nil
+// without an error if there is no such task. It returns an error if the task is no longer listed either,
+// because it would run twice.
 func (l *launches) answerEarlier(ctx context.Context, id rm.TaskID, request string) (*apiv1.LaunchCommandResponse, error) {
 	if request == "" {
 		return nil, nil //nolint:nilnil // see above
@@ -133,21 +133,21 @@ func (l *launches) answerEarlier(ctx context.Context, id rm.TaskID, request stri
 	return nil, err
 }
 
-// draft is a task that has not been accepted.
+// draft is a task that has not been accepted yet.
 type draft struct {
 	id   rm.TaskID
 	kind lifecycle.Kind
 	user *apiv1.User
 	req  *apiv1.LaunchCommandRequest
-	// contents are those of the files; nil where the files have them.
+	// contents are the contents of the files; nil if the files include them.
 	contents archive.Contents
-	// config is the request's, laid over its template.
+	// config is the request's configuration, merged over its template.
 	config *structpb.Struct
 	// warnings are about the template.
 	warnings []string
 }
 
-// createTask checks and stores a new task, and says what it runs. The caller holds e.change.
+// createTask checks and stores a new task, and returns its configuration. The caller holds e.change.
 func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) (spec.Config, error) {
 	task, cfg, err := l.acceptTask(ctx, manager, d, 1)
 	if err != nil {
@@ -159,15 +159,16 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	if err != nil {
 		return cfg, err
 	}
-	// The first line is stored with the task. The next change of it writes the line into the log, or who
-	// reads that before.
+	// The first line is stored with the task. It is copied into the log by the next change of the task,
+	// or before the log is read.
 	l.cfg.Logs.Begin(string(task.ID))
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
 	return cfg, nil
 }
 
-// acceptTask makes the task that is submitted, n times, and says what it runs, if its user may have
-// that and it can run. Without an error n tasks are granted, which the caller releases.
+// acceptTask checks a submission of n tasks, and returns the task and its configuration. It returns an
+// error if the user may not run it or if it can never run. On success n tasks are granted, which the
+// caller releases.
 func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d draft, n int) (task lifecycle.Task, cfg spec.Config, err error) {
 	if err := l.cfg.Quota.Check(ownerOf(d.user), 0); err != nil {
 		return task, cfg, err
@@ -198,8 +199,7 @@ func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d
 	return task, cfg, nil
 }
 
-// storeTask stores a new task with its files. What of them is stored goes again when the
-// task is not.
+// storeTask stores a new task with its files. It deletes the files again if the task is not stored.
 func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first lifecycle.Allocation, d draft) error {
 	var err error
 	task.ContextBytes, err = l.contexts.storeFiles(ctx, task, d.req.GetFiles(), d.contents)
@@ -218,7 +218,7 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 	if errors.Is(err, store.ErrOutcomeUnknown) {
 		err = l.checkStored(ctx, task.ID, err)
 	}
-	// A task whose outcome is unknown keeps them: it may be there after a restart.
+	// The files are kept if the outcome is unknown, because the task may exist after a restart.
 	if err == nil || !task.HasContext || errors.Is(err, store.ErrOutcomeUnknown) {
 		return launchError(err)
 	}
@@ -228,7 +228,7 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 	return launchError(err)
 }
 
-// launchError leaves refusals as they are.
+// launchError wraps an error, except for a *status.Error.
 func launchError(err error) error {
 	if _, refusal := errors.AsType[*status.Error](err); err == nil || refusal {
 		return err
@@ -236,7 +236,7 @@ func launchError(err error) error {
 	return fmt.Errorf("launch command: %w", err)
 }
 
-// checkStored says whether a task whose write has an unknown outcome is there.
+// checkStored returns nil if a task is stored whose write had an unknown outcome.
 func (l *launches) checkStored(ctx context.Context, id rm.TaskID, cause error) error {
 	_, found, err := toDocs().tasks.Get(ctx, l.cfg.Store, string(id))
 	if err != nil || !found {
@@ -245,8 +245,9 @@ func (l *launches) checkStored(ctx context.Context, id rm.TaskID, cause error) e
 	return nil
 }
 
-// judgeRefusal judges a resource manager's opinion: what can never run is refused, or
-// noted where it may wait for more machines of the same kind.
+// judgeRefusal handles the result of the resource manager's validation. A task that does not fit sets
+// Exceeds if it may wait for more machines of the same kind; any other error is returned with the code
+// InvalidArgument.
 func judgeRefusal(err error, final bool, task *lifecycle.Task) error {
 	if err == nil {
 		return nil
@@ -258,7 +259,7 @@ func judgeRefusal(err error, final bool, task *lifecycle.Task) error {
 	return status.New(status.InvalidArgument, "%v", err)
 }
 
-// makeTask makes the task, and what it runs, out of what was sent.
+// makeTask builds the task and its configuration from the submission.
 func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle.Task, cfg spec.Config, err error) {
 	k := kindOf(d.kind)
 	if len(d.req.GetData()) > 0 && !k.takesData {

@@ -14,16 +14,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// leaving is the tasks that have ended and whose last lines are in their logs. They leave memory
-// with the end of another task: who waits for an end asks for the task once more. A restarted master
-// reads those again whose end has no time in the store yet, which is what interrupted earlier versions
-// leave behind.
+// leaving holds the tasks that have ended and whose last lines are in their logs. They are removed from
+// memory when another task ends, because a client that waits for an end reads the task once more. A
+// restarted master loads tasks whose end has no time in the store yet, which interrupted earlier
+// versions leave behind.
 type leaving struct {
 	mu   sync.Mutex // guards list
 	list []*entry
 }
 
-// leaveTogether is how many leave at once, at most: more than end meanwhile.
+// leaveTogether is the maximum number of tasks that leave at once: more than end in the meantime.
 const leaveTogether = 64
 
 func (l *leaving) add(list ...*entry) {
@@ -56,7 +56,7 @@ func putLeaving(tx *store.Tx, list []*entry) error {
 	return nil
 }
 
-// leaveMemory drops tasks for which putLeaving was stored; after an error they stay.
+// leaveMemory removes tasks for which putLeaving was stored. After an error they stay in memory.
 func (rec *records) leaveMemory(list []*entry, err error) {
 	if err != nil {
 		rec.reg.leaving.add(list...)
@@ -70,7 +70,7 @@ func (rec *records) leaveMemory(list []*entry, err error) {
 	}
 }
 
-// leaveAll lets all leave that can.
+// leaveAll removes all tasks that may leave.
 func (rec *records) leaveAll(ctx context.Context) error {
 	for {
 		list := rec.reg.leaving.take(leaveTogether)
@@ -88,7 +88,7 @@ func (rec *records) leaveAll(ctx context.Context) error {
 	}
 }
 
-// findTask finds a task in memory or, of those that have ended and are listed, in the store.
+// findTask returns a task from memory or, for an ended and listed one, from the store.
 func (s *shared) findTask(ctx context.Context, id rm.TaskID) (*entry, bool, error) {
 	if e, found := s.reg.findTask(id); found {
 		return e, true, nil
@@ -110,7 +110,7 @@ func (s *shared) findAllocation(ctx context.Context, id rm.AllocationID) (*entry
 	return e, a, found, nil
 }
 
-// endedEntry is a task that is not in memory. Nothing changes it.
+// endedEntry returns an immutable entry for a task that is not in memory.
 func endedEntry(s snapshot) *entry {
 	e := newEntry(newUsage())
 	e.gone = true
@@ -119,7 +119,7 @@ func endedEntry(s snapshot) *entry {
 	return e
 }
 
-// readEnded reads those tasks that have ended and are listed, in no order.
+// readEnded reads the ended and listed ones of the given tasks, in no particular order.
 func readEnded(ctx context.Context, r store.Reader, ids []string) ([]snapshot, error) {
 	tasks, err := toDocs().tasks.ByIDs(ctx, r, ids)
 	if err != nil {
@@ -132,29 +132,29 @@ func readEnded(ctx context.Context, r store.Reader, ids []string) ([]snapshot, e
 	}
 	var out []snapshot
 	for _, d := range tasks {
-		if list := of[d.Value.ID]; len(list) > 0 { // none of one that is taken out of the lists meanwhile
+		if list := of[d.Value.ID]; len(list) > 0 { // there are none if the task is being removed from the lists
 			out = append(out, snapshot{task: d.Value, allocations: byNumber(list)})
 		}
 	}
 	return out, nil
 }
 
-// ownerOf is a user whose stored bytes are counted.
+// ownerOf returns the user for whom stored bytes are counted.
 func ownerOf(u *apiv1.User) quota.User { return quota.User{ID: u.GetId(), Name: u.GetUsername()} }
 
-// countStored counts what the tasks of earlier versions have stored.
+// countStored counts the bytes stored by earlier versions.
 func (rec *records) countStored(ctx context.Context) error {
 	return errors.Join(rec.cfg.Quota.Count(ctx, quota.Contexts, "tasks", rec.sumContexts), rec.cfg.Quota.Count(ctx, quota.Logs, "tasks", rec.sumLogs))
 }
 
-// sumContexts adds up the files of each user's listed tasks.
+// sumContexts returns the bytes of the files of each user's listed tasks.
 func (rec *records) sumContexts(ctx context.Context) (map[int32]int64, error) {
 	of := map[int32]int64{}
 	err := rec.readAll(ctx, toDocs().tasks, func(t lifecycle.Task) { of[t.UserID] += t.ContextBytes })
 	return of, err
 }
 
-// sumLogs adds up the logs of each user's tasks, listed or not.
+// sumLogs returns the bytes of the logs of each user's tasks, listed or not.
 func (rec *records) sumLogs(ctx context.Context) (map[int32]int64, error) {
 	sizes, err := store.LogBytesByTask(ctx, rec.cfg.Store)
 	of := map[int32]int64{}
@@ -166,7 +166,7 @@ func (rec *records) sumLogs(ctx context.Context) (map[int32]int64, error) {
 	return of, err
 }
 
-// readAll calls read with all tasks of a collection, a page at a time.
+// readAll calls read with all tasks of a collection, and reads a page at a time.
 func (rec *records) readAll(ctx context.Context, tasks store.Collection[lifecycle.Task], read func(lifecycle.Task)) error {
 	for after, more := "", true; more; {
 		list, err := tasks.Behind(ctx, rec.cfg.Store, after, time.Time{}, carriedTogether)

@@ -27,7 +27,7 @@ func (m *master) finish(id string) {
 	m.ended(first(id), rm.CauseExited, "")
 }
 
-// readAgain is how many tasks a restarted master reads.
+// readAgain returns the number of tasks that a restarted master loads.
 func (m *master) readAgain() int {
 	m.t.Helper()
 	n := 0
@@ -53,7 +53,7 @@ func TestEndedTasksLeaveMemoryAndAreFound(t *testing.T) {
 	}
 	id := r.GetCommand().GetId()
 	m.finish(id)
-	for range 3 { // each lets those before it leave
+	for range 3 { // each end lets the earlier tasks leave
 		m.finish(m.launch(echo).GetCommand().GetId())
 	}
 	if n := m.readAgain(); n != 0 {
@@ -68,7 +68,7 @@ func TestEndedTasksLeaveMemoryAndAreFound(t *testing.T) {
 	}
 }
 
-// checkEnded asks for everything that a command's id names.
+// checkEnded calls everything that takes a command's id.
 func (m *master) checkEnded(t *testing.T, id string, request *apiv1.LaunchCommandRequest) {
 	t.Helper()
 	ctx, submits := t.Context(), m.machine.submits
@@ -116,15 +116,15 @@ func (m *master) checkEnded(t *testing.T, id string, request *apiv1.LaunchComman
 	if n != len(m.lines(id)) {
 		t.Errorf("followed %d lines, want %d", n, len(m.lines(id)))
 	}
-	// What comes late changes nothing, and what its machine still had to say is kept.
+	// Late events change nothing, but late log lines are stored.
 	m.ended(first(id), rm.CauseExited, "")
 	if next, err := m.tasks.NextSeq(ctx, first(id), containerID(first(id), 0)); err != nil || next != 0 {
 		t.Errorf("the next line: got %d and %v", next, err)
 	}
 }
 
-// An earlier version that was killed between the end of a task and its last lines left a task that had ended
-// without a time and lacks them: they are copied once, and the task leaves memory.
+// An earlier version that was killed between the end of a task and its last lines left an ended task
+// without a time in the store. Its lines are copied once, and the task leaves memory.
 func TestLastLinesOfEarlierVersionsAreCopied(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
@@ -160,7 +160,7 @@ func TestListsAreCutBeforeTheyAreShown(t *testing.T) {
 		ids = append(ids, r.GetCommand().GetId())
 	}
 	for i, id := range ids {
-		if i%3 > 0 { // two of three end, in between those that wait
+		if i%3 > 0 { // two of three end, between the waiting ones
 			m.finish(id)
 		}
 	}
@@ -243,7 +243,7 @@ func TestOnlySoManyEndedTasksAreListed(t *testing.T) {
 	}
 }
 
-// The store of an earlier version has no rows, and ended tasks whose last lines may be missing.
+// The store of an earlier version has no rows, and has ended tasks whose last lines may be missing.
 func TestTasksOfAnEarlierVersionAreListed(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

@@ -8,10 +8,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// masterSource is how the master's lines are marked in a log.
+// masterSource is the source of the master's lines in a log.
 const masterSource = "master"
 
-// newLines are the master's lines about a task behind the first said ones, and where they end.
+// newLines returns the master's lines about a task after the first said ones, and the number of the end.
 func newLines(s snapshot, said int64) (batches []log.Batch, end int64) {
 	end = said
 	for _, a := range s.allocations {
@@ -31,15 +31,16 @@ func newLines(s snapshot, said int64) (batches []log.Batch, end int64) {
 	return batches, end
 }
 
-// joinedLines are the master's lines that are written with what they are about; nil are none.
+// joinedLines are the master's lines that are written together with the change that they describe; nil
+// for none.
 type joinedLines struct {
 	joined *log.Joined
 	entry  *entry
 	end    int64
 }
 
-// joinLines takes the lines of a snapshot that are not in the log. The caller holds e.change, and calls settle
-// behind the transaction.
+// joinLines returns the lines of a snapshot that are not in the log yet. The caller holds e.change, and
+// calls settle after the transaction.
 func (rec *records) joinLines(ctx context.Context, e *entry, s snapshot) (*joinedLines, error) {
 	batches, end := newLines(s, e.said)
 	if len(batches) == 0 {
@@ -59,7 +60,7 @@ func (j *joinedLines) write(tx *store.Tx) error {
 	return j.joined.Write(tx)
 }
 
-// settle notes what became of the transaction.
+// settle records the outcome of the transaction.
 func (j *joinedLines) settle(err error) {
 	if j == nil {
 		return
@@ -77,8 +78,8 @@ func (rec *records) flushLines(ctx context.Context, e *entry) error {
 	return rec.copyLines(ctx, e)
 }
 
-// showLines copies lines for who is about to read the log of a task that has not ended. A change that is under
-// way is waited for, for it writes them itself; one that cannot be made does not keep anybody from reading.
+// showLines copies lines before the log of a task that has not ended is read. It waits for a change in
+// progress, which writes its lines itself. Errors are only logged, so that the log can still be read.
 func (rec *records) showLines(ctx context.Context, e *entry) {
 	if e.latestSnapshot().hasEnded() {
 		return
@@ -93,9 +94,9 @@ func (rec *records) showLines(ctx context.Context, e *entry) {
 	}
 }
 
-// copyLines copies the master's lines into the log that were not written with what they are about: the
-// first one, and those of earlier versions. They are numbered, so those that are there already are passed
-// over. A task that has ended has said all then.
+// copyLines copies into the log the master's lines that were not written with their change: the first
+// one, and those of earlier versions. Lines are numbered, so that existing ones are skipped. For a task
+// that has ended, no further lines follow.
 func (rec *records) copyLines(ctx context.Context, e *entry) error {
 	s := e.latestSnapshot()
 	batches, end := newLines(s, e.said)

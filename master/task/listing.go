@@ -14,10 +14,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// CommandOrder is what commands are sorted by; equal ones are in the order of their submission.
+// CommandOrder is the sort key of commands; equal ones are in the order of submission.
 type CommandOrder string
 
-// The orders.
+// Sort keys.
 const (
 	BySubmission CommandOrder = "submission"
 	ByID         CommandOrder = "id"
@@ -27,24 +27,24 @@ const (
 	ByWorkspace  CommandOrder = "workspace"
 )
 
-// CommandQuery asks for a part of the commands that are listed.
+// CommandQuery selects a part of the listed commands.
 type CommandQuery struct {
-	// Usernames and UserIDs leave in the commands of users who are in one of both; empty are all.
+	// Usernames and UserIDs select the commands of the users in either list; both empty selects all.
 	Usernames []string
 	UserIDs   []int32
-	// Workspace of 0 is all.
+	// Workspace selects a workspace; 0 selects all.
 	Workspace  int32
 	Order      CommandOrder
 	Descending bool
-	// Cut says which part of so many is wanted.
+	// Cut returns the range to select of a number of commands.
 	Cut func(total int) (from, to int)
 }
 
-// shownTogether is how many commands are read from the store at once.
+// shownTogether is the number of commands that are read from the store at once.
 const shownTogether = 500
 
-// Commands is a part of the listed commands; ended ones are listed for as long as the
-// configuration says. Only the part is read.
+// Commands returns a part of the listed commands; ended ones are listed for the configured time. Only
+// the part is read.
 func (v *views) Commands(ctx context.Context, q CommandQuery) ([]*apiv1.Command, error) {
 	all, err := store.TaskGroups(ctx, v.cfg.Store)
 	if err != nil {
@@ -75,13 +75,13 @@ func (v *views) Commands(ctx context.Context, q CommandQuery) ([]*apiv1.Command,
 	return out, nil
 }
 
-// CountCommands is how many are listed.
+// CountCommands returns the number of listed commands.
 func (v *views) CountCommands(ctx context.Context) (int, error) {
 	all, err := store.TaskGroups(ctx, v.cfg.Store)
 	return countGroups(all), err
 }
 
-// OpenCommands lists the commands of a workspace that have not ended.
+// OpenCommands returns the commands of a workspace that have not ended.
 func (v *views) OpenCommands(workspace int32) []rm.TaskID {
 	var ids []rm.TaskID
 	for _, e := range v.reg.listWhere(func(s *snapshot) bool {
@@ -92,8 +92,8 @@ func (v *views) OpenCommands(workspace int32) []rm.TaskID {
 	return ids
 }
 
-// appendCommands shows commands from memory, or from the store. One that is not listed any more is
-// left out.
+// appendCommands appends commands from memory or from the store. It skips commands that are no longer
+// listed.
 func (v *views) appendCommands(ctx context.Context, out []*apiv1.Command, ids []string) ([]*apiv1.Command, error) {
 	shown := make(map[string]snapshot, len(ids))
 	var ended []string
@@ -127,7 +127,7 @@ func countGroups(groups []store.TaskGroup) int {
 	return n
 }
 
-// chooseGroups are those whose commands a query leaves in.
+// chooseGroups returns the groups whose commands a query selects.
 func chooseGroups(all []store.TaskGroup, q CommandQuery) []store.TaskGroup {
 	return slices.DeleteFunc(slices.Clone(all), func(g store.TaskGroup) bool {
 		users := len(q.Usernames)+len(q.UserIDs) > 0
@@ -136,8 +136,8 @@ func chooseGroups(all []store.TaskGroup, q CommandQuery) []store.TaskGroup {
 	})
 }
 
-// bucketGroups sorts groups by what all commands of a group have in common. Those of one bucket are
-// sorted by their rows.
+// bucketGroups sorts groups by properties that all commands of a group share. The commands of one bucket
+// are sorted by their rows.
 func bucketGroups(groups []store.TaskGroup, order CommandOrder, descending bool) [][]store.TaskGroup {
 	var compare func(a, b store.TaskGroup) int
 	switch order {
@@ -171,7 +171,7 @@ func rowOrder(o CommandOrder) store.TaskOrder {
 		return store.ByTaskName
 	case ByPool:
 		return store.ByTaskPool
-	case BySubmission, ByUsername, ByWorkspace: // the latter two are of groups
+	case BySubmission, ByUsername, ByWorkspace: // the latter two are properties of groups
 	}
 	return store.BySubmission
 }
@@ -191,21 +191,20 @@ func rowOf(t lifecycle.Task) store.TaskRow {
 	}
 }
 
-// carriedOver is when that was.
+// carriedOver is the time of carryOver.
 type carriedOver struct {
 	At time.Time `json:"at"`
 }
 
 const (
-	// carriedTogether is how many tasks of an earlier version are listed in one transaction.
+	// carriedTogether is the number of tasks of an earlier version that are listed in one transaction.
 	carriedTogether = 1000
-	// lastEnded is how many of them are read again because an earlier version that was killed may
-	// not have copied their last lines: more than end at once.
+	// lastEnded is the number of ended tasks that are loaded because an earlier version may have been
+	// killed before it copied their last lines. It exceeds the number of tasks that end at once.
 	lastEnded = 256
 )
 
-// carryOver lists the tasks that an earlier version has stored. It may be interrupted and done
-// again.
+// carryOver lists the tasks that an earlier version has stored. It may be interrupted and repeated.
 func (rec *records) carryOver(ctx context.Context) error {
 	const key = "commands"
 	if _, done, err := toDocs().carried.Get(ctx, rec.cfg.Store, key); err != nil || done {

@@ -14,18 +14,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// LogWatcher is implemented by owners that act on what the programs of their tasks print. An
-// error lets the lines be sent again, before which none of them is stored.
+// LogWatcher is implemented by owners that react to the output of their tasks. After an error the lines
+// are not stored, and are sent again.
 type LogWatcher interface {
-	// LogPolicies is what to look for in the lines of a task. It is asked with the first lines,
-	// and after a restart.
+	// LogPolicies returns the policies for the lines of a task. It is called with the first lines, and
+	// again after a restart.
 	LogPolicies(ctx context.Context, id rm.TaskID) ([]container.LogPolicy, error)
-	// LogMatched says that a line matched: of each policy once for a run and a machine, and
-	// perhaps again after a restart. All matches of a run are told before its end.
+	// LogMatched reports a matching line, once for each policy, run and machine, and perhaps again after
+	// a restart. All matches of a run are reported before its end.
 	LogMatched(ctx context.Context, m LogMatch) error
 }
 
-// LogMatch is a line that a policy looks for.
+// LogMatch is a line that matches a policy.
 type LogMatch struct {
 	Task rm.TaskID
 	Run  int
@@ -36,9 +36,9 @@ type LogMatch struct {
 	At     time.Time
 }
 
-// logWatch is what is looked for in a task's lines, and what was found.
+// logWatch holds the log policies of a task and the matches reported so far.
 type logWatch struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	asked    bool
 	policies []logPattern
 	told     map[string]bool
@@ -49,7 +49,7 @@ type logPattern struct {
 	match  *regexp.Regexp
 }
 
-// watchLines tells a task's owner about the lines that its policies look for.
+// watchLines reports the lines that match its policies to a task's owner.
 func (w *logWriter) watchLines(ctx context.Context, e *entry, a lifecycle.Allocation, b log.Batch) error {
 	owner, found := w.reg.ownerOf(e.latestSnapshot().task.Kind)
 	watcher, watches := owner.(LogWatcher)
@@ -87,7 +87,7 @@ func (w *logWriter) watchLines(ctx context.Context, e *entry, a lifecycle.Alloca
 	return nil
 }
 
-// agentOf is the machine that lines came from; programs that send lines themselves may leave it out.
+// agentOf returns the machine that lines came from. Programs that send lines themselves may omit it.
 func agentOf(a lifecycle.Allocation, b log.Batch) rm.AgentID {
 	if b.Agent != "" {
 		return rm.AgentID(b.Agent)
@@ -100,7 +100,8 @@ func agentOf(a lifecycle.Allocation, b log.Batch) rm.AgentID {
 	return ""
 }
 
-// compilePolicies leaves out those that have no pattern: names that take the place of others.
+// compilePolicies compiles the policies. It skips those without a pattern, which only replace others by
+// name.
 func compilePolicies(list []container.LogPolicy) []logPattern {
 	var out []logPattern
 	for _, p := range list {
@@ -113,8 +114,8 @@ func compilePolicies(list []container.LogPolicy) []logPattern {
 	return out
 }
 
-// compilePattern compiles a pattern that may match anywhere in a line. What comes before and
-// behind does not matter, and without it a text is found much faster.
+// compilePattern compiles a pattern that may match anywhere in a line. It removes a leading and a
+// trailing .*, which do not affect the match but make the search much slower.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
 	if strings.Contains(pattern, `\Q`) {
 		return regexp.Compile(pattern)
@@ -132,8 +133,8 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(pattern)
 }
 
-// ownConfig is in the line in which programs of trials print their configuration, whose patterns
-// match themselves.
+// ownConfig is part of the line in which programs of trials print their configuration, whose patterns
+// would match themselves.
 const ownConfig = `"log_policies":`
 
 func firstMatch(p logPattern, lines []log.Line) (log.Line, bool) {

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// meet lets containers wait for each other and returns how long after the last one had
-// started the last one was answered.
+// meet lets containers wait for each other. It returns the time between the last start and the last
+// answer.
 func (m *master) meet(id rm.AllocationID, containers int) time.Duration {
 	m.t.Helper()
 	m.assign(id, containers)
@@ -47,7 +47,7 @@ func TestManyContainersMeet(t *testing.T) {
 	t.Logf("64 containers have met %v after the last had started", m.meet("1.a.1", 64))
 }
 
-// The promise is below 1 s.
+// BenchmarkMeeting checks that it takes less than 1 s.
 func BenchmarkMeeting(b *testing.B) {
 	m := newOwnedMaster(b, newOwner(func(task.RunEnd) task.Next { return task.Done }))
 	var worst time.Duration
@@ -59,8 +59,8 @@ func BenchmarkMeeting(b *testing.B) {
 	b.ReportMetric(float64(worst.Microseconds())/1000, "ms-worst")
 }
 
-// A rank that never comes does not keep the others waiting without a word, whatever becomes of
-// the master meanwhile; they end with the task.
+// If a rank never arrives, the log names it, even after a restart of the master; the waiting ranks end
+// with the task.
 func TestTheLogNamesARankThatNeverComes(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
@@ -68,7 +68,7 @@ func TestTheLogNamesARankThatNeverComes(t *testing.T) {
 	m.begin(trial("1.a", 1))
 	m.assign("1.a.1", 2)
 	m.changed("1.a.1", 0, running, nil)
-	for range 2 { // masters, of which each says it until the log has it
+	for range 2 { // each master logs it once
 		m.restart()
 		_, err := m.tasks.Rendezvous(t.Context(), "1.a.1", string(containerID("1.a.1", 0)), 500*time.Millisecond)
 		if status.Of(err) != status.Unavailable {

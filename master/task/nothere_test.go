@@ -16,18 +16,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// robot is an agent at the other end of the link that starts what its start lets it.
+// robot is an agent at the other end of the link whose containers end as its start function returns.
 type robot struct {
 	id    string
 	slots int32
-	// start answers how a container ends, and how the agent feels then.
+	// start returns how a container ends, and the agent's health after that.
 	start func(*agentv1.Start) (*agentv1.Exit, *agentv1.Health)
 
 	mu   sync.Mutex // guards conn
 	conn *websocket.Conn
 }
 
-// live joins and works until ctx ends.
+// live connects and works until ctx is done.
 func (b *robot) live(ctx context.Context, url string) {
 	for ctx.Err() == nil {
 		b.work(ctx, url)
@@ -45,7 +45,7 @@ func (b *robot) say(ctx context.Context, m *agentv1.AgentMessage) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_ = b.conn.Write(ctx, websocket.MessageBinary, data) // a link that breaks is seen by the reader
+	_ = b.conn.Write(ctx, websocket.MessageBinary, data) // the reader detects a broken link
 }
 
 func (b *robot) feel(ctx context.Context, h *agentv1.Health) {
@@ -96,7 +96,7 @@ func (b *robot) change(ctx context.Context, id string, state apiv1.Container_Sta
 	}}})
 }
 
-// ran counts how often the programs of each task have run.
+// ran counts the runs of each task's programs.
 type ran struct {
 	mu    sync.Mutex // guards times
 	times map[string]int
@@ -109,7 +109,7 @@ func (r *ran) start(s *agentv1.Start) (*agentv1.Exit, *agentv1.Health) {
 	return exit(0), nil
 }
 
-// withRobots runs a master whose agents are these.
+// withRobots runs a master with the given agents.
 func withRobots(t *testing.T, robots ...*robot) *master {
 	t.Helper()
 	m := newMaster(t)
@@ -129,7 +129,7 @@ func withRobots(t *testing.T, robots ...*robot) *master {
 	return m
 }
 
-// launchWhenThere tries until the agents that it takes have joined.
+// launchWhenThere retries until the required agents have joined.
 func (m *master) launchWhenThere(config string) string {
 	m.t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; {
@@ -160,13 +160,13 @@ func (m *master) awaitAll(ids []string) {
 	}
 }
 
-// One of two agents has a full disk, finds itself well again and again, and is asked
-// first: it fails no task, and no program runs twice.
+// One of two agents has a full disk, recovers again and again, and is tried first. No task fails, and no
+// program runs twice.
 func TestASickAgentFailsNoTask(t *testing.T) {
 	t.Parallel()
 	runs := &ran{times: map[string]int{}}
 	sick := &robot{id: "a-sick", slots: 4}
-	refused := 0 // by the one goroutine of the robot
+	refused := 0 // used only by the goroutine of the robot
 	sick.start = func(*agentv1.Start) (*agentv1.Exit, *agentv1.Health) {
 		refused++
 		time.AfterFunc(50*time.Millisecond, func() { sick.feel(t.Context(), &agentv1.Health{}) })
@@ -200,8 +200,8 @@ func TestASickAgentFailsNoTask(t *testing.T) {
 	t.Logf("the sick agent refused %d starts", refused)
 }
 
-// A task that no machine can start for days keeps a record of its last refusals only;
-// its log has every line once, and what is stored is what is in memory.
+// A task that no machine can start for days keeps a record of its last failures only; its log has every
+// line once, and the stored state equals that in memory.
 func TestManyRefusalsKeepTheRecordSmall(t *testing.T) {
 	t.Parallel()
 	const refusals = 100

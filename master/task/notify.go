@@ -18,17 +18,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// runs takes tasks to the resource manager and stores what it reports of them.
+// runs submits tasks to the resource manager and stores its reports about them.
 type runs struct {
 	*shared
 
 	records  *records
 	policies *policies
-	// last is the configuration that was last decoded: the tasks of an array have the same one.
+	// last is the configuration that was decoded last: the tasks of an array share one.
 	last atomic.Pointer[decodedConfig]
 }
 
-// decodedConfig is a configuration as it is stored, and decoded. It is not changed.
+// decodedConfig is a stored configuration and its decoded form. It is immutable.
 type decodedConfig struct {
 	stored  json.RawMessage
 	decoded spec.Config
@@ -39,7 +39,7 @@ func (run *runs) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spe
 	return run.AssignedWith(ctx, as, nil)
 }
 
-// AssignedWith is Assigned in one transaction with what the resource manager keeps of it.
+// AssignedWith is Assigned in one transaction with the records of the resource manager.
 func (run *runs) AssignedWith(ctx context.Context, as rm.Assignment, also func(*store.Tx) error) ([]*agentv1.Spec, error) {
 	e, found := run.reg.findAllocation(as.Allocation)
 	if !found {
@@ -50,7 +50,7 @@ func (run *runs) AssignedWith(ctx context.Context, as rm.Assignment, also func(*
 		if !isTransient(err) {
 			return specs, err
 		}
-		// An error would end the allocation, which the state of the database must not.
+		// An error would end the allocation, so wait until the database is available again.
 		run.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
 		if err := wait.For(ctx, storePause); err != nil {
 			return nil, err
@@ -58,10 +58,10 @@ func (run *runs) AssignedWith(ctx context.Context, as rm.Assignment, also func(*
 	}
 }
 
-// storePause is between two tries to reach a database that does not answer.
+// storePause is the pause between two attempts to reach the database.
 const storePause = time.Second
 
-// isTransient says that an error is the database's and will go away.
+// isTransient reports whether an error is a temporary one of the database.
 func isTransient(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrFull)
 }
@@ -92,7 +92,7 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 	return run.buildSpecs(ctx, e.latestSnapshot(), as, spec.Run{Session: own, UserToken: user})
 }
 
-// inOrder writes several things, of which some are nil; nil for none.
+// inOrder returns a function that runs several writes, some of which may be nil.
 func inOrder(parts ...func(*store.Tx) error) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		for _, write := range parts {
@@ -107,8 +107,7 @@ func inOrder(parts ...func(*store.Tx) error) func(*store.Tx) error {
 	}
 }
 
-// buildSpecs builds what to run with tokens, which are made again each time, because only their
-// hashes are kept.
+// buildSpecs builds the specs with new tokens, because only the hashes of tokens are stored.
 func (run *runs) buildSpecs(ctx context.Context, s snapshot, as rm.Assignment, with spec.Run) ([]*agentv1.Spec, error) {
 	task := s.task
 	a, _ := s.allocationByID(as.Allocation)
@@ -116,7 +115,7 @@ func (run *runs) buildSpecs(ctx context.Context, s snapshot, as rm.Assignment, w
 	if err != nil {
 		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
 	}
-	// Where each container has a network of its own, as in pods, it is found there.
+	// Containers with networks of their own, such as pods, do not need it.
 	program.HostNetwork = program.HostNetwork && len(as.Ports) > 0
 	return spec.Build(spec.Run{
 		Program: program, Defaults: run.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
@@ -125,7 +124,7 @@ func (run *runs) buildSpecs(ctx context.Context, s snapshot, as rm.Assignment, w
 	}, as.Containers), nil
 }
 
-// programOf is what a task runs: its owner says, or its own configuration.
+// programOf returns the program of a task, from its owner or its configuration.
 func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle.Allocation, as rm.Assignment) (spec.Program, error) {
 	if owner, found := run.reg.ownerOf(task.Kind); found {
 		return owner.Run(ctx, RunOrder{Task: task.ID, Job: task.Job, Run: a.Run, Assignment: as, Unix: task.Unix, Defaults: run.cfg.Defaults(as.Pool)})
@@ -134,7 +133,7 @@ func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle
 	return spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook}, err
 }
 
-// loadConfig is spec.Load for who does not change the configuration.
+// loadConfig is spec.Load with a cache. The caller must not modify the result.
 func (run *runs) loadConfig(stored json.RawMessage) (spec.Config, error) {
 	if last := run.last.Load(); last != nil && bytes.Equal(last.stored, stored) {
 		return last.decoded, nil
@@ -167,7 +166,7 @@ func (run *runs) Waits(ctx context.Context, id rm.AllocationID, w rm.Wait) error
 	return err
 }
 
-// changeAllocation changes one allocation. One that is not known was forgotten, and nothing is done.
+// changeAllocation changes one allocation. It does nothing for an unknown one, which was removed.
 func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) error {
 	e, found := rec.reg.findAllocation(id)
 	if !found {
@@ -187,8 +186,9 @@ func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) erro
 	return run.ReportedWith(ctx, id, nil, &end, nil)
 }
 
-// ReportedWith is Changed for each change of an allocation and then Ended, unless end is nil, in one
-// transaction with what the resource manager keeps of it. The allocation's tokens go with its end.
+// ReportedWith is Changed for each change of an allocation followed by Ended, unless end is nil, in one
+// transaction with the records of the resource manager. The allocation's tokens are deleted with its
+// end.
 func (run *runs) ReportedWith(ctx context.Context, id rm.AllocationID, changes []rm.ContainerChange, end *rm.End, also func(*store.Tx) error) error {
 	e, found := run.reg.findAllocation(id)
 	if !found {
@@ -221,7 +221,7 @@ func (run *runs) ReportedWith(ctx context.Context, id rm.AllocationID, changes [
 	return run.settleEnd(ctx, e)
 }
 
-// settleEnd does what follows the end of a run.
+// settleEnd carries out the consequences of a run's end.
 func (run *runs) settleEnd(ctx context.Context, e *entry) error {
 	if err := run.settleRun(ctx, e); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (run *runs) settleEnd(ctx context.Context, e *entry) error {
 	return run.submitCurrent(ctx, r, e)
 }
 
-// reportEdit makes changes to the containers of an allocation.
+// reportEdit returns an edit that changes the containers of an allocation.
 func reportEdit(id rm.AllocationID, changes []rm.ContainerChange) edit {
 	return func(s snapshot) (snapshot, error) {
 		a, found := s.allocationByID(id)
@@ -247,7 +247,7 @@ func reportEdit(id rm.AllocationID, changes []rm.ContainerChange) edit {
 	}
 }
 
-// finishAllocation ends an allocation, and the task with it unless it is run again.
+// finishAllocation ends an allocation, and also the task unless it is run again.
 func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, error) {
 	a, found := s.allocationByID(id)
 	if !found || a.Over() {
@@ -263,19 +263,19 @@ func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, err
 		return s.withAllocation(done.Next(s.task, end.At)), nil
 	}
 	if kind.owned {
-		return s, nil // its owner says what follows
+		return s, nil // its owner decides how to continue
 	}
 	s.task.Ended = end.At
 	s.task.Config, err = spec.Forget(s.task.Config)
 	return s, err
 }
 
-// keptPast is how many allocations are kept of a task that were run again: one that waits for a
-// day may be refused more than a thousand times, and the last ones say what is to be known.
+// keptPast is the number of repeated allocations of a task that are kept. A task that waits for a day
+// may be refused more than a thousand times, and the last ones suffice.
 const keptPast = 20
 
-// forgetPast leaves out the older allocations that could not be started for what a machine lacks,
-// or whose owner said what follows, as far as their lines are in the log: said of them are. It
+// forgetPast removes older allocations that could not be started because a machine lacked something, or
+// whose owner has decided how to continue, once their lines are in the log: the first said lines are. It
 // is pure.
 func forgetPast(s snapshot, said int64) snapshot {
 	owned, last := kindOf(s.task.Kind).owned, s.currentAllocation().ID

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// owned is what owners do to their tasks.
+// owned implements the operations of owners on their tasks.
 type owned struct {
 	*shared
 
@@ -20,19 +20,18 @@ type owned struct {
 	runs     *runs
 }
 
-// Own gives all tasks of a kind to an owner. It is called before Attach.
+// Own assigns all tasks of a kind to an owner. It is called before Attach.
 func (o *owned) Own(k lifecycle.Kind, owner Owner) { o.reg.setOwner(k, owner) }
 
-// Start makes the task, or begins the next run of one that is held, with all that the order
-// says. It may be repeated: a run that has begun, or has ended, is not begun again. The
-// answer is given once it is stored, and what is stored is run whatever happens to
-// this process. Before Attach it is stored only.
+// Start creates the task, or begins the next run of a held one, according to the order. It may be
+// repeated: a run that has begun, or has ended, is not begun again. It returns once the order is stored,
+// and a stored order is carried out even if this process ends. Before Attach it is only stored.
 func (o *owned) Start(ctx context.Context, order StartOrder) error {
 	for {
 		e, fresh, err := o.reg.makeTask(order.Task, func(e *entry) (bool, error) { return o.createOwned(ctx, e, order) })
 		if !fresh {
 			if e.isGone() {
-				continue // another call could not make it, or it has ended just now
+				continue // another call failed to create it, or it has just ended
 			}
 			err = o.resumeHeld(ctx, e, order)
 		}
@@ -43,8 +42,8 @@ func (o *owned) Start(ctx context.Context, order StartOrder) error {
 	}
 }
 
-// handOver submits a run that is open, and asks again what follows one that has ended. What it
-// does not get to is done by Attach.
+// handOver submits a run that is open, and asks the owner again about one that has ended. Attach
+// completes what it misses.
 func (o *owned) handOver(ctx context.Context, e *entry) error {
 	r := o.reg.managerOf()
 	if r == nil {
@@ -59,7 +58,8 @@ func (o *owned) handOver(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// createOwned stores a new task, unless it has ended; made is false then. The caller holds e.change.
+// createOwned stores a new task. It reports false if the task has already ended. The caller holds
+// e.change.
 func (o *owned) createOwned(ctx context.Context, e *entry, order StartOrder) (made bool, err error) {
 	_, past, err := toDocs().past.Get(ctx, o.cfg.Store, string(order.Task))
 	if err != nil || past {
@@ -98,9 +98,8 @@ func (o *owned) resumeHeld(ctx context.Context, e *entry, order StartOrder) erro
 	})
 }
 
-// Signal asks a task's run to save itself and stop within its PreemptionTimeout, after which it
-// is killed. One that still waits ends at once. It may be repeated; a task without a run
-// is not an error.
+// Signal asks a task's run to checkpoint and stop within its PreemptionTimeout, after which it is
+// killed. A waiting run ends at once. It may be repeated, and returns nil for a task without a run.
 func (o *owned) Signal(ctx context.Context, id rm.TaskID, reason string) error {
 	e, found := o.reg.findTask(id)
 	r := o.reg.managerOf()
@@ -110,8 +109,8 @@ func (o *owned) Signal(ctx context.Context, id rm.TaskID, reason string) error {
 	return r.Preempt(ctx, e.latestSnapshot().currentAllocation().ID, reason)
 }
 
-// End kills a task's run, and ends a task that is held. It may be repeated; a task that is not known or whose run
-// has ended is not an error.
+// End kills a task's run, or ends a held task. It may be repeated, and returns nil for an unknown task
+// or one whose run has ended.
 func (o *owned) End(ctx context.Context, id rm.TaskID, reason string) error {
 	e, found := o.reg.findTask(id)
 	if !found {
@@ -132,8 +131,8 @@ func (o *owned) End(ctx context.Context, id rm.TaskID, reason string) error {
 	return o.runs.killDoomed(ctx, o.reg.managerOf(), e)
 }
 
-// Change alters a job in its queue and remembers it for the later runs of all its tasks.
-// The error is rm.ErrUnknownJob for one that is in no queue, or says which change is refused.
+// Change alters a job in its queue, and stores the change for the later runs of all its tasks. It
+// returns rm.ErrUnknownJob if the job is in no queue, or an error that names the invalid change.
 func (o *owned) Change(ctx context.Context, job rm.JobID, c rm.Change) error {
 	r := o.reg.managerOf()
 	if r == nil {
@@ -151,7 +150,7 @@ func (o *owned) Change(ctx context.Context, job rm.JobID, c rm.Change) error {
 	return err
 }
 
-// Status is where a task stands. One that has ended is not found.
+// Status returns the status of a task. It reports false for a task that has ended.
 func (o *owned) Status(id rm.TaskID) (Status, bool) {
 	e, found := o.reg.findTask(id)
 	if !found || e.latestSnapshot().hasEnded() {
@@ -167,7 +166,7 @@ func (o *owned) Status(id rm.TaskID) (Status, bool) {
 	return st, true
 }
 
-// Held lists the tasks of a job that are held.
+// Held returns the held tasks of a job.
 func (o *owned) Held(job rm.JobID) []rm.TaskID {
 	var out []rm.TaskID
 	for _, e := range o.reg.listJob(job) {
@@ -178,8 +177,8 @@ func (o *owned) Held(job rm.JobID) []rm.TaskID {
 	return out
 }
 
-// Forget removes an ended task with its log. One that is not known is not an error; one that
-// has not ended is.
+// Forget deletes an ended task with its log. It returns nil for an unknown task, and an error for one
+// that has not ended.
 func (o *owned) Forget(ctx context.Context, id rm.TaskID) error {
 	if _, found := o.reg.findTask(id); found {
 		return fmt.Errorf("forget task %s: it has not ended", id)
@@ -190,7 +189,7 @@ func (o *owned) Forget(ctx context.Context, id rm.TaskID) error {
 	return o.cfg.Store.Write(ctx, func(tx *store.Tx) error { return toDocs().past.Delete(tx, string(id)) })
 }
 
-// DropLog removes the log of a task that has ended. Repeated, it does nothing.
+// DropLog deletes the log of a task that has ended. Repeated, it does nothing.
 func (o *owned) DropLog(ctx context.Context, id rm.TaskID) error {
 	if _, found := o.reg.findTask(id); found {
 		return fmt.Errorf("remove the log of task %s: it has not ended", id)
@@ -201,7 +200,7 @@ func (o *owned) DropLog(ctx context.Context, id rm.TaskID) error {
 // Write adds a line of the master to a task's log.
 func (o *owned) Write(ctx context.Context, id rm.TaskID, level log.Level, text string) error {
 	if e, found := o.reg.findTask(id); found {
-		o.records.showLines(ctx, e) // those come first that were said before
+		o.records.showLines(ctx, e) // earlier lines come first
 	}
 	return o.cfg.Logs.AppendUnsequenced(ctx, log.Batch{
 		Task: string(id), Lines: []log.Line{{At: o.cfg.Now(), Level: level, Text: text, Source: masterSource, Stdtype: "stdout"}},

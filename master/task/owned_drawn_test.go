@@ -11,16 +11,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// drawn is one owned task in the hands of chance, and what is known of it outside the master.
+// drawn is one owned task under random events, and the state known outside the master.
 type drawn struct {
 	*master
 	t     *rapid.T
-	order []task.Next     // what the owner says of each run; Done behind its end
-	live  rm.AllocationID // what the resource manager has and the tasks have not taken leave of
-	ended *rm.End         // how that has ended, when it has
+	order []task.Next     // the owner's decision for each run; Done beyond the end
+	live  rm.AllocationID // held by the resource manager, its end not yet accepted by the tasks
+	ended *rm.End         // how that has ended, if it has
 	gone  map[rm.AllocationID]bool
-	owed  map[rm.AllocationID]rm.End // ended, and to be told of again
-	// retired is true when the task was ended while it was held.
+	owed  map[rm.AllocationID]rm.End // ended, and to be reported again
+	// retired is set when the task was ended while it was held.
 	retired bool
 }
 
@@ -31,7 +31,7 @@ func (d *drawn) nextOf(run int) task.Next {
 	return d.order[run-1]
 }
 
-// observe looks what was submitted: one allocation at a time, and never one again.
+// observe checks the submissions: one allocation at a time, and none twice.
 func (d *drawn) observe() {
 	d.machine.mu.Lock()
 	defer d.machine.mu.Unlock()
@@ -42,7 +42,7 @@ func (d *drawn) observe() {
 		if d.live != "" && d.ended == nil {
 			d.t.Fatalf("%s was submitted while %s runs", id, d.live)
 		}
-		if d.ended != nil { // the tasks know it from their own store, and will be told of it again
+		if d.ended != nil { // the tasks know it from their own store, and will receive it again
 			d.owed[d.live], d.gone[d.live] = *d.ended, true
 		}
 		d.live, d.ended = id, nil
@@ -57,7 +57,7 @@ func (d *drawn) start(run int) {
 	d.observe()
 }
 
-// tell says to the tasks what became of the allocation, until they have it.
+// tell reports the end of the allocation until the tasks have accepted it.
 func (d *drawn) tell() {
 	for id, end := range d.owed {
 		if d.tasks.Ended(d.master.t.Context(), id, end) == nil {
@@ -69,7 +69,7 @@ func (d *drawn) tell() {
 		return
 	}
 	if err := d.tasks.Ended(d.master.t.Context(), d.live, *d.ended); err != nil {
-		return // it is told again
+		return // it is reported again
 	}
 	d.gone[d.live], d.live, d.ended = true, "", nil
 	d.observe()
@@ -110,7 +110,7 @@ func (d *drawn) check(err error) {
 	}
 }
 
-// advance is what happens to the allocation on its machine.
+// advance simulates an event of the allocation on its machine.
 func (d *drawn) advance(what string) {
 	if d.live == "" || d.ended != nil {
 		return
@@ -122,7 +122,7 @@ func (d *drawn) advance(what string) {
 	}
 	switch what {
 	case "assign":
-		_, _ = d.tasks.Assigned(ctx, assignment(d.live, 1)) // refused when it was killed
+		_, _ = d.tasks.Assigned(ctx, assignment(d.live, 1)) // fails if it was killed
 	case "run":
 		change(rm.ContainerChange{State: running})
 	case "exit":
@@ -134,8 +134,7 @@ func (d *drawn) advance(what string) {
 	}
 }
 
-// settleAll leads everything to where nothing more happens by itself, and compares it with what
-// the owner has decided.
+// settleAll continues until nothing more happens, and compares the result with the owner's decisions.
 func (d *drawn) settleAll() {
 	d.owner.fail, d.owner.lose = 0, 0
 	for range 3 { // a lost answer, then the next allocation, which may have ended as well
@@ -179,8 +178,8 @@ func (d *drawn) settleAll() {
 	}
 }
 
-// Whatever happens in whatever order, is repeated, fails or is interrupted: an owned task has one
-// allocation at a time, its owner decides once about each run, and what it decides is done.
+// For any order of events, repetitions, failures and interruptions, an owned task has one allocation at
+// a time, its owner decides once about each run, and its decisions are carried out.
 func TestOwnedTasksInTheHandsOfChance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -22,16 +22,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// owner is who decides about the trials of a test; it outlives the master, as what it stores
-// does.
+// owner is the owner of the trials of a test. It outlives the master, like the records that it stores.
 type owner struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	decide  func(task.RunEnd) task.Next
 	decided map[string]task.Next
 	asked   int
-	fail    int    // how many times it does not answer
-	lose    int    // how many times it decides and the answer is lost
-	meet    func() // before it answers, nil for nothing
+	fail    int    // the number of calls that fail
+	lose    int    // the number of calls that decide but whose answer is lost
+	meet    func() // called before it answers, may be nil
 	refuse  error
 	ends    []task.RunEnd
 	changes []rm.Change
@@ -81,7 +80,7 @@ func (o *owner) ChangeJob(_ context.Context, _ *apiv1.User, _ rm.JobID, c rm.Cha
 	return nil
 }
 
-// newOwnedMaster has trials that o owns.
+// newOwnedMaster returns a master with trials owned by o.
 func newOwnedMaster(t testing.TB, o *owner) *master {
 	m := &master{
 		t: t, path: t.TempDir() + "/master.db", machine: newMachine(), doors: &doors{open: map[string]int{}},
@@ -107,7 +106,7 @@ func (m *master) begin(order task.StartOrder) {
 	}
 }
 
-// play is an allocation from its place to its end.
+// play runs an allocation from its placement to its end.
 func (m *master) play(id rm.AllocationID, code int32) {
 	m.t.Helper()
 	m.assign(id, 1)
@@ -127,7 +126,7 @@ func TestTheOwnerSaysWhatFollowsARun(t *testing.T) {
 	if s, _ := m.tasks.Status("1.a"); !s.Held || s.Run != 2 {
 		t.Fatalf("got %+v, want it held after run 2", s)
 	}
-	m.begin(trial("1.a", 2)) // late: run 2 has been
+	m.begin(trial("1.a", 2)) // late: run 2 has ended
 	if m.machine.has("1.a.3") {
 		t.Fatal("a run that has ended was begun again")
 	}
@@ -244,7 +243,7 @@ func TestARunThatItsOwnerRefusesEndsWithTheSentence(t *testing.T) {
 func TestWhatAnOwnerAsksReachesTheAllocation(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Hold }))
-	for range 2 { // whatever there is not is no error
+	for range 2 { // operations on absent objects return no error
 		if err := errors.Join(m.tasks.Signal(t.Context(), "1.a", "paused"), m.tasks.End(t.Context(), "1.a", "killed")); err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +260,7 @@ func TestWhatAnOwnerAsksReachesTheAllocation(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.machine = newMachine()
-	m.restart() // the wish is stored
+	m.restart() // the request is stored
 	if m.machine.killed("1.a.1") != "killed by ann" {
 		t.Errorf("got %q after a restart", m.machine.kills)
 	}
@@ -270,7 +269,7 @@ func TestWhatAnOwnerAsksReachesTheAllocation(t *testing.T) {
 	}
 }
 
-// Programs of trials listen at their machine's network, where each trial has its numbers.
+// Programs of trials listen on the network of their machine, where each trial has its own ports.
 func TestATrialAsksForPortsAndLearnsThem(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
@@ -286,8 +285,8 @@ func TestATrialAsksForPortsAndLearnsThem(t *testing.T) {
 	}
 }
 
-// The containers of a trial meet on their machines' network where they were given numbers on
-// it, and else on the one that each has for itself.
+// The containers of a trial reach each other on the network of their machines if they have assigned
+// ports there, otherwise on the container network.
 func TestOnlyMachinesThatNumberPortsLendTheirNetwork(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -319,7 +318,7 @@ func TestAnOwnerThatCannotDecideKeepsNoOtherTaskFromRunning(t *testing.T) {
 	if err := m.tasks.End(t.Context(), "1.a", "killed"); err != nil { // it was never placed
 		t.Fatal(err)
 	}
-	m.machine = newMachine() // and only the tasks know it
+	m.machine = newMachine() // only the tasks know about it
 	o.fail = 1 << 20
 	m.restart()
 	if !m.machine.has("1.b.1") || m.machine.has("1.a.1") {
@@ -334,8 +333,8 @@ func TestAnOwnerThatCannotDecideKeepsNoOtherTaskFromRunning(t *testing.T) {
 	}
 }
 
-// The resource manager and a repeated Start may ask at one time, and the slower of them finds the
-// next run placed.
+// The resource manager and a repeated Start may ask concurrently, and the slower one finds the next run
+// placed.
 func TestADecisionThatIsAskedForTwiceAtOnceIsCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Again })

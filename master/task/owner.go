@@ -14,33 +14,33 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// Owner decides about the tasks of one kind. Every call may come again, after a restart too,
-// and must then answer the same.
+// Owner decides about the tasks of one kind. Every call may be repeated, also after a restart, and must
+// then return the same result.
 //
 //	Start ──▶ queued ──▶ Owner.Run ──▶ runs ──▶ ended ──▶ Owner.Ended ──▶ Again: next run, queued
 //	  ▲                                                       │       └─▶ Done: it leaves memory
 //	  └───────────────────────────── held ◀── Hold ───────────┘
 //	                                   └── End ──▶ it leaves memory
 type Owner interface {
-	// Run says what the containers of a run execute. It is asked before each start, and
-	// again by a restarted master that does not know whether they were started. An error
-	// refuses the run with that sentence, unless it is the store's.
+	// Run returns the program of a run's containers. It is called before each start, and again by a
+	// restarted master that does not know whether they were started. An error fails the run with its
+	// text, unless it is the store's.
 	Run(ctx context.Context, r RunOrder) (spec.Program, error)
-	// Context is the archive of the files that come with a task, as a tar.gz in parts,
-	// and its size in bytes; 0 for none.
+	// Context returns the archive of a task's files, as a tar.gz in parts, and its size in bytes; 0 for
+	// none.
 	Context(ctx context.Context, id rm.TaskID) (size int64, all iter.Seq2[[]byte, error], err error)
-	// Ended says what follows the end of a run. The decision is stored before it is
-	// answered, by task and run. After an error it is asked again.
+	// Ended returns how to continue after a run. The decision must be stored, by task and run, before
+	// Ended returns. After an error it is called again.
 	Ended(ctx context.Context, e RunEnd) (Next, error)
-	// ChangeJob alters a job of its in the queue, as a user asks for. It checks whether by may,
-	// stores the change and calls Tasks.Change.
+	// ChangeJob alters a job in the queue on behalf of a user. It checks the user's permission, stores
+	// the change and calls Tasks.Change.
 	ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error
 }
 
-// Next is what follows the end of a run.
+// Next is how to continue after a run.
 type Next string
 
-// What follows.
+// Next values.
 const (
 	// Again queues the next run at once.
 	Again Next = "again"
@@ -50,17 +50,17 @@ const (
 	Done Next = "done"
 )
 
-// RunOrder is a run that is to be started.
+// RunOrder is a run to start.
 type RunOrder struct {
 	Task rm.TaskID
 	Job  rm.JobID
 	// Run counts the task's runs from 1.
 	Run int
-	// Assignment is where its containers are.
+	// Assignment is the placement of its containers.
 	Assignment rm.Assignment
 	// Unix is the account that its programs run as.
 	Unix security.AgentUser
-	// Defaults is what the containers of its pool get.
+	// Defaults are the container defaults of its pool.
 	Defaults container.Defaults
 }
 
@@ -71,70 +71,68 @@ type RunEnd struct {
 	Run        int
 	Allocation rm.AllocationID
 	At         time.Time
-	// Cause is CauseExited for a program that ended by itself, with Code 0 or not;
-	// CauseKilled upon End; CausePreempted for one that was signalled and has not reached
-	// its own end; CauseAgentLost and CauseRefused. It is never CauseNotHere.
+	// Cause is CauseExited for a program that exited by itself, with any Code; CauseKilled after End;
+	// CausePreempted for one that was signalled and has not reached its own end; CauseAgentLost or
+	// CauseRefused. It is never CauseNotHere.
 	Cause rm.Cause
-	// Code is the program's, nil where there is none.
+	// Code is the program's exit code, nil if it has none.
 	Code *int32
-	// Status says how it ended, for people.
+	// Status describes the end for people.
 	Status string
-	// Signalled says that it was asked to stop, Heeded that the program acknowledged it.
+	// Signalled reports that it was asked to stop, Heeded that the program acknowledged it.
 	Signalled, Heeded bool
 	// Agents are the machines that it was placed on.
 	Agents []rm.AgentID
 }
 
-// StartOrder is a task that its owner wants to run.
+// StartOrder is an owner's order to run a task.
 type StartOrder struct {
 	Task rm.TaskID
 	Kind lifecycle.Kind
 	Job  rm.JobID
-	// Run is the number of the run that is wanted, from 1. One that has begun or ended is
-	// not begun again.
+	// Run is the number of the run, from 1. A run that has begun or ended is not begun again.
 	Run int
 	// Name is for people, in the log.
 	Name string
-	// JobName and Entity are the name and the number that clients know the job by in the
-	// queue; empty are Name and Task.
+	// JobName and Entity are the name and the number of the job in the API; if empty, Name and Task are.
 	JobName, Entity string
 
 	UserID    int32
 	Username  string
 	Unix      security.AgentUser
 	Workspace int32
-	// Submitted is the job's place in the queue among those of the same priority.
+	// Submitted is the job's position in the queue among those of the same priority.
 	Submitted time.Time
 
 	Pool string
-	// Slots is how many devices are wanted at once; 0 is an auxiliary task.
+	// Slots is the number of slots; 0 requests an auxiliary task.
 	Slots int
-	// MaxSlots caps the slots of all tasks of the job; 0 does not.
+	// MaxSlots limits the slots of all tasks of the job; 0 means unlimited.
 	MaxSlots int
-	// Priority is 1 (first) to 99; 0 takes the pool's default.
+	// Priority is 1 (first) to 99; 0 selects the pool's default.
 	Priority int
 	Weight   float64
-	// Preemptible allows the scheduler to ask for the slots back.
+	// Preemptible allows the scheduler to preempt the task.
 	Preemptible bool
-	// PreemptionTimeout is how long after a signal it may run on before it is killed.
+	// PreemptionTimeout is the time between a preemption signal and the kill.
 	PreemptionTimeout time.Duration
 	SingleNode        bool
 	// Excluded lists machines that it must not run on.
 	Excluded []rm.AgentID
-	// PodSpec is what it says of its pod, as JSON.
+	// PodSpec is the pod spec of the task, as JSON.
 	PodSpec json.RawMessage
-	// Warnings begin its log.
+	// Warnings are the first lines of its log.
 	Warnings []string
 }
 
-// Status is where an owned task stands.
+// Status is the status of an owned task.
 type Status struct {
-	// State is QUEUED, PULLING, STARTING, RUNNING or TERMINATING; TERMINATED for one that
-	// is held, or whose owner has not said what follows.
+	// State is QUEUED, PULLING, STARTING, RUNNING or TERMINATING; TERMINATED for a task that is held, or
+	// whose owner has not decided how to continue.
 	State      lifecycle.State
 	Allocation rm.AllocationID
 	Run        int
 	Held       bool
-	// Waiting says why it does not run yet, empty once it does.
+	// Waiting is the reason why it does not run yet, empty once it does.
 	Waiting string
 }

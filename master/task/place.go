@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// applyTemplate lays what was sent over the template that it names, if it names one.
+// applyTemplate merges the configuration over the template that the submission names, if any.
 func (l *launches) applyTemplate(ctx context.Context, d draft) (draft, error) {
 	d.config = d.req.GetConfig()
 	name := d.req.GetTemplateName()
@@ -37,14 +37,14 @@ func (l *launches) applyTemplate(ctx context.Context, d draft) (draft, error) {
 	return d, nil
 }
 
-// place is what a task belongs to, where it runs, and as whom.
+// place is the workspace, the pool and the account of a task.
 type place struct {
 	workspace workspace.Workspace
 	pool      string
 	unix      security.AgentUser
 }
 
-// findPlace finds the place of a user's task; without a workspace that is the first one.
+// findPlace returns the place of a user's task. Id 0 selects the first workspace.
 func (p *policies) findPlace(manager rm.ResourceManager, user *apiv1.User, id int32, r spec.Resources) (place, error) {
 	w, err := p.cfg.OpenWorkspace(max(id, workspace.First))
 	if err == nil {
@@ -57,7 +57,7 @@ func (p *policies) findPlace(manager rm.ResourceManager, user *apiv1.User, id in
 	return place{workspace: w, pool: pool, unix: w.Unix.Over(p.unixUser(user))}, err
 }
 
-// firstWorkspace knows the one workspace that every cluster has.
+// firstWorkspace returns the first workspace, which every cluster has, and an error for any other id.
 func firstWorkspace(id int32) (workspace.Workspace, error) {
 	if id != workspace.First {
 		return workspace.Workspace{}, status.Missing("workspace", strconv.Itoa(int(id)))
@@ -65,8 +65,8 @@ func firstWorkspace(id int32) (workspace.Workspace, error) {
 	return workspace.Workspace{ID: workspace.First, Name: workspace.Uncategorized}, nil
 }
 
-// choosePool finds the pool a task names, or the default one for its slots: the workspace's,
-// or the cluster's.
+// choosePool returns the pool that a task names, or the default one for its slots: the workspace's, or
+// the cluster's.
 func choosePool(pools []rm.PoolSettings, w workspace.Workspace, r spec.Resources) (string, error) {
 	compute := r.Slots == nil || *r.Slots > 0
 	named, setting := r.ResourcePool, "resources.resource_pool"
@@ -93,7 +93,7 @@ func choosePool(pools []rm.PoolSettings, w workspace.Workspace, r spec.Resources
 	return named, nil
 }
 
-// unixUser is the account that a user's tasks run as.
+// unixUser returns the account that a user's tasks run as.
 func (p *policies) unixUser(u *apiv1.User) security.AgentUser {
 	g := u.GetAgentUserGroup()
 	if g == nil || g.AgentUid == nil {
@@ -104,29 +104,29 @@ func (p *policies) unixUser(u *apiv1.User) security.AgentUser {
 	}
 }
 
-// Place is where a job of a user's is to run.
+// Place is the place of a user's job.
 type Place struct {
 	Pool string
-	// Priority is that of the pool's jobs that name none.
+	// Priority is the pool's default priority.
 	Priority int
-	// Defaults is what the containers of the pool get, as far as the user may have it.
+	// Defaults are the container defaults of the pool, limited by the user's policy.
 	Defaults container.Defaults
 	// Unix is the account that the user's programs run as.
 	Unix security.AgentUser
 }
 
-// Admission is what is to be said about a job that may run.
+// Admission is the result of Admit for a job that may run.
 type Admission struct {
-	// Exceeds says that it waits for more slots than there are.
+	// Exceeds reports that it waits for more slots than there are.
 	Exceeds bool
 	// Warnings are for its log.
 	Warnings []string
 }
 
-// Place finds the pool that a job in a workspace names, or for an empty name the default one for
-// its slots; nil slots are some. The errors have the codes InvalidArgument, NotFound,
-// FailedPrecondition for a workspace that takes no jobs, PermissionDenied for a user who may run
-// nothing here, and Unavailable while nothing can run yet.
+// Place returns the pool that a job in a workspace names, or for an empty name the default one for its
+// slots; nil slots means a positive number. The errors have the codes InvalidArgument, NotFound,
+// FailedPrecondition for a workspace that takes no jobs, PermissionDenied for a user who may not run
+// tasks, and Unavailable until the resource manager is attached.
 func (o *owned) Place(user *apiv1.User, workspaceID int32, pool string, slots *int) (Place, error) {
 	if err := o.policies.checkMayRun(user); err != nil {
 		return Place{}, err
@@ -148,9 +148,9 @@ func (o *owned) Place(user *apiv1.User, workspaceID int32, pool string, slots *i
 	return p, nil
 }
 
-// Admit says whether a user's job may run, and ever can: what it asks for must be allowed in its
-// pool, which must have the machines or be able to get them. The errors have the codes
-// InvalidArgument, PermissionDenied, FailedPrecondition and Unavailable.
+// Admit returns an error if a user's job may not or can never run: its policy must allow the job in its
+// pool, which must have the machines or be able to get them. The errors have the codes InvalidArgument,
+// PermissionDenied, FailedPrecondition and Unavailable.
 func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (Admission, error) {
 	var a Admission
 	r := o.reg.managerOf()
@@ -164,7 +164,8 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 	request := o.policies.requestOf(task, lifecycle.First(task, o.cfg.Now()))
 	refusal := r.Validate(request)
 	if u, is := errors.AsType[*rm.Unfulfillable](refusal); is && u.Empty {
-		// A command is refused for want of a machine, as in Determined 0.38.1; an experiment waits for one.
+		// A command fails if the pool has no machine, as in Determined 0.38.1; an experiment waits for
+		// one.
 		a.Warnings, refusal, task.Exceeds = []string{fmt.Sprintf("resource pool %q has no agents: this waits until one joins that is large enough", u.Pool)}, nil, true
 	}
 	if err := judgeRefusal(refusal, request.SingleNode || o.cfg.LaunchError, &task); err != nil {
@@ -180,7 +181,7 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 	return a, nil
 }
 
-// checkClaims refuses what would wait for a volume claim that cannot be made.
+// checkClaims returns an error if the job would wait for a volume claim that cannot be created.
 func checkClaims(r rm.ResourceManager, asked policy.Asked) error {
 	claims, ok := r.(rm.Claims)
 	if !ok {
@@ -202,7 +203,7 @@ func errStarting() error {
 	return status.New(status.Unavailable, "the master is starting; try again in a moment")
 }
 
-// checkMayRun refuses users who may run nothing in this cluster.
+// checkMayRun returns an error for users who may not run tasks in this cluster.
 func (p *policies) checkMayRun(user *apiv1.User) error {
 	if !p.cfg.AdministratorsOnly || user.GetAdmin() {
 		return nil
@@ -211,7 +212,7 @@ func (p *policies) checkMayRun(user *apiv1.User) error {
 		"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
 }
 
-// defaultsFor is what the containers of a pool get when they are a user's.
+// defaultsFor returns the container defaults of a pool for a user's tasks.
 func (p *policies) defaultsFor(user *apiv1.User, pool string) container.Defaults {
 	d := p.cfg.Defaults(pool)
 	d.ShmSize = capDefault(d.ShmSize, p.policyOf(user.GetId(), pool).MaxShm)

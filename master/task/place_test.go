@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// teams are the workspaces of a test.
+// teams configures the workspaces of a test.
 func teams(list ...workspace.Workspace) func(*task.Config) {
 	return func(c *task.Config) {
 		c.OpenWorkspace = func(id int32) (workspace.Workspace, error) {
@@ -122,7 +122,7 @@ func TestATemplateIsUnderWhatIsSent(t *testing.T) {
 	}
 }
 
-// hasWarning reports whether the task's first lines mention something.
+// hasWarning reports whether the task's first lines contain a text.
 func hasWarning(m *master, id rm.AllocationID, text string) bool {
 	for _, line := range m.lines(strings.TrimSuffix(string(id), ".1")) {
 		if strings.Contains(line, text) {

@@ -10,8 +10,8 @@ import (
 // policies are the rules for the tasks of a user.
 type policies struct{ *shared }
 
-// policyOf is what a user's tasks may do in a pool, as things stand now: tasks of a
-// former administrator are an ordinary user's.
+// policyOf returns the present policy for a user's tasks in a pool: the tasks of a former administrator
+// are those of an ordinary user.
 func (p *policies) policyOf(userID int32, pool string) policy.Policy {
 	if p.cfg.Tokens.Administrator(userID) {
 		return policy.Policy{Free: true}
@@ -19,7 +19,7 @@ func (p *policies) policyOf(userID int32, pool string) policy.Policy {
 	return p.cfg.Policy(pool)
 }
 
-// requestOf is what is asked of the resource manager, with the policy in force.
+// requestOf returns the request for the resource manager, with the present policy.
 func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Request {
 	r, k := task.Request(a), kindOf(task.Kind)
 	r.Job, r.JobType, r.SingleNode = k.job(task), k.jobType, k.singleNode || task.SingleNode
@@ -32,7 +32,7 @@ func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Req
 	return r
 }
 
-// capDefault cuts what is given by default to what is allowed; 0 allows all.
+// capDefault limits a default to the permitted maximum; 0 is unlimited.
 func capDefault(given document.Bytes, most int64) document.Bytes {
 	if most == 0 {
 		return given

@@ -15,8 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Task describes a task of any kind, also one that is no longer listed. The error
-// has the code NotFound.
+// Task returns a task of any kind, even if it is no longer listed. Its error has the code NotFound.
 func (v *views) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
 	e, found, err := v.findTask(ctx, rm.TaskID(id))
 	if err != nil {
@@ -40,8 +39,7 @@ func (v *views) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, er
 	return &apiv1.GetTaskResponse{Task: v.showTask(snapshot{task: d.Value})}, nil
 }
 
-// Owner is the user who started a task, listed or not. The error has the code
-// NotFound.
+// Owner returns the user who started a task, listed or not. Its error has the code NotFound.
 func (v *views) Owner(ctx context.Context, id string) (userID int32, err error) {
 	e, found, err := v.findTask(ctx, rm.TaskID(id))
 	if err != nil {
@@ -57,8 +55,8 @@ func (v *views) Owner(ctx context.Context, id string) (userID int32, err error) 
 	return d.Value.UserID, err
 }
 
-// Done returns what is closed when the task has ended and its last line can be read.
-// The error has the code NotFound.
+// Done returns a channel that is closed when the task has ended and its last line can be read. Its error
+// has the code NotFound.
 func (v *views) Done(ctx context.Context, id string) (<-chan struct{}, error) {
 	e, found, err := v.findTask(ctx, rm.TaskID(id))
 	if err == nil && !found {
@@ -70,9 +68,9 @@ func (v *views) Done(ctx context.Context, id string) (<-chan struct{}, error) {
 	return e.ended, nil
 }
 
-// Log reads a task's log; with follow it reads until the task has ended and its
-// last line was read, which a limit or an order from its end exclude. The error before
-// the first line has the code NotFound.
+// Log reads a task's log. With follow it reads until the task has ended and its last line was read;
+// follow cannot be combined with a limit or with descending order. An error before the first line has
+// the code NotFound.
 func (v *views) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error) {
 	e, found, err := v.findTask(ctx, rm.TaskID(f.Task))
 	if err != nil {
@@ -95,7 +93,7 @@ func (v *views) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[l
 	return v.cfg.Logs.Follow(ctx, f, e.ended), nil
 }
 
-// collector removes what is no longer listed.
+// collector removes tasks that need no longer be listed.
 type collector struct {
 	*shared
 
@@ -105,9 +103,9 @@ type collector struct {
 	listed   *views
 }
 
-// Collect takes tasks that ended long before now out of the lists, with the files
-// that came with them; their logs stay. Logs are removed with their task when
-// keepLogs is not zero and has passed as well. It says how many tasks it moved.
+// Collect removes tasks that ended long before now from the lists, with their files; their logs are
+// kept. If keepLogs is not zero, it also deletes tasks with their logs after that time. It returns the
+// number of tasks removed from the lists.
 func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Duration) (int, error) {
 	if err := errors.Join(c.runs.settleAll(ctx), c.records.leaveAll(ctx)); err != nil {
 		return 0, err
@@ -127,11 +125,11 @@ func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Du
 	return n, c.forgetBefore(ctx, now.Add(-keepLogs))
 }
 
-// together is how many tasks are taken out of the lists, or forgotten, in one transaction: few
-// enough that others who write hardly wait.
+// together is the number of tasks that are removed from the lists, or deleted, in one transaction: few
+// enough that other writers hardly wait.
 const together = 100
 
-// unlistBeyond takes those out of the lists that ended first, where there are too many.
+// unlistBeyond removes the earliest ended tasks from the lists if more than MostListed are listed.
 func (c *collector) unlistBeyond(ctx context.Context) (int, error) {
 	listed, err := c.listed.CountCommands(ctx)
 	if err != nil {
@@ -141,7 +139,8 @@ func (c *collector) unlistBeyond(ctx context.Context) (int, error) {
 	return c.unlistBefore(ctx, math.MaxInt64, listed-open-c.cfg.MostListed)
 }
 
-// unlistBefore takes at most so many tasks out of the lists that ended before, in microseconds.
+// unlistBefore removes up to most tasks that ended before the given time, in microseconds, from the
+// lists. It returns their number.
 func (c *collector) unlistBefore(ctx context.Context, before int64, most int) (n int, err error) {
 	for n < most {
 		ids, err := store.EndedTaskRows(ctx, c.cfg.Store, before, min(together, most-n))
@@ -156,7 +155,7 @@ func (c *collector) unlistBefore(ctx context.Context, before int64, most int) (n
 	return n, nil
 }
 
-// unlistTasks keeps of tasks only what their logs need.
+// unlistTasks keeps only the records of tasks that their logs need.
 func (c *collector) unlistTasks(ctx context.Context, tx *store.Tx, ids []string) error {
 	docs := toDocs()
 	for _, id := range ids {
@@ -169,14 +168,14 @@ func (c *collector) unlistTasks(ctx context.Context, tx *store.Tx, ids []string)
 	return nil
 }
 
-// forgetBefore removes tasks that ended before and are not listed, with their logs.
+// forgetBefore deletes unlisted tasks that ended before the given time, with their logs.
 func (c *collector) forgetBefore(ctx context.Context, before time.Time) error {
 	old, err := toDocs().past.Before(ctx, c.cfg.Store, before)
 	if err != nil {
 		return err
 	}
 	for _, d := range old {
-		if d.Value.Kind == lifecycle.Trial { // their experiments say how long
+		if d.Value.Kind == lifecycle.Trial { // their experiments decide how long
 			continue
 		}
 		if err := c.cfg.Logs.Delete(ctx, d.ID); err != nil {

@@ -14,17 +14,17 @@ import (
 
 // collections are the documents that this package owns.
 type collections struct {
-	// tasks are found by id; their time is when they ended, and none until then.
+	// tasks are found by id; their time is that of their end, and unset until then.
 	tasks store.Collection[lifecycle.Task]
 	// allocations have their task as parent.
 	allocations store.Collection[lifecycle.Allocation]
-	// parts are the files that came with a task, which is their parent, packed and cut
-	// into pieces; contexts are those of tasks of earlier versions, whole.
+	// parts are the packed files of a task, which is their parent, in pieces; contexts are the unsplit
+	// ones of tasks of earlier versions.
 	parts    store.Collection[[]byte]
 	contexts store.Collection[[]byte]
 	// past are tasks that are no longer listed and whose logs may still be read.
 	past store.Collection[lifecycle.Task]
-	// carried says that the tasks of earlier versions are listed.
+	// carried records that the tasks of earlier versions are listed.
 	carried store.Collection[carriedOver]
 }
 
@@ -39,10 +39,10 @@ func toDocs() collections {
 	}
 }
 
-// records are the tasks in the store, with which memory agrees.
+// records keeps tasks in the store consistent with memory.
 type records struct{ *shared }
 
-// loadAll fills the registry with what has not ended, or may lack lines in its log.
+// loadAll fills the registry with the tasks that have not ended or whose log may lack lines.
 func (rec *records) loadAll(ctx context.Context) error {
 	if err := rec.carryOver(ctx); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (rec *records) loadAll(ctx context.Context) error {
 	return nil
 }
 
-// addLoaded puts a task into memory. How many of the master's lines are in its log is asked when the next is
-// copied.
+// addLoaded adds a task to memory. The number of the master's lines in its log is read when the next one
+// is copied.
 func (rec *records) addLoaded(s *snapshot) error {
 	k := kindOf(s.task.Kind)
 	if k.noun == "" {
@@ -101,7 +101,7 @@ func (rec *records) addLoaded(s *snapshot) error {
 	return nil
 }
 
-// allocationsOf reads the allocations of tasks, in no order.
+// allocationsOf returns the allocations of tasks, in no particular order.
 func allocationsOf(ctx context.Context, r store.Reader, tasks []store.Doc[lifecycle.Task]) (map[rm.TaskID][]lifecycle.Allocation, error) {
 	ids := make([]string, 0, len(tasks))
 	for _, d := range tasks {
@@ -120,17 +120,17 @@ func byNumber(list []lifecycle.Allocation) []lifecycle.Allocation {
 	return list
 }
 
-// edit changes a snapshot; an error leaves everything as it was.
+// edit changes a snapshot; on error nothing is changed.
 type edit func(snapshot) (snapshot, error)
 
-// applyChange makes a change and the master's lines about it durable, and shows it. It may be repeated:
-// what is there already is not written again. What has ended stays as it is.
+// applyChange stores a change and the master's lines about it, and publishes it. It may be repeated:
+// stored parts are not written again. Ended tasks are not changed.
 func (rec *records) applyChange(ctx context.Context, e *entry, change edit) error {
 	return rec.applyChangeWith(ctx, e, change, nil)
 }
 
-// applyChangeWith is applyChange in one transaction with something else, nil for nothing, that is written
-// also where nothing changes.
+// applyChangeWith is applyChange in one transaction with also, which may be nil and is written even if
+// nothing changes.
 func (rec *records) applyChangeWith(ctx context.Context, e *entry, change edit, also func(*store.Tx) error) error {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -156,7 +156,7 @@ func (rec *records) applyChangeWith(ctx context.Context, e *entry, change edit, 
 	return rec.copyLines(ctx, e)
 }
 
-// reloadTask reads a task again whose last write may or may not have been done.
+// reloadTask reads a task again if the outcome of its last write is unknown.
 func (rec *records) reloadTask(ctx context.Context, e *entry) error {
 	if !e.stale {
 		return nil

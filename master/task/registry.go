@@ -13,16 +13,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// registry is the tasks in memory: those that have not ended, and those that ended last.
+// registry holds the tasks in memory: those that have not ended, and the most recently ended ones.
 type registry struct {
-	mu      sync.RWMutex // guards what follows; held for moments only
+	mu      sync.RWMutex // guards the fields below; held briefly
 	entries map[rm.TaskID]*entry
-	// row is the same entries about in the order in which they came, which is that of the memory: a walk
-	// over all waits for the memory much less than one in the map's order.
+	// row has the same entries roughly in the order of their allocation in memory, so that walking over
+	// all of them causes far fewer cache misses than the map's order.
 	row    []*entry
 	rm     rm.ResourceManager // nil until attached
 	owners map[lifecycle.Kind]Owner
-	jobs   map[rm.JobID]map[rm.TaskID]*entry // those of owners
+	jobs   map[rm.JobID]map[rm.TaskID]*entry // of owners
 
 	usage   *usage
 	leaving leaving
@@ -34,7 +34,7 @@ func newRegistry() *registry {
 	}
 }
 
-// expect has room for n tasks.
+// expect allocates room for n tasks.
 func (r *registry) expect(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,23 +43,23 @@ func (r *registry) expect(n int) {
 	}
 }
 
-// entry is one task. Each change holds its mutex change from the look at what there is
-// until memory agrees with the store; readers take the last snapshot and never wait.
+// entry is one task. Each change holds the mutex change from reading the current state until memory and
+// the store agree; readers take the latest snapshot and never wait.
 type entry struct {
 	change sync.Mutex // guards gone, stale, said and dated, and orders the writes of this task
 	gone   bool       // was never stored, or is no longer in memory
-	stale  bool       // the store may know more than memory
-	said   int64      // lines of the master that are known to be in the log
-	dated  bool       // the store has the time of its end; not changed once it is leaving
+	stale  bool       // the store may be ahead of memory
+	said   int64      // the number of the master's lines known to be in the log
+	dated  bool       // the store has the time of its end; constant once it is leaving
 	place  int        // in the registry's row, whose mutex guards it
 
 	cur atomic.Pointer[snapshot] // nil until stored
-	// attached is the snapshot that Attach has handed over; only Attach looks at it.
+	// attached is the snapshot that Attach has submitted; used by Attach only.
 	attached *snapshot
 	news     atomic.Pointer[chan struct{}]
 	usage    *usage // of all users
 	watch    logWatch
-	// summary is what was last shown of it in the list of all; nil for none.
+	// summary is its last text in the list of summaries; nil for none.
 	summary atomic.Pointer[summaryText]
 	ended   chan struct{} // closed when the task has ended and its last line is in the log
 }
@@ -71,14 +71,14 @@ func newEntry(u *usage) *entry {
 	return e
 }
 
-// isGone says that the entry is of no task, once the caller that changes it is done.
+// isGone reports whether the entry has no task. It waits for a change in progress.
 func (e *entry) isGone() bool {
 	e.change.Lock()
 	defer e.change.Unlock()
 	return e.gone
 }
 
-// snapshot is a task at one moment. It is not changed once it is published.
+// snapshot is a task at one moment. It is immutable once published.
 type snapshot struct {
 	task        lifecycle.Task
 	allocations []lifecycle.Allocation
@@ -90,15 +90,15 @@ func (s snapshot) currentAllocation() lifecycle.Allocation {
 
 func (s snapshot) hasEnded() bool { return !s.task.Ended.IsZero() }
 
-// isOpen says that an allocation is queued or runs.
+// isOpen reports whether an allocation is queued or running.
 func (s snapshot) isOpen() bool { return isOpen(&s) }
 
-// isOpen is for loops over all: a snapshot is large.
+// isOpen is for loops over all tasks: a snapshot is large to copy.
 func isOpen(s *snapshot) bool {
 	return s.task.Ended.IsZero() && s.allocations[len(s.allocations)-1].State != lifecycle.Terminated
 }
 
-// waitsForOwner says that a run has ended and the owner has not said what follows.
+// waitsForOwner reports whether a run has ended and the owner has not decided how to continue.
 func (s *snapshot) waitsForOwner() bool {
 	return s.task.Ended.IsZero() && !s.task.Held && s.allocations[len(s.allocations)-1].Over()
 }
@@ -113,7 +113,7 @@ func (s snapshot) allocationByID(id rm.AllocationID) (lifecycle.Allocation, bool
 	return lifecycle.Allocation{}, false
 }
 
-// findAllocation is nil for none.
+// findAllocation returns an allocation, or nil.
 func (s *snapshot) findAllocation(id rm.AllocationID) *lifecycle.Allocation {
 	for i := range s.allocations {
 		if s.allocations[i].ID == id {
@@ -136,10 +136,10 @@ func (s snapshot) withAllocation(a lifecycle.Allocation) snapshot {
 
 func (e *entry) latestSnapshot() snapshot { return *e.cur.Load() }
 
-// publishSnapshot shows a snapshot and wakes its watchers.
+// publishSnapshot publishes a snapshot and wakes its watchers.
 func (e *entry) publishSnapshot(s snapshot) { e.publish(&s) }
 
-// publish is publishSnapshot of what is not changed from now on.
+// publish is publishSnapshot without a copy: s must not be modified any more.
 func (e *entry) publish(s *snapshot) {
 	e.usage.noteChange(e.cur.Swap(s), s)
 	e.summary.Store(nil)
@@ -147,9 +147,9 @@ func (e *entry) publish(s *snapshot) {
 	close(*e.news.Swap(&news))
 }
 
-// watchChanges returns what is and a channel that is closed by the next change.
+// watchChanges returns the latest snapshot, and a channel that is closed by the next change.
 func (e *entry) watchChanges() (snapshot, <-chan struct{}) {
-	news := *e.news.Load() // before the snapshot, so that no change falls between
+	news := *e.news.Load() // before the snapshot, so that no change is missed
 	return e.latestSnapshot(), news
 }
 
@@ -165,7 +165,7 @@ func (r *registry) managerOf() rm.ResourceManager {
 	return r.rm
 }
 
-// findTask is a task that has been stored.
+// findTask returns a task that has been stored.
 func (r *registry) findTask(id rm.TaskID) (*entry, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -176,7 +176,7 @@ func (r *registry) findTask(id rm.TaskID) (*entry, bool) {
 	return e, true
 }
 
-// taskOf is the task an allocation belongs to: "<task>.<n>".
+// taskOf returns the task of an allocation: "<task>.<n>".
 func taskOf(id rm.AllocationID) rm.TaskID {
 	if i := strings.LastIndexByte(string(id), '.'); i >= 0 {
 		return rm.TaskID(id[:i])
@@ -184,7 +184,7 @@ func taskOf(id rm.AllocationID) rm.TaskID {
 	return rm.TaskID(id)
 }
 
-// findAllocation finds the task in memory that has the allocation.
+// findAllocation returns the task in memory that has the allocation.
 func (r *registry) findAllocation(id rm.AllocationID) (*entry, bool) {
 	e, found := r.findTask(taskOf(id))
 	if !found {
@@ -194,9 +194,9 @@ func (r *registry) findAllocation(id rm.AllocationID) (*entry, bool) {
 	return e, found
 }
 
-// makeTask reserves an id and has its task made, while callers who want the same id wait. fresh is
-// false, and nothing is made, where the id has an entry already. The id is free again after an
-// error, or if there is to be no task.
+// makeTask reserves an id and creates its task with make, while other callers for the same id wait. If
+// the id already has an entry, it returns that and false. The id is released after an error, or if make
+// creates no task.
 func (r *registry) makeTask(id rm.TaskID, make func(*entry) (made bool, err error)) (e *entry, fresh bool, err error) {
 	e, fresh = r.reserveID(id)
 	if !fresh {
@@ -210,14 +210,14 @@ func (r *registry) makeTask(id rm.TaskID, make func(*entry) (made bool, err erro
 	return e, true, err
 }
 
-// abandonTask gives up a reserved id. The caller holds e.change.
+// abandonTask releases a reserved id. The caller holds e.change.
 func (r *registry) abandonTask(id rm.TaskID, e *entry) {
 	e.gone = true
 	r.dropTask(id)
 }
 
-// reserveID returns the entry of id, made when there is none; fresh says so, and then
-// it is locked for its maker.
+// reserveID returns the entry of id, and reports whether it was created by the call. A new entry is
+// locked for the caller.
 func (r *registry) reserveID(id rm.TaskID) (e *entry, fresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -236,7 +236,7 @@ func (r *registry) putTask(id rm.TaskID, e *entry) {
 	r.addEntry(id, e)
 }
 
-// addEntry is called with mu held, for an id that has none.
+// addEntry adds an entry for an id without one. The caller holds mu.
 func (r *registry) addEntry(id rm.TaskID, e *entry) {
 	e.place = len(r.row)
 	r.entries[id], r.row = e, append(r.row, e)
@@ -256,17 +256,17 @@ func (r *registry) dropTask(id rm.TaskID) {
 	r.row = r.row[:last]
 }
 
-// listTasks lists the tasks, oldest first.
+// listTasks returns the tasks, oldest first.
 func (r *registry) listTasks() []*entry {
 	return r.listWhere(func(*snapshot) bool { return true })
 }
 
-// listWhere lists the tasks that a condition leaves in, oldest first.
+// listWhere returns the tasks that satisfy a condition, oldest first.
 func (r *registry) listWhere(in func(*snapshot) bool) []*entry {
 	return oldestFirst(r.collectWhere(in))
 }
 
-// oldestFirst sorts entries. It looks at each task once: they are all over the memory.
+// oldestFirst sorts entries. It reads each task once, because they are scattered in memory.
 func oldestFirst(list []*entry) []*entry {
 	type key struct {
 		submitted time.Time
@@ -285,8 +285,8 @@ func oldestFirst(list []*entry) []*entry {
 	return list
 }
 
-// listChanged lists the open tasks that Attach has not handed over as they are, oldest first. It is
-// called once: what was handed over is forgotten.
+// listChanged returns the open tasks that have changed since Attach submitted them, oldest first. It is
+// called once, because it clears the record of submitted snapshots.
 func (r *registry) listChanged() []*entry {
 	return oldestFirst(slices.DeleteFunc(r.listAll(), func(e *entry) bool {
 		s, attached := e.cur.Load(), e.attached
@@ -295,7 +295,7 @@ func (r *registry) listChanged() []*entry {
 	}))
 }
 
-// collectWhere is listWhere in no order.
+// collectWhere is listWhere in no particular order.
 func (r *registry) collectWhere(in func(*snapshot) bool) []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -308,7 +308,7 @@ func (r *registry) collectWhere(in func(*snapshot) bool) []*entry {
 	return out
 }
 
-// listAll lists the tasks in no order, also those that are not stored yet.
+// listAll returns the tasks in no particular order, including those that are not stored yet.
 func (r *registry) listAll() []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -328,7 +328,7 @@ func (r *registry) ownerOf(k lifecycle.Kind) (Owner, bool) {
 	return o, found
 }
 
-// joinJob makes a task of an owner found by its job.
+// joinJob adds a task of an owner to the index by job.
 func (r *registry) joinJob(t lifecycle.Task, e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -348,7 +348,7 @@ func (r *registry) leaveJob(t lifecycle.Task) {
 	}
 }
 
-// listJob lists the owned tasks of a job.
+// listJob returns the owned tasks of a job.
 func (r *registry) listJob(id rm.JobID) []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// What was handed over as it is is not handed over again, and is not kept beside what it becomes.
+// A task that Attach has submitted is not submitted again if it is unchanged, and its old snapshot is
+// released.
 func TestWhatWasHandedOverIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newRegistry()
@@ -35,7 +36,7 @@ func TestWhatWasHandedOverIsForgotten(t *testing.T) {
 	}
 }
 
-// A walk over all finds each task that is there once, whichever have left.
+// A walk over all tasks visits each present one once, regardless of removals.
 func TestAWalkFindsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	r, want := newRegistry(), map[*entry]bool{}
@@ -50,7 +51,7 @@ func TestAWalkFindsWhatIsThere(t *testing.T) {
 	drop := func(id rm.TaskID) {
 		delete(want, r.entries[id])
 		r.dropTask(id)
-		r.dropTask(id) // again, which is nothing
+		r.dropTask(id) // again, which has no effect
 	}
 	check := func(after string) {
 		t.Helper()

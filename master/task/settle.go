@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// settleRun asks the owner what follows the end of a run, and does it. It looks at what is, so it
-// may be called at any time; what was decided already is not asked again.
+// settleRun asks the owner how to continue after a run, and carries it out. It depends on the current
+// state only, so that it may be called at any time; existing decisions are not requested again.
 func (run *runs) settleRun(ctx context.Context, e *entry) error {
 	s := e.latestSnapshot()
 	owner, found := run.reg.ownerOf(s.task.Kind)
@@ -39,23 +39,23 @@ func (run *runs) settleRun(ctx context.Context, e *entry) error {
 	})
 }
 
-// ownerError is an owner that does not say what follows. It is asked again.
+// ownerError is a failure of an owner to decide. The owner is asked again.
 type ownerError struct {
 	task rm.TaskID
 	run  int
 	err  error
 }
 
-// Error says what was asked.
+// Error implements error.
 func (e *ownerError) Error() string {
 	return fmt.Sprintf("ask what follows run %d of task %s: %v", e.run, e.task, e.err)
 }
 
-// Unwrap is what the owner said.
+// Unwrap returns the owner's error.
 func (e *ownerError) Unwrap() error { return e.err }
 
-// logUndecided leaves out the error of an owner that will be asked again: by the resource manager if
-// the run had a place, and by settleAll.
+// logUndecided logs the error of an owner that will be asked again, and returns other errors. The
+// resource manager asks again if the run had a placement, and so does settleAll.
 func (run *runs) logUndecided(err error) error {
 	if e, found := errors.AsType[*ownerError](err); found {
 		run.cfg.Log.Warn("an owner does not say what follows a run; it is asked again", "task_id", e.task, "err", e.err)
@@ -64,7 +64,7 @@ func (run *runs) logUndecided(err error) error {
 	return err
 }
 
-// settleAll asks owners again that have not answered.
+// settleAll asks the owners again that have not decided.
 func (run *runs) settleAll(ctx context.Context) error {
 	for _, e := range run.reg.listWhere((*snapshot).waitsForOwner) {
 		err := run.settleRun(ctx, e)
@@ -78,7 +78,7 @@ func (run *runs) settleAll(ctx context.Context) error {
 	return nil
 }
 
-// nextRun is the allocation of the run after last.
+// nextRun returns the allocation of the run after last.
 func nextRun(t lifecycle.Task, last lifecycle.Allocation, run int, at time.Time) lifecycle.Allocation {
 	n := last.Next(t, at)
 	n.Run = run
@@ -96,7 +96,7 @@ func describeEnd(t lifecycle.Task, a lifecycle.Allocation) RunEnd {
 	return out
 }
 
-// retireTask ends an owned task if a condition still holds: of it remains what its log needs.
+// retireTask ends an owned task if a condition still holds. It keeps only the record that its log needs.
 func (run *runs) retireTask(ctx context.Context, e *entry, condition func(*snapshot) bool) error {
 	e.change.Lock()
 	defer e.change.Unlock()

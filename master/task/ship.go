@@ -14,8 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Ship keeps lines that a program inside a task sends itself, all of one task. By is the owner, also where the task's own token came with them. The errors
-// have the codes InvalidArgument, NotFound and PermissionDenied.
+// Ship stores lines that a program inside a task sends itself, all for one task. By is the owner, even
+// if the lines came with the task's own token. The errors have the codes InvalidArgument, NotFound and
+// PermissionDenied.
 func (w *logWriter) Ship(ctx context.Context, by *apiv1.User, req *apiv1.PostTaskLogsRequest) error {
 	lines := req.GetLogs()
 	if len(lines) == 0 {
@@ -68,8 +69,8 @@ func shipped(l *apiv1.TaskLog) (log.Line, error) {
 	return line, err
 }
 
-// readHead reads what a sender has not read itself: the log shipper of the client's library
-// has.
+// readHead parses the rank and the level of a line unless the sender has, as the log shipper of the
+// client's library does.
 func readHead(line log.Line, l *apiv1.TaskLog) log.Line {
 	if l.RankId != nil || line.Level != log.Unspecified {
 		return line
@@ -77,7 +78,7 @@ func readHead(line log.Line, l *apiv1.TaskLog) log.Line {
 	return log.ReadHead(line)
 }
 
-// addLine puts a line behind the last batch when both are of one container.
+// addLine adds a line to the last batch if both are of one container, or to a new batch.
 func addLine(list []log.Batch, l *apiv1.TaskLog, line log.Line) []log.Batch {
 	b := log.Batch{
 		Task: l.GetTaskId(), Allocation: l.GetAllocationId(), Container: l.GetContainerId(), Agent: l.GetAgentId(),
@@ -98,10 +99,10 @@ func addLine(list []log.Batch, l *apiv1.TaskLog, line log.Line) []log.Batch {
 	return append(list, b)
 }
 
-// containerSource is how lines that a container printed are marked in a log.
+// containerSource is the source of lines that a container printed.
 const containerSource = "task"
 
-// logWriter writes what containers and programs print into the logs of their tasks.
+// logWriter writes the output of containers and programs into the logs of their tasks.
 type logWriter struct{ *shared }
 
 // AppendLogs implements rm.Logs.
@@ -130,7 +131,7 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 	}
 	next, err := w.cfg.Logs.Append(ctx, b)
 	if gap, is := asGap(err); is {
-		// The agent is told what is missing and sends from there.
+		// The agent sends again from the first missing line.
 		return uint64(gap.Want), nil
 	}
 	if err != nil {
@@ -139,7 +140,7 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 	return uint64(next), nil
 }
 
-// NextSeq implements rm.Logs. An append of nothing asks the log.
+// NextSeq implements rm.Logs. It appends an empty batch to learn the number.
 func (w *logWriter) NextSeq(ctx context.Context, id rm.AllocationID, container rm.ContainerID) (uint64, error) {
 	_, a, found, err := w.findAllocation(ctx, id)
 	if err != nil || !found {
@@ -152,7 +153,7 @@ func (w *logWriter) NextSeq(ctx context.Context, id rm.AllocationID, container r
 	return uint64(next), nil
 }
 
-// rankOf is a container's rank, nil for the only one.
+// rankOf returns a container's rank, or nil if it is the only one.
 func rankOf(a lifecycle.Allocation, id rm.ContainerID) *int {
 	if len(a.Containers) < 2 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// views are tasks as clients know them.
+// views converts tasks to API messages.
 type views struct {
 	*shared
 
@@ -35,7 +35,7 @@ func (v *views) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
 	return v.replyLaunched(s, cfg)
 }
 
-// replyLaunched is launchReply for who knows what the task runs.
+// replyLaunched is launchReply for callers that have the configuration.
 func (v *views) replyLaunched(s snapshot, cfg spec.Config) (*apiv1.LaunchCommandResponse, error) {
 	shown, err := spec.Show(cfg, v.effectivePriority(&s))
 	if err != nil {
@@ -59,7 +59,7 @@ func (v *views) shownConfig(s snapshot) (*structpb.Struct, error) {
 	return spec.Show(cfg, v.effectivePriority(&s))
 }
 
-// showCommand is a command as clients know it.
+// showCommand returns a command as an API message.
 func (v *views) showCommand(s snapshot) *apiv1.Command {
 	task, a := s.task, s.currentAllocation()
 	c := &apiv1.Command{
@@ -84,7 +84,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 	return c
 }
 
-// waitReason says why a task does not run yet.
+// waitReason returns why a task does not run yet.
 func (v *views) waitReason(s snapshot) string {
 	a, r := s.currentAllocation(), v.reg.managerOf()
 	if !a.Starts() || r == nil {
@@ -109,14 +109,14 @@ func (v *views) showTask(s snapshot) *apiv1.Task {
 	if s.hasEnded() {
 		out.EndTime = formatTime(s.task.Ended)
 	}
-	// The newest first: clients look at the first one.
+	// The newest first: clients read the first one.
 	for i := len(s.allocations) - 1; i >= 0; i-- {
 		out.Allocations = append(out.Allocations, showAllocation(s.task, s.allocations[i]))
 	}
 	return out
 }
 
-// configText is a task's configuration as JSON; nil where its owner has it.
+// configText returns a task's configuration as JSON; nil if its owner has it.
 func (v *views) configText(s snapshot) *string {
 	if kindOf(s.task.Kind).owned {
 		return nil
@@ -148,8 +148,8 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 	return out
 }
 
-// effectivePriority is the one that counts: the resource manager's while it has the task, then
-// what was asked for, then the pool's. It is 0 where nothing is known of it.
+// effectivePriority returns the effective priority: the resource manager's while it has the task,
+// otherwise the requested one, otherwise the pool's default. It returns 0 if the priority is unknown.
 func (v *views) effectivePriority(s *snapshot) int {
 	r := v.reg.managerOf()
 	if r == nil {
@@ -208,7 +208,7 @@ func failureType(k lifecycle.ExitKind) apiv1.ResourcesFailure_FailureType {
 	}
 }
 
-// formatTime is a time of a task as clients read it: RFC 3339 in milliseconds.
+// formatTime converts a time for clients, which read RFC 3339 with milliseconds.
 func formatTime(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t.Truncate(time.Millisecond))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// programs is what the processes of a task ask and report.
+// programs implements the calls of the processes of a task.
 type programs struct {
 	*shared
 
@@ -20,7 +20,7 @@ type programs struct {
 	runs    *runs
 }
 
-// allocationNamed finds an allocation. The error has the code NotFound.
+// allocationNamed returns an allocation. Its error has the code NotFound.
 func (p *programs) allocationNamed(ctx context.Context, id string) (*entry, lifecycle.Allocation, error) {
 	e, a, found, err := p.findAllocation(ctx, rm.AllocationID(id))
 	if err == nil && !found {
@@ -29,9 +29,8 @@ func (p *programs) allocationNamed(ctx context.Context, id string) (*entry, life
 	return e, a, err
 }
 
-// PreemptionSignal says whether the allocation is to save itself and stop. It waits
-// for that for at most timeout, and answers at once when it is so already or when
-// the allocation has ended.
+// PreemptionSignal reports whether the allocation has to checkpoint and stop. It waits up to timeout for
+// that, and returns at once if it has been preempted or has ended.
 func (p *programs) PreemptionSignal(ctx context.Context, id string, timeout time.Duration) (bool, error) {
 	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {
@@ -60,18 +59,18 @@ func (p *programs) PreemptionSignal(ctx context.Context, id string, timeout time
 	}
 }
 
-// AckPreemption notes that the program has seen the signal and will stop.
+// AckPreemption records that the program has seen the signal and will stop.
 func (p *programs) AckPreemption(ctx context.Context, id string) error {
 	return p.reportState(ctx, id, lifecycle.Allocation.Acknowledge)
 }
 
-// Ready notes that the program serves.
+// Ready records that the program is ready to serve.
 func (p *programs) Ready(ctx context.Context, id string) error {
 	now := p.cfg.Now()
 	return p.reportState(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(true, now) })
 }
 
-// Waiting notes that the program has nothing to serve yet.
+// Waiting records that the program has nothing to serve yet.
 func (p *programs) Waiting(ctx context.Context, id string) error {
 	now := p.cfg.Now()
 	return p.reportState(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(false, now) })
@@ -85,8 +84,8 @@ func (p *programs) reportState(ctx context.Context, id string, change func(lifec
 	return err
 }
 
-// MarkDaemon notes that the allocation need not wait for the end of a container: when all
-// others have ended, it is killed. The error has the code NotFound.
+// MarkDaemon records that the allocation need not wait for the end of a container: when all others have
+// ended, it is killed. Its error has the code NotFound.
 func (p *programs) MarkDaemon(ctx context.Context, id, container string) error {
 	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {
@@ -102,8 +101,7 @@ func (p *programs) MarkDaemon(ctx context.Context, id, container string) error {
 	return p.runs.killDoomed(ctx, p.reg.managerOf(), e)
 }
 
-// FindAllocation is one allocation of a task that is remembered. The error has the code
-// NotFound.
+// FindAllocation returns an allocation. Its error has the code NotFound.
 func (p *programs) FindAllocation(ctx context.Context, id string) (*apiv1.Allocation, error) {
 	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {
@@ -112,8 +110,8 @@ func (p *programs) FindAllocation(ctx context.Context, id string) (*apiv1.Alloca
 	return showAllocation(e.latestSnapshot().task, a), nil
 }
 
-// PostAcceleratorData accepts what a container says of the accelerators it sees. Nothing
-// asks for it, so it is not kept.
+// PostAcceleratorData accepts a container's report about its accelerators. It is not stored, because no
+// client reads it.
 func (p *programs) PostAcceleratorData(ctx context.Context, req *apiv1.PostAllocationAcceleratorDataRequest) error {
 	if _, _, err := p.allocationNamed(ctx, req.GetAllocationId()); err != nil {
 		return err
@@ -124,13 +122,13 @@ func (p *programs) PostAcceleratorData(ctx context.Context, req *apiv1.PostAlloc
 	return nil
 }
 
-// lateAfter is how long a container waits for the others before its task's log says whom it
-// waits for: less than a person wonders, more than images take that are there.
+// lateAfter is the time that a container waits for the others before its task's log names the missing
+// ones: shorter than a user's patience, but longer than starting a present image takes.
 const lateAfter = 30 * time.Second
 
-// Rendezvous answers a container where the others of its allocation are. It waits until
-// all of them have asked, for at most timeout; then the error has the code
-// Unavailable, after which clients ask again.
+// Rendezvous returns the addresses of the other containers of an allocation to a container. It waits up
+// to timeout until all of them have asked; then it fails with the code Unavailable, after which clients
+// ask again.
 func (p *programs) Rendezvous(ctx context.Context, id, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error) {
 	e, a, err := p.allocationNamed(ctx, id)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// A container that asks where the others are is answered when the last has asked,
-// and a master that restarts between knows which have.
+// A container's request for the addresses of the others is answered when the last one has asked. The
+// requests survive a restart of the master.
 func TestARendezvousWaitsForTheLast(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

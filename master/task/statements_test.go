@@ -7,9 +7,10 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// What the database does is the larger half of what a short task costs the master. These are the writes and
-// statements of one that prints a line, from its submission until its end is acknowledged, without its
-// tokens: the submission; the placement; that it runs, in one or two; the line; the end.
+// Database operations are the larger half of the master's cost for a short task. These are the limits on
+// the writes and statements of a task that prints a line, from its submission until its end is
+// acknowledged, without its tokens: the submission; the placement; the running state, in one or two; the
+// line; the end.
 const (
 	mostWrites     = 6
 	mostStatements = 24
@@ -22,7 +23,7 @@ func TestAShortTaskIsAFewWrites(t *testing.T) {
 	m.open()
 	url, stop := withAgents(t, m)
 	a := join(t, url)
-	m.runShort(a) // the first makes what all share
+	m.runShort(a) // the first task creates shared records
 	const tasks = 4
 	before := m.store.Counts()
 
@@ -36,7 +37,7 @@ func TestAShortTaskIsAFewWrites(t *testing.T) {
 	if n := after.Statements - before.Statements; n > tasks*mostStatements || n < tasks*mostStatements/2 {
 		t.Errorf("%d short tasks are %d statements, want at most %d each", tasks, n, mostStatements)
 	}
-	_ = a.conn.CloseNow() // before the master, which would wait for its farewell
+	_ = a.conn.CloseNow() // before the master, which would wait for the close handshake
 	stop()
 }
 

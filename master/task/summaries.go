@@ -15,16 +15,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// Summary writes an allocation behind b. The message is used again for the next one.
+// Summary appends an encoded allocation to b. The message is reused for the next one.
 type Summary func(b []byte, s *apiv1.AllocationSummary) ([]byte, error)
 
-// Summaries is every allocation that has not ended, in no order, as write has it, which is always the
-// same one. There may be 40,000: what has not changed since the last call is not written again.
+// Summaries returns the encoded form of every allocation that has not ended, in no particular order.
+// Write must be the same function in each call. There may be 40,000 allocations: those unchanged since
+// the last call are not encoded again.
 func (v *views) Summaries(write Summary) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		w := summaryWriter{views: v, write: write}
 		if w.manager = v.reg.managerOf(); w.manager != nil {
-			w.changes = w.manager.PriorityChanges() // before any priority is looked at
+			w.changes = w.manager.PriorityChanges() // before any priority is read
 		}
 		for _, e := range v.reg.listAll() {
 			text, found, err := w.summarize(e)
@@ -35,13 +36,13 @@ func (v *views) Summaries(write Summary) iter.Seq2[[]byte, error] {
 	}
 }
 
-// summaryText is a written summary of a snapshot that is open.
+// summaryText is the encoded summary of an open snapshot.
 type summaryText struct {
 	of *snapshot
-	// text is nil as long as nothing is known but the priority.
+	// text is nil as long as only the priority is known.
 	text     []byte
 	priority int32
-	// changes is the count of the resource manager's with which priority was compared.
+	// changes is the resource manager's count of changes when priority was last compared.
 	changes atomic.Uint64
 }
 
@@ -54,11 +55,11 @@ type summaryWriter struct {
 	changes uint64
 	message summaryMessage
 	scratch []byte
-	// portless is the configuration that was found to have no ports last: many tasks share one.
+	// portless is the last configuration that was found to have no ports: many tasks share one.
 	portless json.RawMessage
 }
 
-// summaryMessage has room for what the message points to.
+// summaryMessage has room for the parts that the message points to.
 type summaryMessage struct {
 	apiv1.AllocationSummary
 
@@ -66,7 +67,7 @@ type summaryMessage struct {
 	priority   int32
 }
 
-// summarize returns what is kept of the entry if it still holds; the snapshot is not looked at then.
+// summarize returns the text of an entry, from the cache if it is current, without reading the snapshot.
 func (w *summaryWriter) summarize(e *entry) (text []byte, found bool, err error) {
 	kept, s := e.summary.Load(), e.cur.Load()
 	same := kept != nil && kept.of == s
@@ -91,8 +92,8 @@ func (w *summaryWriter) summarize(e *entry) (text []byte, found bool, err error)
 	return kept.text, true, nil
 }
 
-// notePriority keeps the priority of a task that was just handed over, when the resource manager has
-// counted so many changes: the first list finds it there without looking for it all over the memory.
+// notePriority caches the priority of a task that was just submitted, at the given count of changes, so
+// that the first list need not look it up in scattered memory.
 func (e *entry) notePriority(r rm.ResourceManager, changes uint64) {
 	s := e.cur.Load()
 	if !isOpen(s) {
@@ -105,8 +106,8 @@ func (e *entry) notePriority(r rm.ResourceManager, changes uint64) {
 	}
 }
 
-// priorityOf is what is shown, which is what is kept of the snapshot while that is current. It says whether
-// the resource manager has the allocation, so that only a change of a job alters it.
+// priorityOf returns the priority to show, from the cache if it is current. It reports whether the
+// resource manager has the allocation, so that only a change of a job alters the priority.
 func (w *summaryWriter) priorityOf(s *snapshot, kept *summaryText, current bool) (priority int32, queued bool) {
 	if current {
 		return kept.priority, true
@@ -135,7 +136,7 @@ func (w *summaryWriter) describe(s *snapshot, priority int32) *apiv1.AllocationS
 	return m
 }
 
-// proxyPorts decodes only a configuration that may have some.
+// proxyPorts returns the proxy ports of a task. It decodes a configuration only if it may have some.
 func (w *summaryWriter) proxyPorts(task *lifecycle.Task) []*apiv1.ProxyPortConfig {
 	if kindOf(task.Kind).owned || len(task.Config) == 0 || sameBytes(task.Config, w.portless) {
 		return nil
@@ -146,7 +147,7 @@ func (w *summaryWriter) proxyPorts(task *lifecycle.Task) []*apiv1.ProxyPortConfi
 	}
 	cfg, err := spec.Load(task.Config)
 	if err != nil {
-		return nil // it could be read when it was accepted
+		return nil // it was valid when it was accepted
 	}
 	var out []*apiv1.ProxyPortConfig
 	for _, p := range kindOf(task.Kind).proxyPorts(cfg) {
@@ -157,5 +158,5 @@ func (w *summaryWriter) proxyPorts(task *lifecycle.Task) []*apiv1.ProxyPortConfi
 	return out
 }
 
-// sameBytes reports whether both are the same place in memory, which is not empty.
+// sameBytes reports whether both are the same non-empty memory.
 func sameBytes(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// A list of all says what is so now, and writes again only what has changed.
+// A list shows the present state, and only changed allocations are encoded again.
 func TestSummariesAreWrittenAgainWhenTheyChange(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
@@ -49,7 +49,7 @@ func TestSummariesAreWrittenAgainWhenTheyChange(t *testing.T) {
 	check("when one has ended", 0, priorities(7, 4))
 }
 
-// What the resource manager does not have yet may get another priority there.
+// An allocation that the resource manager does not have yet may get another priority there.
 func TestSummariesOfTasksThatAreNotQueuedAreNotKept(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
@@ -66,7 +66,7 @@ func TestSummariesOfTasksThatAreNotQueuedAreNotKept(t *testing.T) {
 	}
 }
 
-// What a start has learnt of a task is what the first list says, unless it has changed since.
+// The priorities cached at the start are those in the first list, unless they have changed since.
 func TestTheFirstSummariesAfterAStart(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

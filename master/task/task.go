@@ -1,13 +1,11 @@
-// Package task owns the tasks of the cluster: it accepts them, remembers them
-// through every restart, hands them to a resource manager, writes down what becomes
-// of them, and answers everybody who asks.
+// Package task owns the tasks of the cluster: it accepts them, keeps them across restarts, submits them
+// to a resource manager, records their progress, and serves all queries.
 //
-// It knows the resource manager only as rm.ResourceManager, and is known to it only
-// as rm.Tasks and rm.Logs. A command is one kind of task; what is particular to
-// commands is in the files that are named after them.
+// It uses the resource manager only as rm.ResourceManager, which uses it only as rm.Tasks and rm.Logs. A
+// command is one kind of task; code that is specific to commands is in the files named after them.
 //
-//	Launch ──▶ stored ──▶ answered ──▶ rm.Submit        restart: Submit again
-//	   rm ──▶ Assigned, Changed, Preempted, Ended ──▶ lifecycle ──▶ stored with its lines ──▶ rm told "done"
+//	Launch ──▶ stored ──▶ response ──▶ rm.Submit        restart: Submit again
+//	   rm ──▶ Assigned, Changed, Preempted, Ended ──▶ lifecycle ──▶ stored with its lines ──▶ acknowledged to rm
 package task
 
 import (
@@ -29,69 +27,66 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// Tokens makes and ends what a task shows to the master. master/auth has it.
+// Tokens creates and deletes the tokens that tasks present to the master. master/auth implements it.
 type Tokens interface {
-	// NewTaskTokens makes the token of an allocation and one that acts as its user, which are good
-	// once what keep is a part of has been written. Asked again it may make others; all end with
-	// DropAllocation.
+	// NewTaskTokens creates the token of an allocation and one that acts as its user. They are valid
+	// once the transaction that includes keep is committed. A repeated call may create others;
+	// DropAllocation deletes all of them.
 	NewTaskTokens(userID int32, allocation string) (own, user token.Text, keep func(*store.Tx) error, err error)
-	// DropAllocation ends them at once, and for good once what drop is a part of has been written. An
-	// allocation without any is not an error.
+	// DropAllocation revokes them at once, and permanently when the transaction that includes drop is
+	// committed. An allocation without tokens is not an error.
 	DropAllocation(allocation string) (drop func(*store.Tx) error)
-	// Administrator reports whether a user is one now.
+	// Administrator reports whether a user is an administrator now.
 	Administrator(userID int32) bool
 }
 
-// Config is what Open needs. All but Now, Log and the numbers must be set.
+// Config configures Open. All fields except for Now, Log and the numbers must be set.
 type Config struct {
 	Store  *store.Store
 	Logs   *log.Logs
 	Tokens Tokens
-	// Defaults is what the containers of a pool get, see
-	// config.Pool.EffectiveTaskContainer.
+	// Defaults returns the container defaults of a pool, see config.Pool.EffectiveTaskContainer.
 	Defaults func(pool string) container.Defaults
-	// Policy is what the tasks of a pool may do to their machines, unless their owner
-	// is an administrator; see config.Master.Policy. policy.Default when nil.
+	// Policy returns the policy for the tasks of a pool on their machines, which does not apply to
+	// administrators; see config.Master.Policy. Nil selects policy.Default.
 	Policy func(pool string) policy.Policy
-	// Price is what a slot costs in an hour where an allocation was placed; nil is not known.
+	// Price returns the price of a slot per hour for a placement; nil if unknown.
 	Price func(rm.Assignment) *rm.Price
 	// DefaultUser is the Unix account of tasks whose owner has none.
 	DefaultUser security.AgentUser
-	// LaunchError refuses tasks on several machines that need more than there is;
-	// otherwise they wait, with a warning. What runs on one machine is refused.
+	// LaunchError rejects tasks on several machines that need more slots than there are; otherwise they
+	// wait with a warning. Tasks on one machine are always rejected.
 	LaunchError bool
-	// AdministratorsOnly refuses tasks of other users, see
-	// config.Security.TrustUsers.
+	// AdministratorsOnly rejects tasks of other users, see config.Security.TrustUsers.
 	AdministratorsOnly bool
-	// Limits is what the tasks of one user may take.
+	// Limits are the limits on the tasks of one user.
 	Limits Limits
-	// Quota counts what users store; nil has no limit.
+	// Quota counts the bytes that users store; nil has no limit.
 	Quota *quota.Quota
-	// WorkspaceName is the name of a workspace; nil knows only the one that every cluster
-	// has.
+	// WorkspaceName returns the name of a workspace; nil knows only the first one.
 	WorkspaceName func(id int32) string
-	// OpenWorkspace is a workspace that takes new tasks; nil knows only the one that every
-	// cluster has.
+	// OpenWorkspace returns a workspace that accepts new tasks, or an error; nil knows only the first
+	// one.
 	OpenWorkspace func(id int32) (workspace.Workspace, error)
-	// Template is the configuration of a template, JSON; nil knows none.
+	// Template returns the configuration of a template as JSON; nil knows none.
 	Template func(ctx context.Context, name string) ([]byte, error)
-	// Listed is how long an ended task stays listed; DefaultListed when zero. MostListed is how many
-	// ended ones are, at most; zero is no limit.
+	// Listed is the time that an ended task stays listed; DefaultListed if zero. MostListed is the
+	// maximum number of listed ended tasks; zero means unlimited.
 	Listed     time.Duration
 	MostListed int
-	// LateAfter is how long a container waits for the others of its allocation before the log
-	// says whom it waits for; a default when zero.
+	// LateAfter is the time that a container waits for the others of its allocation before the log names
+	// the missing ones; zero selects the default.
 	LateAfter time.Duration
-	// Now is the clock; nil is the system's.
+	// Now is the clock; nil selects the system's.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// DefaultListed is how long an ended task stays listed in Determined 0.38.1.
+// DefaultListed is the time that an ended task stays listed in Determined 0.38.1.
 const DefaultListed = 24 * time.Hour
 
-// Tasks is safe for concurrent use. Each of its parts does one thing with the tasks
-// that all of them share.
+// Tasks is safe for concurrent use. Each of its parts implements one group of operations on the tasks,
+// which all parts share.
 type Tasks struct {
 	*launches
 	*contexts
@@ -105,13 +100,13 @@ type Tasks struct {
 	*collector
 }
 
-// shared is what all parts have: the tasks in memory, and what is around them.
+// shared is the state that all parts share: the tasks in memory and the configuration.
 type shared struct {
 	cfg Config
 	reg *registry
 }
 
-// newTasks connects the parts. There are no tasks yet.
+// newTasks connects the parts, without any tasks.
 func newTasks(cfg Config) (*Tasks, *records) {
 	s := &shared{cfg: cfg, reg: newRegistry()}
 	records, policies := &records{s}, &policies{s}
@@ -136,8 +131,8 @@ var (
 	_ rm.Logs  = (*Tasks)(nil)
 )
 
-// Open reads the tasks from the store, which must be leased. Nothing runs before
-// Attach.
+// Open loads the tasks from the store, which must be leased. Nothing runs before Attach. It returns an
+// error if cfg lacks a required field or the tasks cannot be loaded.
 func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	if cfg.Store == nil || cfg.Logs == nil || cfg.Tokens == nil || cfg.Defaults == nil {
 		return nil, errors.New("open tasks: store, logs, tokens and defaults are all needed")
@@ -173,11 +168,11 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	return t, nil
 }
 
-// Attach gives the resource manager every task that has not ended, and from then on
-// every new one. It is called once, when r knows what it knew before a restart. A task whose
-// owner does not answer keeps no other from running.
+// Attach submits every task that has not ended to the resource manager, and from then on every new one.
+// It is called once, after r has restored its state. If an owner fails to decide, the other tasks are
+// submitted nevertheless.
 func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
-	changes := r.PriorityChanges() // before any priority is looked at
+	changes := r.PriorityChanges() // before any priority is read
 	for _, e := range run.reg.listTasks() {
 		was := e.cur.Load()
 		err := run.attachTask(ctx, r, e)
@@ -190,7 +185,7 @@ func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
 		}
 	}
 	run.reg.attachManager(r)
-	// What was launched or killed while we were at it has not been handed over.
+	// Submit the tasks that were launched or killed meanwhile.
 	for _, e := range run.reg.listChanged() {
 		if err := run.logUndecided(run.submitCurrent(ctx, r, e)); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
@@ -209,8 +204,8 @@ func (run *runs) attachTask(ctx context.Context, r rm.ResourceManager, e *entry)
 	return run.submitCurrent(ctx, r, e)
 }
 
-// submitCurrent submits the current allocation, which may be known already, and kills it
-// when that was asked for. A refusal ends the task.
+// submitCurrent submits the current allocation, which may be known already, and kills it if a kill was
+// requested. If the resource manager rejects it, the task ends.
 func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *entry) error {
 	s := e.latestSnapshot()
 	a := s.currentAllocation()
@@ -230,8 +225,8 @@ func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *ent
 	return run.killDoomed(ctx, r, e)
 }
 
-// killDoomed kills what must end. It looks at what is, not at what has changed, so it
-// may be called at any time.
+// killDoomed kills the current allocation if it must end. It depends on the current state only, so that
+// it may be called at any time.
 func (run *runs) killDoomed(ctx context.Context, r rm.ResourceManager, e *entry) error {
 	a := e.latestSnapshot().currentAllocation()
 	reason, doomed := a.Doomed()

@@ -22,8 +22,7 @@ const (
 	terminated = apiv1.Container_STATE_TERMINATED
 )
 
-// life is a command from its launch to its end, one step a function. Every step may
-// be taken twice.
+// life returns the steps of a command from its launch to its end. Each step may be repeated.
 func life(m *master, id string) []func() error {
 	a := first(id)
 	change := func(s apiv1.Container_State, x *agentv1.Exit) func() error {
@@ -131,7 +130,7 @@ func TestAnAcknowledgedLaunchIsSubmittedAfterARestart(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
-	m.machine = newMachine() // the machines have forgotten it, too
+	m.machine = newMachine() // the machines have forgotten it as well
 	m.restart()
 	if !m.machine.has(first(id)) {
 		t.Error("got no submission after the restart, want one")
@@ -342,7 +341,7 @@ func TestAKillBeforeThePlacementKeepsItFromStarting(t *testing.T) {
 	if _, err := m.tasks.Assigned(t.Context(), assignment(first(id), 1)); err == nil {
 		t.Error("got a spec for a killed command, want an error")
 	}
-	m.machine = newMachine() // crashed before anybody was told
+	m.machine = newMachine() // crashed before the end was reported
 	m.restart()
 	if c := m.command(id); c.GetState() != apiv1.Task_STATE_TERMINATED || c.GetExitStatus() != "killed by user ann" {
 		t.Errorf("got %v, want it ended", c)
@@ -559,8 +558,8 @@ func TestContainersAndShippersWriteIntoOneLog(t *testing.T) {
 	}
 }
 
-// What programs print carries its rank and level as text. A log keeps both as such,
-// whether the line came from a container or through the API.
+// The output of programs contains its rank and level as text. A log stores both as fields, whether the
+// line came from a container or through the API.
 func TestRanksAndLevelsAreReadWhereALineIsTakenIn(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

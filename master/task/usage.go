@@ -9,15 +9,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Limits is what the tasks of one user may take; zero is no limit.
+// Limits are the limits on the tasks of one user; zero means unlimited.
 type Limits struct {
-	// Tasks is how many may be queued or run, and Contexts the bytes of the files
-	// that came with them.
+	// Tasks is the maximum number of queued and running tasks, and Contexts the maximum size of their
+	// files in bytes.
 	Tasks    int
 	Contexts int64
 }
 
-// usage is what each user's tasks that have not ended take.
+// usage tracks the usage of each user's tasks that have not ended.
 type usage struct {
 	mu sync.Mutex // guards of
 	of map[int32]taken
@@ -26,14 +26,14 @@ type usage struct {
 type taken struct {
 	tasks    int
 	contexts int64
-	// coming are tasks that were granted and are not there yet.
+	// coming is the number of tasks that were granted but not created yet.
 	coming int
 }
 
 func newUsage() *usage { return &usage{of: map[int32]taken{}} }
 
-// noteChange notes that a task goes from one snapshot, nil for none, to the next. How many tasks
-// an owner has at once is its own matter.
+// noteChange records the transition of a task from one snapshot, nil for none, to the next. Tasks of
+// owners do not count.
 func (u *usage) noteChange(from, to *snapshot) {
 	if kindOf(to.task.Kind).owned {
 		return
@@ -56,8 +56,8 @@ func (u *usage) addUsage(t lifecycle.Task, sign int) {
 	u.setUsage(t.UserID, n)
 }
 
-// grantTasks has so many tasks more counted of a user, all or none, until each is there or given up:
-// see releaseTasks.
+// grantTasks reserves a number of tasks for a user, all or none. The caller calls releaseTasks when each
+// is created or abandoned. It returns an error with the code ResourceExhausted if the limit is exceeded.
 func (u *usage) grantTasks(l Limits, user int32, more int) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -77,7 +77,7 @@ func (u *usage) grantTasks(l Limits, user int32, more int) error {
 	return nil
 }
 
-// releaseTasks ends the grant of so many tasks.
+// releaseTasks ends the reservation of a number of tasks.
 func (u *usage) releaseTasks(user int32, granted int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -86,7 +86,7 @@ func (u *usage) releaseTasks(user int32, granted int) {
 	u.setUsage(user, n)
 }
 
-// setUsage is called with mu held.
+// setUsage updates the usage of a user. The caller holds mu.
 func (u *usage) setUsage(user int32, n taken) {
 	if n == (taken{}) {
 		delete(u.of, user)
@@ -95,7 +95,7 @@ func (u *usage) setUsage(user int32, n taken) {
 	u.of[user] = n
 }
 
-// checkFiles says whether a user's next task may have files of that size.
+// checkFiles returns an error if the files of a user's next task would exceed the limit.
 func (u *usage) checkFiles(l Limits, user int32, files int64) error {
 	u.mu.Lock()
 	n := u.of[user]
@@ -108,7 +108,7 @@ func (u *usage) checkFiles(l Limits, user int32, files int64) error {
 	return nil
 }
 
-// accountEntry is what an allocation has of the cluster; false when it never had a place.
+// accountEntry returns the accounting entry of an allocation; it reports false if it was never placed.
 func accountEntry(t lifecycle.Task, a lifecycle.Allocation) (accounting.Entry, bool) {
 	e := accounting.Entry{
 		Allocation: a.ID, Task: t.ID, Job: kindOf(t.Kind).job(t), Kind: string(t.Kind),
@@ -121,7 +121,7 @@ func accountEntry(t lifecycle.Task, a lifecycle.Allocation) (accounting.Entry, b
 	return e, !a.Assigned.IsZero()
 }
 
-// putAccount writes down what an allocation had, if it has just ended.
+// putAccount writes the accounting entry of an allocation that has just ended.
 func putAccount(tx *store.Tx, was *lifecycle.Allocation, t *lifecycle.Task, a *lifecycle.Allocation) error {
 	if a.End == nil || was != nil && was.End != nil {
 		return nil
@@ -133,7 +133,7 @@ func putAccount(tx *store.Tx, was *lifecycle.Allocation, t *lifecycle.Task, a *l
 	return accounting.Put(tx, e)
 }
 
-// Placed lists what the allocations that have a place have of the cluster.
+// Placed returns the accounting entries of the allocations that are placed now.
 func (v *views) Placed() []accounting.Entry {
 	var out []accounting.Entry
 	for _, e := range v.reg.listTasks() {

@@ -62,7 +62,7 @@ func TestTheFilesOfAUsersTasksAreBounded(t *testing.T) {
 	m.launch(`{"entrypoint": ["b"]}`) // without files
 }
 
-// limited is a master whose users may store so many bytes, and the quota of the present one.
+// limited returns a master whose users may store so many bytes, and its current quota.
 func limited(t *testing.T, bytes int64) (*master, **quota.Quota) {
 	t.Helper()
 	m, q := newMaster(t), new(*quota.Quota)
@@ -80,7 +80,7 @@ func limited(t *testing.T, bytes int64) (*master, **quota.Quota) {
 
 func TestTheFilesOfListedTasksCountAsStored(t *testing.T) {
 	t.Parallel()
-	const limit = 60_000 // of which logs take some hundreds
+	const limit = 60_000 // logs take some hundreds of it
 	m, q := limited(t, limit)
 	send := func() error {
 		req := command(t, `{"entrypoint": ["a"]}`)
@@ -127,7 +127,7 @@ func TestTheFilesOfListedTasksCountAsStored(t *testing.T) {
 	}
 }
 
-// random returns bytes that cannot be compressed.
+// random returns incompressible bytes.
 func random(n int) []byte {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{1}).Read(b) //nolint:errcheck // it never fails

@@ -1,5 +1,4 @@
-// Package archive packs the files that come with a task into the archive from
-// which its containers unpack them.
+// Package archive packs the files of a task into the archive that its containers unpack.
 package archive
 
 import (
@@ -15,11 +14,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// MaxBytes is how much a task may bring: clients of Determined 0.38.1 refuse to
-// send more than 96 MB, and we leave room for what they count differently.
+// MaxBytes is the maximum size of a task's files. Clients of Determined 0.38.1 refuse to send more than
+// 96 MB; the difference allows for sizes that they count differently.
 const MaxBytes = 112 << 20
 
-// PathError is a file that cannot be unpacked safely.
+// PathError reports a file that cannot be unpacked safely.
 type PathError struct {
 	Path   string
 	Reason string
@@ -29,7 +28,7 @@ func (e *PathError) Error() string {
 	return fmt.Sprintf("pack the context: file %q: %s", excerpt.Of(e.Path), e.Reason)
 }
 
-// SizeError is a context that is too large.
+// SizeError reports a context that is too large.
 type SizeError struct{ Bytes int64 }
 
 func (e *SizeError) Error() string {
@@ -37,11 +36,11 @@ func (e *SizeError) Error() string {
 		"for example with a .detignore file", e.Bytes, int64(MaxBytes))
 }
 
-// Contents are the contents of files, by their number, and their sizes in bytes. Each is
-// read once.
+// Contents returns the content of a file, by its number, and its size in bytes. Each content is read
+// once.
 type Contents func(file int) (content io.Reader, size int64)
 
-// Held are the contents that are in the files themselves.
+// Held returns the contents that are in the files themselves.
 func Held(files []*apiv1.File) Contents {
 	return func(i int) (io.Reader, int64) {
 		b := files[i].GetContent()
@@ -49,14 +48,14 @@ func Held(files []*apiv1.File) Contents {
 	}
 }
 
-// Has reports whether a file of that path is among the files.
+// Has reports whether the files include a regular file of that path.
 func Has(files []*apiv1.File, name string) bool {
 	return slices.ContainsFunc(files, func(f *apiv1.File) bool { return byte(f.GetType()) != tar.TypeDir && nameOf(f) == name })
 }
 
-// Pack writes a compressed tar of files in their order, nothing of none. Paths stay
-// inside the directory they are unpacked in. The errors are *PathError and *SizeError,
-// both the caller's fault, and what reading and writing returned.
+// Pack writes a compressed tar of files in their order, or nothing if there are no files. The paths stay
+// inside the directory in which the archive is unpacked. It returns a *PathError or a *SizeError, which
+// are the caller's fault, or the error of reading or writing.
 func Pack(to io.Writer, files []*apiv1.File, contents Contents) error {
 	if len(files) == 0 {
 		return nil
@@ -69,9 +68,9 @@ func Pack(to io.Writer, files []*apiv1.File, contents Contents) error {
 	if total > MaxBytes {
 		return &SizeError{total}
 	}
-	// Speed before size: the archive crosses a local network once a container.
+	// Speed before size: the archive crosses a local network once per container.
 	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
-	if err != nil { // the level is a constant
+	if err != nil { // unreachable: the level is a constant
 		return fmt.Errorf("pack the context: %w", err)
 	}
 	out := tar.NewWriter(zip)
@@ -94,7 +93,7 @@ func Pack(to io.Writer, files []*apiv1.File, contents Contents) error {
 	return nil
 }
 
-// add writes one file, through part where its content does not write itself.
+// add writes one file. It uses part as the copy buffer.
 func add(out *tar.Writer, f *apiv1.File, content io.Reader, size int64, part []byte) error {
 	name := nameOf(f)
 	h := &tar.Header{

@@ -95,7 +95,7 @@ func TestTooMuchIsRefusedWithItsSize(t *testing.T) {
 	}
 }
 
-// Not parallel: it counts what the process allocates.
+// Not parallel: it measures the allocations of the process.
 func TestManySmallFilesTakeLittle(t *testing.T) {
 	const each = 2000
 	files := make([]*apiv1.File, each)

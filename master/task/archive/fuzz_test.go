@@ -13,8 +13,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Whatever files a client sends, what is packed stays below the directory it is
-// unpacked in and is what came; the rest is refused as the client's fault.
+// For any files of a client, the packed archive equals them and stays below the directory in which it is
+// unpacked, or Pack returns an error that is the client's fault.
 func FuzzPack(f *testing.F) {
 	f.Add("lib/run.sh", int32('0'), uint32(0o100755), int64(1_700_000_000), []byte("echo"))
 	f.Add("a/../../b", int32('5'), uint32(0), int64(-1), []byte(nil))

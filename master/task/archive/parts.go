@@ -6,24 +6,24 @@ import (
 	"iter"
 )
 
-// PartBytes is how much of an archive is one document of the store, and in memory at a
-// time.
+// PartBytes is the size of a part of an archive. A part is one document of the store, and one is held in
+// memory at a time.
 const PartBytes = 512 << 10
 
-// PartID orders the parts of an archive by their ids.
+// PartID returns the id of a part. Ids sort in the order of the parts.
 func PartID(owner string, n int) string { return fmt.Sprintf("%s/%06d", owner, n) }
 
-// Parts cuts what is written to it, and puts each part. Flush puts the last one.
+// Parts is a writer that splits its input into parts and puts each. Flush puts the last one.
 type Parts struct {
 	Put func(n int, b []byte) error
-	// Written is how many bytes were put.
+	// Written is the number of bytes put.
 	Written int64
 
 	b []byte
 	n int
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. It returns the first error of Put.
 func (p *Parts) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		k := min(len(rest), PartBytes-len(p.b))
@@ -38,7 +38,7 @@ func (p *Parts) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Flush puts what is left.
+// Flush puts the remaining bytes.
 func (p *Parts) Flush() error {
 	if len(p.b) == 0 {
 		return nil
@@ -48,7 +48,8 @@ func (p *Parts) Flush() error {
 	return err
 }
 
-// ReadParts gets the parts of an archive of size bytes, one after the other.
+// ReadParts returns the parts of an archive of size bytes in order. It fails with io.ErrUnexpectedEOF if
+// a part is missing.
 func ReadParts(size int64, get func(n int) (part []byte, found bool, err error)) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		read := int64(0)

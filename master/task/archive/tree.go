@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// nameBytes is the longest name of one file or directory that Linux takes.
+	// nameBytes is the maximum length of a file name on Linux.
 	nameBytes = 255
-	// pathBytes leaves room for the directory in which the files are unpacked: Linux
-	// takes 4096 in all.
+	// pathBytes leaves room for the directory in which the files are unpacked: Linux paths have at most
+	// 4096 bytes.
 	pathBytes = 3840
 )
 
-// tree is what the names so far are: true for a directory, false for a file. What
-// could not be unpacked is found here, while the client that sent it still listens.
+// tree maps the names added so far to true for a directory and false for a file. It rejects files that
+// could not be unpacked while the client still waits for an answer.
 type tree map[string]bool
 
 func nameOf(f *apiv1.File) string { return path.Clean(strings.TrimRight(f.GetPath(), "/")) }
@@ -49,14 +49,14 @@ func (t tree) add(f *apiv1.File) error {
 			return &PathError{f.GetPath(), fmt.Sprintf("is below %q, which is sent as a file", excerpt.Of(parent))}
 		}
 		if found {
-			break // and so are its parents
+			break // its parents are there as well
 		}
 		t[parent] = true
 	}
 	return nil
 }
 
-// unusable says why nothing can be called name; it is empty for a name that is fine.
+// unusable returns why a file cannot have the name, or "" for a valid name.
 func unusable(name string) string {
 	switch {
 	case name == "":

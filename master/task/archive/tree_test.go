@@ -14,7 +14,7 @@ func TestWhatCouldNotBeUnpackedIsFoundAtSubmission(t *testing.T) {
 	dir := func(path string) *apiv1.File { return &apiv1.File{Path: path, Type: '5'} }
 	for name, row := range map[string]struct {
 		files []*apiv1.File
-		path  string // of the file that is complained about, empty for none
+		path  string // of the rejected file, empty for none
 		want  string
 	}{
 		"a file and a directory of one name": {[]*apiv1.File{file("a"), dir("a")}, "a", "as a file and as a directory"},

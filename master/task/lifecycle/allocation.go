@@ -8,12 +8,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// First is a task's first allocation.
+// First returns the first allocation of a task.
 func First(t Task, at time.Time) Allocation {
 	return next(t, 1, 0, at)
 }
 
-// Next is the allocation that follows one that ended and is to be run again, as the same run.
+// Next returns the allocation that follows an ended one in order to repeat the same run.
 func (a Allocation) Next(t Task, at time.Time) Allocation {
 	n := next(t, a.Number+1, a.FirstLine+int64(len(a.Lines)), at)
 	n.Run = a.Run
@@ -37,12 +37,12 @@ func next(t Task, number int, firstLine int64, at time.Time) Allocation {
 	return a
 }
 
-// Over says that nothing of the allocation is left.
+// Over reports whether nothing of the allocation is left.
 func (a Allocation) Over() bool { return a.State == Terminated }
 
-// Assign notes where the allocation was placed. Repeated, it changes nothing; other
-// containers are accepted as long as none of the earlier ones was started. The
-// error says why the allocation must not be started.
+// Assign records the placement of the allocation. Repeated, it changes nothing; other containers are
+// accepted as long as none of the earlier ones was started. It returns an error if the allocation must
+// not be started.
 func (a Allocation) Assign(as rm.Assignment) (Allocation, error) {
 	switch {
 	case a.Over():
@@ -71,8 +71,8 @@ func sameContainers(have []Container, want []rm.Container) bool {
 	return len(have) > 0 && slices.EqualFunc(have, want, func(h Container, w rm.Container) bool { return h.ID == w.ID })
 }
 
-// Change notes a container's new state. News that is late or repeated changes
-// nothing, unless it says for the first time where the container runs.
+// Change records a container's new state. Late and repeated events change nothing, unless they are the
+// first to report where the container runs.
 func (a Allocation) Change(n rm.ContainerChange) Allocation {
 	i := slices.IndexFunc(a.Containers, func(c Container) bool { return c.ID == n.Container })
 	to, known := containerState(n.State)
@@ -101,8 +101,8 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 	return a
 }
 
-// noteLocation notes where a container runs that was told to run without it, as by a master of
-// an earlier version.
+// noteLocation records the location of a running container that was reported without one, for example by
+// a master of an earlier version.
 func (a Allocation) noteLocation(i int, to ContainerState, n rm.ContainerChange) Allocation {
 	if c := a.Containers[i]; n.Host == "" || c.Host != "" || c.State != ContainerRunning || to != ContainerRunning {
 		return a
@@ -112,7 +112,7 @@ func (a Allocation) noteLocation(i int, to ContainerState, n rm.ContainerChange)
 	return a
 }
 
-// deriveState derives the allocation's state from its containers'.
+// deriveState derives the allocation's state from the states of its containers.
 func (a *Allocation) deriveState(at time.Time) {
 	running := 0
 	for _, c := range a.Containers {
@@ -135,19 +135,18 @@ func (a *Allocation) deriveState(at time.Time) {
 	}
 }
 
-// endedBySIGTERM is the code of a program that SIGTERM ended, as shells give it.
+// endedBySIGTERM is the exit code of a program that SIGTERM ended, in the convention of shells.
 const endedBySIGTERM = 128 + 15
 
-// noteExit notes a container's end. The first of a gang that does not end well takes
-// the others with it.
+// noteExit records a container's exit. The first container of a gang that fails ends the others.
 func (a *Allocation) noteExit(c *Container, n rm.ContainerChange) {
 	c.Exit = exitOf(n.Exit)
 	if c.Exit.Kind == Exited && c.Exit.Code == 0 {
 		a.addMessage(n.At, levelInfo, "resources exited successfully with a zero exit code")
 		return
 	}
-	// One of a gang that stops as it was asked to must not take from the others
-	// the time that they have left.
+	// A container of a gang that stops as requested must not cut short the time that the others have
+	// left.
 	asked := a.Preempted != nil && c.Exit.Kind == Exited && c.Exit.Code == endedBySIGTERM
 	cleaned := c.Daemon && a.leavesDaemons()
 	if a.Failure != nil || a.Killed != nil || asked || cleaned {
@@ -159,7 +158,7 @@ func (a *Allocation) noteExit(c *Container, n rm.ContainerChange) {
 	}
 }
 
-// countRemaining counts the containers that have not ended.
+// countRemaining returns the number of containers that have not ended.
 func (a Allocation) countRemaining() int {
 	n := 0
 	for _, c := range a.Containers {
@@ -170,9 +169,9 @@ func (a Allocation) countRemaining() int {
 	return n
 }
 
-// Doomed says that the allocation must be killed, and why: it was asked for, or one
-// of a gang has failed. It stays so until nothing is left, so that the
-// caller that acts on it may be interrupted and look again.
+// Doomed returns the reason why the allocation must be killed, and reports whether it must: a kill was
+// requested, or one of a gang has failed. The result stays the same until nothing is left of the
+// allocation, so that a caller may be interrupted and call it again.
 func (a Allocation) Doomed() (reason string, doomed bool) {
 	switch {
 	case a.Over():
@@ -187,7 +186,7 @@ func (a Allocation) Doomed() (reason string, doomed bool) {
 	return "", false
 }
 
-// Kill notes that the end was asked for. The first reason stays.
+// Kill records that a kill was requested. The first reason is kept.
 func (a Allocation) Kill(reason string, at time.Time) Allocation {
 	if a.Over() || a.Killed != nil {
 		return a
@@ -200,7 +199,7 @@ func (a Allocation) Kill(reason string, at time.Time) Allocation {
 	return a
 }
 
-// Preempt notes that the allocation must save itself and stop until deadline.
+// Preempt records that the allocation must checkpoint and stop before deadline.
 func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
 	if a.Over() || a.Preempted != nil {
 		return a
@@ -211,13 +210,13 @@ func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
 	return a
 }
 
-// Starts reports whether a part of the allocation is still to be started.
+// Starts reports whether a part of the allocation has yet to start.
 func (a Allocation) Starts() bool {
 	return a.Started.IsZero() && slices.Index(stateOrder(), a.State) <= slices.Index(stateOrder(), Running)
 }
 
-// Wait notes what keeps the allocation from its machines, or from starting on them. Of
-// each kind of matter there is one line, until another one comes between.
+// Wait records why the allocation does not get its machines, or does not start on them. It adds one line
+// for each kind of reason, unless another kind came in between.
 func (a Allocation) Wait(w rm.Wait) Allocation {
 	if !a.Starts() || a.Waited == w.Kind {
 		return a
@@ -231,14 +230,14 @@ func (a Allocation) Wait(w rm.Wait) Allocation {
 	return a
 }
 
-// Listen notes that the program asks for the preemption signal: it saves itself
-// when it hears it, and must not be ended by SIGTERM meanwhile.
+// Listen records that the program listens for the preemption signal: it checkpoints when it receives the
+// signal, and must not be ended by SIGTERM meanwhile.
 func (a Allocation) Listen() Allocation {
 	a.Listens = a.Listens || !a.Over()
 	return a
 }
 
-// Acknowledge notes that the program has seen the preemption signal.
+// Acknowledge records that the program has seen the preemption signal.
 func (a Allocation) Acknowledge() Allocation {
 	if a.Preempted != nil && !a.Preempted.Acked && !a.Over() {
 		seen := *a.Preempted
@@ -248,7 +247,7 @@ func (a Allocation) Acknowledge() Allocation {
 	return a
 }
 
-// Report notes what the program says of itself: that it is ready, or that it waits.
+// Report records the program's report that it is ready, or that it is waiting.
 func (a Allocation) Report(ready bool, at time.Time) Allocation {
 	if a.Over() {
 		return a

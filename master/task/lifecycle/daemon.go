@@ -6,10 +6,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// onlyDaemons is why what is left of an allocation is ended when the others are done.
+// onlyDaemons is the reason why the remaining containers are ended when all others have ended.
 const onlyDaemons = "only daemons are left"
 
-// MarkDaemon notes that the allocation does not wait for a container's end.
+// MarkDaemon records that the allocation does not wait for a container's end.
 func (a Allocation) MarkDaemon(id rm.ContainerID) Allocation {
 	i := slices.IndexFunc(a.Containers, func(c Container) bool { return c.ID == id })
 	if i < 0 || a.Over() || a.Containers[i].Daemon {
@@ -20,8 +20,8 @@ func (a Allocation) MarkDaemon(id rm.ContainerID) Allocation {
 	return a
 }
 
-// leavesDaemons says that all but daemons have ended: daemons end then, however that is,
-// and say nothing of how the allocation has ended.
+// leavesDaemons reports whether all containers except for daemons have ended. Daemons are ended then,
+// and their exits do not affect the outcome of the allocation.
 func (a Allocation) leavesDaemons() bool {
 	others := 0
 	for _, c := range a.Containers {

@@ -6,11 +6,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Success is the status of an allocation whose program ended with 0.
+// Success is the status of an allocation whose program exited with 0.
 const Success = "allocation exited successfully"
 
-// Finish notes that nothing of the allocation is left. Preemptible says that the
-// task may be run again. Repeated, it changes nothing.
+// Finish records that nothing of the allocation is left. Preemptible reports whether the task may be run
+// again. Repeated, it changes nothing. It returns an error if the state table has no such transition.
 func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	if a.Over() {
 		return a, nil
@@ -33,16 +33,16 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	case rm.CauseNotHere:
 		a.addMessage(e.At, levelWarning, "not started: %s", end.Status)
 	}
-	if end.Again && end.Cause != rm.CauseNotHere { // what follows that says so itself
+	if end.Again && end.Cause != rm.CauseNotHere { // the following allocation logs that itself
 		a.addMessage(e.At, levelInfo, "%s is run again from its start", a.Name)
 	}
 	a.End = &end
 	return a, a.moveTo(Terminated)
 }
 
-// decideEnd says how it ended. What a person asked for goes before what became of the
-// program because of it, and before what a machine did to it; what the program did by
-// itself goes before what was done to its siblings.
+// decideEnd returns how the allocation ended. A user's request takes precedence over its effects on the
+// program and over failures of a machine; the program's own exit takes precedence over the kill of its
+// siblings.
 func (a Allocation) decideEnd(e rm.End) Ending {
 	switch {
 	case a.Killed != nil && !a.allSucceeded() &&
@@ -55,7 +55,7 @@ func (a Allocation) decideEnd(e rm.End) Ending {
 		return Ending{Cause: rm.CauseExited, Status: Success, Code: &zero}
 	case e.Cause == rm.CauseNotHere && a.neverStarted():
 		return Ending{Cause: rm.CauseNotHere, Status: reasonOr(e.Reason, "an agent could not start it")}
-	case e.Cause == rm.CauseAgentLost, e.Cause == rm.CauseNotHere: // or what has run lost the rest of it
+	case e.Cause == rm.CauseAgentLost, e.Cause == rm.CauseNotHere: // or a program had run and the rest was lost
 		return Ending{Cause: rm.CauseAgentLost, Status: reasonOr(e.Reason, "an agent was lost")}
 	case a.Failure != nil:
 		return Ending{Cause: rm.CauseExited, Status: a.Failure.failureText(), Code: a.Failure.exitCode()}
@@ -65,9 +65,9 @@ func (a Allocation) decideEnd(e rm.End) Ending {
 	return Ending{Cause: e.Cause, Status: reasonOr(e.Reason, string(e.Cause))}
 }
 
-// hasFinished says that the program reached its own end, whatever it was asked: it
-// succeeded, and listens for the preemption signal, and did not heed it. One that does
-// not listen is sent SIGTERM, and many a program saves itself then and ends with 0.
+// hasFinished reports whether the program reached its own end in spite of a preemption: it succeeded,
+// and it listens for the preemption signal but did not acknowledge it. A program that does not listen is
+// sent SIGTERM, upon which many programs checkpoint and exit with 0.
 func (a Allocation) hasFinished() bool {
 	heeds := a.Preempted != nil && (a.Preempted.Acked || !a.Listens)
 	return a.allSucceeded() && !heeds
@@ -100,7 +100,7 @@ func reasonOr(reason, otherwise string) string {
 	return otherwise
 }
 
-// failureText says what failed, in the words that clients look for.
+// failureText describes the failure in the words that clients search for.
 func (f Failure) failureText() string {
 	switch f.Exit.Kind {
 	case NotStarted:
@@ -113,7 +113,7 @@ func (f Failure) failureText() string {
 	}
 }
 
-// exitCode is the program's own, which a container that never ran has not.
+// exitCode returns the program's exit code, or nil for a container that never ran.
 func (f Failure) exitCode() *int32 {
 	if f.Exit.Kind != Exited {
 		return nil

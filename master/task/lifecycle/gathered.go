@@ -5,10 +5,10 @@ import (
 	"maps"
 )
 
-// GatherKind is what programs of an allocation wait for each other for.
+// GatherKind is the purpose for which programs of an allocation wait for each other.
 type GatherKind string
 
-// The kinds.
+// Gather kinds.
 const (
 	// GatherData is to exchange data.
 	GatherData GatherKind = "data"
@@ -16,12 +16,11 @@ const (
 	GatherRunning GatherKind = "running"
 )
 
-// Gathered is what the programs of an allocation gave each other, by their requests. It is
-// stored before any of them is answered, so that one that asks again, of another master
-// even, is answered the same.
+// Gathered is the data that the programs of an allocation exchanged, by request. It is stored before any
+// program receives the answer, so that a repeated request, even to another master, returns the same.
 type Gathered map[string]json.RawMessage
 
-// Gather notes what the programs gave each other.
+// Gather records the data that the programs exchanged.
 func (a Allocation) Gather(kind GatherKind, g Gathered) Allocation {
 	if a.Over() {
 		return a

@@ -236,8 +236,8 @@ func TestAnAllocationMayBePlacedAnewUntilItStarts(t *testing.T) {
 	}
 }
 
-// Whatever is told in whatever order and however often, an allocation only moves
-// forward, tells nothing twice, and its end is final.
+// For any events in any order and with any repetitions, an allocation only advances, logs nothing twice,
+// and its end is final.
 func TestDrawnHistories(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -306,7 +306,7 @@ func checkStep(t *rapid.T, before, after Allocation) {
 	}
 	seen := map[string]bool{}
 	for _, l := range after.Lines {
-		repeatable := strings.HasPrefix(l.Text, "resources exited") // once a container
+		repeatable := strings.HasPrefix(l.Text, "resources exited") // once per container
 		if seen[l.Text] && !repeatable {
 			t.Fatalf("said twice: %s", l.Text)
 		}

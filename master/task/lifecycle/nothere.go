@@ -8,23 +8,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// A task whose program never ran, because its machine lacked what a start needs, is
-// queued again whether or not it is preemptible:
+// A task whose program never ran, because its machine lacked something needed to start it, is requeued
+// whether or not it is preemptible:
 //
 //	placed ──not here──▶ waits 1 s ──▶ placed ──not here──▶ waits 2 s … 1 min ──▶ placed
 //
-// What counts is that it did not run: the first allocation that starts ends the count.
-// A task is not given up for this, however often; its reason says how often it was.
+// The count of failed starts ends with the first allocation that starts. A task does not fail because of
+// the count; its reason to wait includes it.
 const (
 	firstDelay = time.Second
-	// maxDelay is that of an agent's own probes: to wait longer saves nothing, for a
-	// sick agent is given nothing.
+	// maxDelay equals the interval of an agent's own probes. A longer delay saves nothing, because a
+	// sick agent gets no tasks.
 	maxDelay = time.Minute
-	// mostAvoided is how many agents are remembered that could not start it.
+	// mostAvoided is the number of agents that are remembered for failing to start it.
 	mostAvoided = 16
 )
 
-// delayAfter is how long a task waits that could not be started n times in a row.
+// delayAfter returns the delay after n failed starts in a row.
 func delayAfter(n int) time.Duration {
 	d := firstDelay
 	for ; n > 1 && d < maxDelay; n-- {
@@ -33,7 +33,7 @@ func delayAfter(n int) time.Duration {
 	return min(d, maxDelay)
 }
 
-// delayStart makes an allocation wait that follows one that could not be started.
+// delayStart delays an allocation that follows one that could not be started.
 func (a *Allocation) delayStart(before Allocation, at time.Time) {
 	a.NotHere = before.NotHere + 1
 	wait := delayAfter(a.NotHere)
@@ -46,7 +46,7 @@ func (a *Allocation) delayStart(before Allocation, at time.Time) {
 	a.addMessage(at, levelInfo, "%s is queued again, for %s from now at the earliest: %s", a.Name, wait, a.Delayed)
 }
 
-// avoidedAgents are the agents that could not start it in this row, the last one last.
+// avoidedAgents returns the agents that could not start it in this row, the last one last.
 func (a Allocation) avoidedAgents() []rm.AgentID {
 	out := slices.Clone(a.Avoid)
 	for _, c := range a.Containers {
@@ -57,8 +57,8 @@ func (a Allocation) avoidedAgents() []rm.AgentID {
 	return out[max(0, len(out)-mostAvoided):]
 }
 
-// neverStarted says that the allocation as a whole never ran: not all of its containers
-// did at one time, and the program of none has succeeded.
+// neverStarted reports whether the allocation as a whole never ran: its containers were never all
+// running at one time, and no program has succeeded.
 func (a Allocation) neverStarted() bool {
 	for _, c := range a.Containers {
 		if c.Exit != nil && c.Exit.Kind == Exited && c.Exit.Code == 0 {

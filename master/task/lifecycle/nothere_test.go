@@ -116,7 +116,7 @@ func TestATaskThatNoAgentHasRoomForWaitsEverLongerAndSaysSo(t *testing.T) {
 	if last := a.Lines[len(a.Lines)-1].Text; !strings.Contains(last, "is queued again") || !strings.Contains(last, want) {
 		t.Errorf("got %q in its log", last)
 	}
-	// It was placed, and lost for another reason: that is no reason to wait.
+	// It was placed, and lost for another reason, which causes no delay.
 	done, err := a.Finish(rm.End{Cause: rm.CauseAgentLost, At: at(20)}, true)
 	if err != nil {
 		t.Fatal(err)

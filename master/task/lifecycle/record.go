@@ -11,20 +11,20 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Kind is what kind of task it is, as programs read it in DET_TASK_TYPE.
+// Kind is the kind of a task, as programs read it in DET_TASK_TYPE.
 type Kind string
 
-// The kinds of tasks.
+// Task kinds.
 const (
 	// Command runs one program to its end.
 	Command Kind = "COMMAND"
-	// Trial runs one trial of an experiment, as often as the experiment wants.
+	// Trial runs one trial of an experiment, as often as the experiment requires.
 	Trial Kind = "TRIAL"
 	// CheckpointGC deletes files of checkpoints.
 	CheckpointGC Kind = "CHECKPOINT_GC"
 )
 
-// Task is what is kept of a task apart from its allocations. It changes rarely.
+// Task is the record of a task apart from its allocations. It changes rarely.
 type Task struct {
 	ID        rm.TaskID          `json:"id"`
 	Kind      Kind               `json:"kind"`
@@ -34,7 +34,7 @@ type Task struct {
 	Unix      security.AgentUser `json:"unix"`
 	Workspace int32              `json:"workspace"`
 	Submitted time.Time          `json:"submitted"`
-	// Ended is zero while an allocation runs or is to run.
+	// Ended is zero while an allocation is queued or running.
 	Ended time.Time `json:"ended,omitzero"`
 
 	Pool              string        `json:"pool"`
@@ -45,45 +45,44 @@ type Task struct {
 	Preemptible       bool          `json:"preemptible,omitempty"`
 	PreemptionTimeout time.Duration `json:"preemption_timeout_ns"`
 
-	// Job is what the queue orders, of a task with an owner: many tasks may be one job.
+	// Job is the job of a task with an owner: many tasks may belong to one job.
 	Job rm.JobID `json:"job,omitempty"`
-	// JobName and Entity are what clients know the job by.
+	// JobName and Entity identify the job to clients.
 	JobName string `json:"job_name,omitempty"`
 	Entity  string `json:"entity,omitempty"`
-	// Held says that its owner has stopped it until it is started again.
+	// Held reports that its owner holds it until the next start.
 	Held bool `json:"held,omitempty"`
-	// SingleNode forbids more than one machine, of a task with an owner.
+	// SingleNode restricts a task with an owner to one machine.
 	SingleNode bool `json:"single_node,omitempty"`
 	// Excluded lists the machines that it must not run on.
 	Excluded []rm.AgentID `json:"excluded,omitempty"`
 
-	// Array is which of an array of tasks it is; nil for none.
+	// Array identifies the task within an array; nil if it is not in one.
 	Array *Array `json:"array,omitempty"`
 
-	// Config is the whole configuration, as spec.Store writes it; of a task with an
-	// owner there is none.
+	// Config is the complete configuration, as written by spec.Store; empty for a task with an owner.
 	Config     json.RawMessage `json:"config,omitempty"`
 	HasContext bool            `json:"has_context,omitempty"`
-	// HasHook says that a script to run before the program is among the files.
+	// HasHook reports that the files include a script to run before the program.
 	HasHook bool `json:"has_hook,omitempty"`
-	// ContextBytes is the size of the files that came with the task, packed.
+	// ContextBytes is the packed size of the task's files.
 	ContextBytes int64 `json:"context_bytes,omitempty"`
-	// PodSpec is what Config says of the task's pod.
+	// PodSpec is the pod spec in Config.
 	PodSpec  json.RawMessage `json:"pod_spec,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
-	// Exceeds says that the task waits for more slots than there are.
+	// Exceeds reports that the task needs more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
 }
 
-// Array is which of many tasks of one submission one is.
+// Array is the position of a task within an array submitted at once.
 type Array struct {
 	ID    string `json:"id"`
 	Index int    `json:"index"`
-	// Size is how many there are.
+	// Size is the number of tasks in the array.
 	Size int `json:"size"`
 }
 
-// Request is what is asked of the resource manager, without what its kind adds.
+// Request returns the request for the resource manager, without the properties of its kind.
 func (t Task) Request(a Allocation) rm.Request {
 	return rm.Request{
 		Allocation: a.ID, Task: t.ID, Name: t.Name, JobName: t.JobName, Entity: t.Entity,
@@ -94,13 +93,13 @@ func (t Task) Request(a Allocation) rm.Request {
 	}
 }
 
-// Allocation is one try to run a task.
+// Allocation is one attempt to run a task.
 type Allocation struct {
 	ID     rm.AllocationID `json:"id"`
 	Task   rm.TaskID       `json:"task"`
 	Number int             `json:"number"`
-	// Run is its owner's number of it, from 1; 0 where there is no owner. What could not be
-	// started on a machine for what that lacked is tried again as the same run.
+	// Run is the number of the run, assigned by its owner, from 1; 0 for a task without an owner. A run
+	// that could not start because a machine lacked something is repeated with the same number.
 	Run      int       `json:"run,omitempty"`
 	Name     string    `json:"name"`
 	State    State     `json:"state"`
@@ -108,15 +107,15 @@ type Allocation struct {
 	Assigned time.Time `json:"assigned,omitzero"`
 	Started  time.Time `json:"started,omitzero"`
 	Pool     string    `json:"pool,omitempty"`
-	// Price is what a slot cost when it was placed; nil is not known.
+	// Price is the price of a slot at the placement; nil if unknown.
 	Price      *rm.Price   `json:"price,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
 	Ready      bool        `json:"ready,omitempty"`
-	// Waiting is what the program said of itself: it runs but has nothing to do yet.
+	// Waiting is the program's report that it runs but has nothing to do yet.
 	Waiting bool `json:"waiting,omitempty"`
-	// Listens says that the program asks for the preemption signal.
+	// Listens reports that the program listens for the preemption signal.
 	Listens bool `json:"listens,omitempty"`
-	// Waited is the kind of matter that last kept machines from being launched.
+	// Waited is the kind of the last reason why no machines were launched.
 	Waited string `json:"waited,omitempty"`
 
 	Killed    *Stop    `json:"killed,omitempty"`
@@ -124,31 +123,31 @@ type Allocation struct {
 	Failure   *Failure `json:"failure,omitempty"`
 	End       *Ending  `json:"end,omitempty"`
 
-	// SSHSeed is what the key is made of that the containers of this allocation share; nil for one.
+	// SSHSeed is the seed of the key that the containers of this allocation share; nil for one
+	// container.
 	SSHSeed []byte `json:"ssh_seed,omitempty"`
-	// Missed is what was last said of containers that others wait for.
+	// Missed is the last line about containers that others wait for.
 	Missed string `json:"missed,omitempty"`
 
-	// Gathered is what its programs last gave each other, by what for.
+	// Gathered is the data that its programs last exchanged, by kind.
 	Gathered map[GatherKind]Gathered `json:"gathered,omitempty"`
 
-	// NotHere counts how often in a row the task could not be started for what a machine
-	// lacked; NotBefore is when it is tried again, and Delayed why so late.
+	// NotHere counts the consecutive failures to start the task because a machine lacked something;
+	// NotBefore is when it is tried again, and Delayed the reason for the delay.
 	NotHere   int       `json:"not_here,omitempty"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	Delayed   string    `json:"delayed,omitempty"`
-	// Avoid lists the agents that could not start it, the last ones of the row.
+	// Avoid lists the agents that could not start it, limited to the latest.
 	Avoid []rm.AgentID `json:"avoid,omitempty"`
 
 	// FirstLine is the number, within the task, of Lines[0].
 	FirstLine int64 `json:"first_line"`
-	// Lines is what the master has to say in the task's log. They are stored with
-	// the change that they tell of and copied into the log after it, by number, so
-	// that each is there once whatever is interrupted.
+	// Lines are the master's lines in the task's log. They are stored with the change that they describe
+	// and then copied into the log by number, so that each appears there once despite interruptions.
 	Lines []Line `json:"lines,omitempty"`
 }
 
-// Container is one part of an allocation.
+// Container is one container of an allocation.
 type Container struct {
 	ID        rm.ContainerID `json:"id"`
 	Agent     rm.AgentID     `json:"agent"`
@@ -157,13 +156,13 @@ type Container struct {
 	State     ContainerState `json:"state"`
 	Exit      *Exit          `json:"exit,omitempty"`
 	Addresses []Address      `json:"addresses,omitempty"`
-	// Host is where the other containers find it.
+	// Host is the address at which the other containers reach it.
 	Host string `json:"host,omitempty"`
-	// Machine is the same for containers on one machine; empty where that is not known.
+	// Machine is equal for containers on the same machine; empty if unknown.
 	Machine string `json:"machine,omitempty"`
-	// Met says that it has asked where the others are.
+	// Met reports that it has asked for the addresses of the others.
 	Met bool `json:"met,omitempty"`
-	// Daemon says that the allocation does not wait for its end.
+	// Daemon reports that the allocation does not wait for its end.
 	Daemon bool `json:"daemon,omitempty"`
 }
 
@@ -175,7 +174,7 @@ type Device struct {
 	Type  string `json:"type"`
 }
 
-// Address is where a container's port can be reached.
+// Address is an address of a container's port.
 type Address struct {
 	ContainerIP   string `json:"container_ip,omitempty"`
 	ContainerPort int32  `json:"container_port"`
@@ -188,30 +187,30 @@ type Exit struct {
 	Kind    ExitKind `json:"kind"`
 	Code    int32    `json:"code"`
 	Message string   `json:"message,omitempty"`
-	// NotHere says that it did not start for what its machine lacked.
+	// NotHere reports that it did not start because its machine lacked something.
 	NotHere bool `json:"not_here,omitempty"`
 }
 
-// ExitKind says whether a program ended or something else did.
+// ExitKind distinguishes the exit of a program from other ends.
 type ExitKind string
 
-// The kinds of exits.
+// Exit kinds.
 const (
 	Exited     ExitKind = "exited"
 	NotStarted ExitKind = "not_started"
 	Lost       ExitKind = "lost"
 )
 
-// Stop is a wish to end an allocation.
+// Stop is a request to end an allocation.
 type Stop struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
-	// By is when an allocation that is asked to stop is killed.
+	// By is when an allocation that was asked to stop is killed.
 	By    time.Time `json:"by,omitzero"`
 	Acked bool      `json:"acked,omitempty"`
 }
 
-// Failure is the first container that did not end well.
+// Failure is the first container that failed.
 type Failure struct {
 	Rank int  `json:"rank"`
 	Exit Exit `json:"exit"`
@@ -221,14 +220,14 @@ type Failure struct {
 type Ending struct {
 	At    time.Time `json:"at"`
 	Cause rm.Cause  `json:"cause"`
-	// Status is for people; Code is the program's own, nil when there is none.
+	// Status is for people; Code is the program's exit code, nil if it has none.
 	Status string `json:"status"`
 	Code   *int32 `json:"code,omitempty"`
-	// Again says that another allocation follows.
+	// Again reports that another allocation follows.
 	Again bool `json:"again,omitempty"`
 }
 
-// Line is one line that the master writes into a task's log.
+// Line is one line of the master in a task's log.
 type Line struct {
 	At    time.Time `json:"at"`
 	Level string    `json:"level"`
@@ -267,7 +266,7 @@ func devicesOf(list []*apiv1.Device) []Device {
 	return out
 }
 
-// API is the device as clients know it.
+// API returns the device as an API message.
 func (d Device) API() *apiv1.Device {
 	return &apiv1.Device{Id: d.ID, Brand: d.Brand, Uuid: d.UUID, Type: apiv1.Device_Type(apiv1.Device_Type_value[d.Type])}
 }

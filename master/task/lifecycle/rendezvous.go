@@ -11,16 +11,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Rendezvous is where the containers of an allocation find each other.
+// Rendezvous is the information with which the containers of an allocation reach each other.
 type Rendezvous struct {
 	// Addresses and Slots are those of all containers, by rank.
 	Addresses []string
 	Slots     []int
-	// Rank is the asking container's.
+	// Rank is the rank of the requesting container.
 	Rank int
 }
 
-// Meet notes that a container asks where the others are.
+// Meet records that a container asked for the addresses of the others.
 func (a Allocation) Meet(id rm.ContainerID) Allocation {
 	i := slices.IndexFunc(a.Containers, func(c Container) bool { return c.ID == id })
 	if i < 0 || a.Over() || a.Containers[i].Met {
@@ -31,9 +31,9 @@ func (a Allocation) Meet(id rm.ContainerID) Allocation {
 	return a
 }
 
-// Rendezvous is what one container of the allocation has to know of all of them. It is
-// complete when all have asked: none begins before the others are ready for it. The error
-// says why it will never be.
+// Rendezvous returns the addresses of all containers for one of them. It is complete when all have
+// asked, so that none begins before the others are ready. It returns an error if it can never be
+// complete.
 func (a Allocation) Rendezvous(of rm.ContainerID) (r Rendezvous, complete bool, err error) {
 	all := a.byRank()
 	at := slices.IndexFunc(all, func(c Container) bool { return c.ID == of })
@@ -61,11 +61,11 @@ func (a Allocation) byRank() []Container {
 	return slices.SortedFunc(slices.Values(a.Containers), func(x, y Container) int { return cmp.Compare(x.Rank, y.Rank) })
 }
 
-// maxMissing is how many containers a line names that others wait for.
+// maxMissing is the number of missing containers that a line names.
 const maxMissing = 8
 
-// NoteMissing says in the task's log which containers the others wait for. What was said is
-// not repeated; when there is something else to say, there is another line.
+// NoteMissing adds a line to the task's log that names the containers that the others wait for, unless
+// it is the same as the last one.
 func (a Allocation) NoteMissing(at time.Time) Allocation {
 	var names []string
 	for _, c := range a.byRank() {
@@ -89,7 +89,7 @@ func (a Allocation) NoteMissing(at time.Time) Allocation {
 	return a
 }
 
-// describeAbsence is why a container has not asked for the others yet.
+// describeAbsence returns why a container has not asked for the others yet.
 func (c Container) describeAbsence() string {
 	switch c.State {
 	case ContainerAssigned:
@@ -105,8 +105,8 @@ func (c Container) describeAbsence() string {
 	return "ended"
 }
 
-// checkReachable says why containers on several agents cannot find each other, nil if they
-// can. Those of one machine share its addresses, loopback among them; their ports differ.
+// checkReachable returns an error if containers on several agents cannot reach each other. Containers on
+// one machine share its addresses, including loopback, and use different ports.
 func checkReachable(all []Container) error {
 	first := map[string]Container{}
 	several := slices.ContainsFunc(all, func(c Container) bool { return c.Agent != all[0].Agent && !onOneMachine(c, all[0]) })

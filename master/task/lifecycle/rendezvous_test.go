@@ -11,12 +11,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// runsAt is the news that a container runs at an address.
+// runsAt returns the event that a container runs at an address.
 func runsAt(rank int, host string) rm.ContainerChange {
 	return rm.ContainerChange{Allocation: "t.1", Container: id(rank), Rank: rank, State: apiv1.Container_STATE_RUNNING, Host: host, At: at(2)}
 }
 
-// met is an allocation whose containers have all asked.
+// met returns the allocation after all its containers have asked.
 func met(a Allocation) Allocation {
 	for _, c := range a.Containers {
 		a = a.Meet(c.ID)
@@ -27,7 +27,7 @@ func met(a Allocation) Allocation {
 func TestContainersMeetWhenAllHaveAsked(t *testing.T) {
 	t.Parallel()
 	a := placed(3)
-	a.Containers[0], a.Containers[2] = a.Containers[2], a.Containers[0] // ranks are no order of the list
+	a.Containers[0], a.Containers[2] = a.Containers[2], a.Containers[0] // the list is not in the order of ranks
 	a.Containers[1].Devices = []Device{{}, {}}
 	for rank := range 3 {
 		if _, complete, err := a.Rendezvous(id(1)); complete || err != nil {
@@ -72,7 +72,8 @@ func TestContainersThatWillNeverMeet(t *testing.T) {
 	}
 }
 
-// A master before this one noted no hosts; its successor is told again what runs.
+// An earlier version of the master recorded no hosts; its successor receives the states of running
+// containers again.
 func TestContainersThatRanBeforeMeetToo(t *testing.T) {
 	t.Parallel()
 	a := met(placed(2)).Change(runsAt(0, "")).Change(runsAt(1, ""))
@@ -90,7 +91,7 @@ func TestContainersThatRanBeforeMeetToo(t *testing.T) {
 	}
 }
 
-// Containers on several agents are not sent to themselves, nor two to one place.
+// Containers on several agents must not get their own address for another, nor two the same address.
 func TestContainersThatCannotBeFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,6 +1,6 @@
-// Package lifecycle decides what becomes of a task's allocations: what each piece
-// of news changes, which words about it go into the task's log, and how it ended.
-// Everything in it is a pure function; time comes in as a value.
+// Package lifecycle implements the state machine of a task's allocations: the effect of each event, the
+// lines that it adds to the task's log, and how the allocation ended. All functions are pure; times are
+// passed as values.
 package lifecycle
 
 import (
@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// State is how far an allocation is: as far as its most progressed container.
+// State is the state of an allocation, which is that of its most advanced container.
 //
 //	QUEUED ──▶ PULLING ──▶ STARTING ──▶ RUNNING
 //	   │          │           │            │  asked to stop, or first of a gang ended
@@ -20,10 +20,10 @@ import (
 //	   │                             │ nothing is left
 //	   └──never placed───────▶  TERMINATED ◀── any
 //
-// A step may be left out: a container that starts at once is never seen pulling.
+// States may be skipped: a container that starts at once is never seen pulling.
 type State string
 
-// The states of an allocation.
+// Allocation states.
 const (
 	Queued      State = "QUEUED"
 	Pulling     State = "PULLING"
@@ -33,12 +33,12 @@ const (
 	Terminated  State = "TERMINATED"
 )
 
-// stateOrder is the states from first to last; an allocation only moves forward.
+// stateOrder returns the states from first to last; an allocation only advances.
 func stateOrder() []State {
 	return []State{Queued, Pulling, Starting, Running, Terminating, Terminated}
 }
 
-// stateTable is the table: after which states each may come.
+// stateTable returns the states from which an allocation may enter the given one.
 func stateTable(to State) []State {
 	switch to {
 	case Pulling, Starting, Running, Terminating, Terminated:
@@ -48,7 +48,7 @@ func stateTable(to State) []State {
 	}
 }
 
-// moveTo moves to the state, or says that the table has no such step.
+// moveTo changes the state, or returns an error if the table has no such transition.
 func (a *Allocation) moveTo(to State) error {
 	if !slices.Contains(stateTable(to), a.State) {
 		return fmt.Errorf("move allocation %s: there is no step from %s to %s", a.ID, a.State, to)
@@ -57,26 +57,26 @@ func (a *Allocation) moveTo(to State) error {
 	return nil
 }
 
-// advanceTo moves forward when there is such a step and stays otherwise.
+// advanceTo changes the state if the table has such a transition.
 func (a *Allocation) advanceTo(to State) {
 	if slices.Contains(stateTable(to), a.State) {
 		a.State = to
 	}
 }
 
-// API is the state as clients know it.
+// API returns the state in the API.
 func (s State) API() apiv1.Task_State {
 	return apiv1.Task_State(apiv1.Task_State_value["STATE_"+string(s)])
 }
 
-// ContainerState is how far a container is.
+// ContainerState is the state of a container.
 //
 //	ASSIGNED ──▶ PULLING ──▶ STARTING ──▶ RUNNING ──▶ TERMINATED
 //
-// Steps may be left out; none goes back, so late and repeated news changes nothing.
+// States may be skipped but never go back, so that late and repeated events change nothing.
 type ContainerState string
 
-// The states of a container.
+// Container states.
 const (
 	ContainerAssigned   ContainerState = "ASSIGNED"
 	ContainerPulling    ContainerState = "PULLING"
@@ -89,17 +89,17 @@ func containerOrder() []ContainerState {
 	return []ContainerState{ContainerAssigned, ContainerPulling, ContainerStarting, ContainerRunning, ContainerTerminated}
 }
 
-// mayPrecede says whether a container may move from s to t.
+// mayPrecede reports whether a container may move from s to t.
 func (s ContainerState) mayPrecede(t ContainerState) bool {
 	return slices.Index(containerOrder(), s) < slices.Index(containerOrder(), t)
 }
 
-// API is the state as clients know it.
+// API returns the state in the API.
 func (s ContainerState) API() apiv1.Container_State {
 	return apiv1.Container_State(apiv1.Container_State_value["STATE_"+string(s)])
 }
 
-// containerState reads the API's state; false for one there is not.
+// containerState converts the API's state; it reports false for an unknown one.
 func containerState(s apiv1.Container_State) (ContainerState, bool) {
 	for _, c := range containerOrder() {
 		if c.API() == s {

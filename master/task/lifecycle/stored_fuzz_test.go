@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// FuzzStoredTask holds that a document that is decoded by hand is JSON and means what encoding/json makes of it,
-// whatever was decoded before.
+// FuzzStoredTask checks that a document that DecodeLike accepts is JSON and decodes to the result of
+// encoding/json, regardless of the documents decoded before.
 func FuzzStoredTask(f *testing.F) {
 	seeds := documentsOf(f, storedTask("t"), storedTask("u", func(t *lifecycle.Task) {
 		t.Name, t.Config, t.Array = "né", json.RawMessage(`{"a":{}}`), &lifecycle.Array{ID: "a", Index: 3, Size: 10}
@@ -59,7 +59,7 @@ func documentsOf[T any](f *testing.F, list ...T) (out []string) {
 	return out
 }
 
-// hostileDocuments are such as no version writes, or only another one.
+// hostileDocuments returns documents that no version, or only another one, writes.
 func hostileDocuments() []string {
 	return []string{
 		`{"id":"a","later":{"x":[1]}}`, `{"id":null}`, `{"config":null}`, `{"config": {} }`, `{"config":1}`, `{"lines":[]}`, `{"lines":null}`,

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// storedReader reads JSON as encoding/json writes it: without spaces. What it does not know fails it.
+// storedReader reads JSON as written by encoding/json, without spaces. It fails on anything else.
 type storedReader struct {
 	rest   []byte
 	failed bool
@@ -16,10 +16,10 @@ type storedReader struct {
 
 func (r *storedReader) fail() { r.failed, r.rest = true, nil }
 
-// atEnd reports whether all was read.
+// atEnd reports whether the document was read completely.
 func (r *storedReader) atEnd() bool { return !r.failed && len(r.rest) == 0 }
 
-// take passes over one byte that must come next.
+// take consumes the given byte, and fails on any other.
 func (r *storedReader) take(c byte) {
 	if len(r.rest) == 0 || r.rest[0] != c {
 		r.fail()
@@ -35,7 +35,7 @@ func (r *storedReader) next() byte {
 	return r.rest[0]
 }
 
-// eachField reads an object: read is called with each name, to read its value.
+// eachField reads an object. It calls read with each name to read the value.
 func (r *storedReader) eachField(read func(name []byte)) {
 	r.take('{')
 	for first := true; !r.failed && r.next() != '}'; first = false {
@@ -49,7 +49,7 @@ func (r *storedReader) eachField(read func(name []byte)) {
 	r.take('}')
 }
 
-// eachItem reads an array: read is called for each item, to read it.
+// eachItem reads an array. It calls read for each item.
 func (r *storedReader) eachItem(read func()) {
 	r.take('[')
 	for first := true; !r.failed && r.next() != ']'; first = false {
@@ -61,7 +61,7 @@ func (r *storedReader) eachItem(read func()) {
 	r.take(']')
 }
 
-// quoted is a text without escapes, as it stands in the document.
+// quoted returns a string without escapes, unmodified from the document.
 func (r *storedReader) quoted() []byte {
 	r.take('"')
 	ascii := true
@@ -84,7 +84,7 @@ func (r *storedReader) quoted() []byte {
 	return nil
 }
 
-// text is a text, like itself if it is the same.
+// text returns a string, which is like itself if both are equal.
 func (r *storedReader) text(like string) string {
 	text := r.quoted()
 	if string(text) == like {
@@ -110,16 +110,16 @@ func (r *storedReader) integer(bits int) int64 {
 	return n
 }
 
-// value reads what is small.
+// value reads a small value.
 func (r *storedReader) value(into any) {
 	if json.Unmarshal(r.skip(), into) != nil {
 		r.fail()
 	}
 }
 
-// raw is a value as it stands in the document, like itself if it is the same.
+// raw returns a value unmodified from the document, which is like itself if both are equal.
 func (r *storedReader) raw(like json.RawMessage) json.RawMessage {
-	if len(like) > 0 && bytes.HasPrefix(r.rest, like) { // a value is never the begin of another, longer one
+	if len(like) > 0 && bytes.HasPrefix(r.rest, like) { // a value is never a prefix of a longer one
 		r.rest = r.rest[len(like):]
 		return like
 	}
@@ -131,7 +131,7 @@ func (r *storedReader) raw(like json.RawMessage) json.RawMessage {
 	return bytes.Clone(text)
 }
 
-// skip passes over a value, which need not be valid.
+// skip consumes a value, which need not be valid, and returns it.
 func (r *storedReader) skip() []byte {
 	depth, quoted := 0, false
 	for i := 0; i < len(r.rest); i++ {

@@ -28,7 +28,7 @@ func storedTask(id string, change ...func(*lifecycle.Task)) lifecycle.Task {
 	return t
 }
 
-// What is decoded by hand is what encoding/json makes of it, and what is not decoded has not changed anything.
+// The result equals that of encoding/json, and a rejected document changes nothing.
 func TestStoredTasksAreDecodedLikeJSON(t *testing.T) {
 	t.Parallel()
 	like := storedTask("first")
@@ -65,7 +65,7 @@ func TestStoredTasksAreDecodedLikeJSON(t *testing.T) {
 		if d := cmp.Diff(got, want); d != "" {
 			t.Errorf("%s (-got +want):\n%s", tt.name, d)
 		}
-		// Whatever is cut short is not read.
+		// A truncated document is rejected.
 		for n := range len(data) {
 			if cut := (&lifecycle.Task{}); cut.DecodeLike(data[:n], &like) {
 				t.Errorf("%s: %q was read", tt.name, data[:n])

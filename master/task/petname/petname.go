@@ -1,5 +1,5 @@
-// Package petname gives tasks without a description a name that people can tell
-// apart and say aloud: three words, such as "early-amber-otter".
+// Package petname generates names for tasks without a description that people can distinguish and
+// pronounce: three words, such as "early-amber-otter".
 package petname
 
 import (
@@ -13,9 +13,9 @@ const (
 	whoWords   = "adder badger beaver bison camel cheetah condor crane dingo dolphin eagle falcon ferret finch gecko gibbon heron hippo ibex jackal koala lark lemur lynx magpie marten newt ocelot osprey otter owl panda puffin quail rabbit raven salmon seal shrew stork swan tapir tern toad trout viper walrus weasel wombat zebra"
 )
 
-// Of is the name that belongs to id, a UUID: the same id always has the same name.
+// Of returns the name for id, a UUID. The same id always has the same name.
 func Of(id [16]byte) string {
-	// The last six bytes of a UUID are random in every version we use.
+	// The last six bytes are random in every UUID version in use.
 	how := pick(howWords, id[10:12])
 	which := pick(whichWords, id[12:14])
 	return how + "-" + which + "-" + pick(whoWords, id[14:16])

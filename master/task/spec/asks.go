@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// Asks is what a task asks of its machine. Own is what its owner wrote, whole the same
-// with the defaults under it, whose lists begin with the owner's entries.
+// Asks returns the task's requests to its machine, to be checked against a policy. Own is its owner's
+// configuration, and whole the same merged over the defaults; its lists begin with the owner's entries.
 func Asks(own, whole Config, user security.AgentUser) policy.Asked {
 	a := policy.Asked{
 		Images: namedImages(own.Environment.Image, whole.Environment.Image),
@@ -33,8 +33,8 @@ func Asks(own, whole Config, user security.AgentUser) policy.Asked {
 	return a
 }
 
-// namedImages are those that the owner names. Which one runs is not known before the task
-// is placed; those of the cluster are judged then.
+// namedImages returns the images that the owner names. The image to run is unknown before the placement;
+// the cluster's images are checked then.
 func namedImages(own, whole container.Images) []policy.Text {
 	all := []string{own.CPU, own.CUDA, own.ROCm}
 	if own == (container.Images{}) && whole == (container.Images{CPU: DefaultImage, CUDA: DefaultImage, ROCm: DefaultImage}) {

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// BenchmarkConfiguration is what is done with the configuration of one short task: read, completed, stored,
-// shown to who submitted it and read again when it starts.
+// BenchmarkConfiguration measures the processing of a short task's configuration: it is decoded,
+// completed, stored, shown to the submitter and loaded again at the start.
 func BenchmarkConfiguration(b *testing.B) {
 	sent, err := structpb.NewStruct(map[string]any{"entrypoint": []any{"true"}, "resources": map[string]any{"slots": 1}})
 	if err != nil {

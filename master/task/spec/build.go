@@ -12,53 +12,53 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// Program is what the containers of a task run, whatever kind it is of.
+// Program is the program that the containers of a task run, for any kind of task.
 type Program struct {
-	// Config has the defaults of cluster and pool in it.
+	// Config includes the defaults of cluster and pool.
 	Config Config
-	// Argv is executed; nil is the configuration's entrypoint.
+	// Argv is the command to execute; nil selects the configuration's entrypoint.
 	Argv []string
-	// Variables come after the ones that every task has and before the user's.
+	// Variables come after those that every task has and before the user's.
 	Variables []string
-	// Files are there before the program starts, beside those that every task has.
+	// Files are created before the program starts, in addition to those that every task has.
 	Files []*apiv1.File
-	// HasContext says that the task comes with files in its work directory, HasHook that
-	// HookFile is among them and runs before the program.
+	// HasContext reports that the task has files in its work directory, HasHook that they include
+	// HookFile, which runs before the program.
 	HasContext, HasHook bool
-	// TrialInfo is the content of trial.json, empty for what is no trial.
+	// TrialInfo is the content of trial.json, empty if the task is not a trial.
 	TrialInfo []byte
-	// HostNetwork puts containers that have siblings onto their machines' network.
+	// HostNetwork selects the network of the machine for containers that have siblings.
 	HostNetwork bool
-	// Storage is where the program keeps checkpoints and finds those that it starts from.
+	// Storage is the mounts in which the program writes checkpoints and finds those to start from.
 	Storage []*agentv1.Mount
-	// FixedPaths says that the program reads files at fixed paths, as RunDir.
+	// FixedPaths reports that the program reads files at fixed paths, such as RunDir.
 	FixedPaths bool
 }
 
-// Run is everything beside its program that a container's spec depends on.
+// Run has everything else that a container's spec depends on.
 type Run struct {
 	Program
 
 	Defaults   container.Defaults
 	Task       rm.TaskID
 	Allocation rm.AllocationID
-	// Type is the task's type as programs read it: COMMAND.
+	// Type is the task's type for programs: COMMAND.
 	Type string
 	// Username is the task's owner.
 	Username string
 	// User is the Unix account to run as.
 	User security.AgentUser
-	// Ports are those that the program listens at for the allocation's other containers.
+	// Ports are the ports at which the program listens for the allocation's other containers.
 	Ports []Port
 	// Session is the allocation's token, UserToken one that acts as the owner.
 	Session, UserToken token.Text
-	// SSHSeed is what the key is made of that the allocation's containers share; nil for none.
+	// SSHSeed is the seed of the key that the allocation's containers share; nil for none.
 	SSHSeed []byte
-	// Policy is what the task may do to the machine.
+	// Policy is the policy for the task on its machine.
 	Policy policy.Policy
 }
 
-// Build is what each container is to run, in the order of containers.
+// Build returns the spec of each container, in the order of containers.
 func Build(r Run, containers []rm.Container) []*agentv1.Spec {
 	r.Policy = r.Policy.ForStorage(r.Storage)
 	out := make([]*agentv1.Spec, len(containers))
@@ -111,8 +111,8 @@ func buildSpec(r Run, c rm.Container) *agentv1.Spec {
 	return s
 }
 
-// unsetSettings are those with the values that they have where neither the task nor its cluster
-// sets them.
+// unsetSettings returns the settings that have the default value because neither the task nor its
+// cluster sets them.
 func unsetSettings(s *agentv1.Spec) []agentv1.Spec_Setting {
 	var out []agentv1.Spec_Setting
 	add := func(unset bool, of agentv1.Spec_Setting) {
@@ -138,8 +138,7 @@ func argv(r Run) []string {
 	return program
 }
 
-// DeviceType is what kind of devices a container has; one without any computes on
-// the CPU.
+// DeviceType returns the type of a container's devices; a container without devices computes on the CPU.
 func DeviceType(devices []*apiv1.Device) apiv1.Device_Type {
 	for _, d := range devices {
 		if t := d.GetType(); t != apiv1.Device_TYPE_UNSPECIFIED {
@@ -170,7 +169,7 @@ func authMessage(a *RegistryAuth) *agentv1.RegistryAuth {
 	}
 }
 
-// publishedPorts are those to publish, each once, by number.
+// publishedPorts returns the ports to publish, without duplicates, by number.
 func publishedPorts(n Environment) []*agentv1.Port {
 	var out []*agentv1.Port
 	for name, p := range n.Ports {

@@ -1,6 +1,6 @@
-// Package spec turns what a user wrote about a task into what an agent runs: it
-// reads the task's configuration strictly, lays the cluster's defaults under it,
-// and builds one agentv1.Spec a container. Everything in it is a pure function.
+// Package spec converts a user's task configuration into specs for agents: it decodes the configuration
+// strictly, merges it over the cluster's defaults, and builds one agentv1.Spec per container. All
+// functions are pure.
 package spec
 
 import (
@@ -13,8 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// Config is the configuration of a command. Other kinds of tasks that run one
-// program share it.
+// Config is the configuration of a command. Other kinds of tasks that run one program share it.
 type Config struct {
 	Description string                `yaml:"description" doc:"Name of the task and of its job; three random words when empty"`
 	Entrypoint  Entrypoint            `yaml:"entrypoint" doc:"What to run: one element is a shell command line, several are executed as they are; nothing ends at once with 0"`
@@ -31,7 +30,7 @@ type Config struct {
 	Slurm            document.Raw      `yaml:"slurm" doc:"No effect: for clusters that run Slurm"`
 }
 
-// Environment is what the program finds around it.
+// Environment is the environment of the program.
 type Environment struct {
 	Image            container.Images      `yaml:"image" doc:"Image for all devices, or one each"`
 	Variables        container.Environment `yaml:"environment_variables" doc:"Variables; they come after ours and win"`
@@ -52,9 +51,8 @@ type ProxyPort struct {
 	DefaultServiceID bool `yaml:"default_service_id" doc:"The port behind the task's own id"`
 }
 
-// RegistryAuth is how to sign in to an image registry. The values are taken as
-// they are: a reference such as file: is not followed, because the master's files
-// are not the user's.
+// RegistryAuth is the credentials for an image registry. The values are used literally: a reference such
+// as file: is not resolved, because the master's files are not the user's.
 type RegistryAuth struct {
 	Username      string          `yaml:"username" doc:"User"`
 	Password      document.Secret `yaml:"password" doc:"Password"`
@@ -65,7 +63,7 @@ type RegistryAuth struct {
 	RegistryToken document.Secret `yaml:"registrytoken" doc:"Token for the registry"`
 }
 
-// Resources is what the program wants to run on.
+// Resources are the resources requested for the program.
 type Resources struct {
 	Slots          *int               `yaml:"slots" doc:"Devices wanted at once; 0 runs on an auxiliary place"`
 	MaxSlots       *int               `yaml:"max_slots" doc:"Most devices the job may have"`
@@ -79,32 +77,31 @@ type Resources struct {
 	NativeParallel bool               `yaml:"native_parallel" doc:"Must not be set: there is no launcher for it"`
 }
 
-// DefaultSlots is how many slots a command takes that does not say.
+// DefaultSlots is the number of slots of a command that sets none.
 const DefaultSlots = 1
 
-// DefaultWorkDir is where a program starts unless the task or the cluster says
-// otherwise; clients and images of Determined 0.38.1 expect it.
+// DefaultWorkDir is the directory in which a program starts unless the task or the cluster sets another;
+// clients and images of Determined 0.38.1 expect it.
 const DefaultWorkDir = "/run/determined/workdir"
 
-// Default is a command before the user and the cluster say anything.
+// Default returns a command's configuration before the settings of the user and the cluster.
 func Default() Config {
 	return Config{Resources: Resources{Weight: 1}}
 }
 
-// SetDefaults makes the mapping's values those of Default where they are left out.
+// SetDefaults sets the defaults of omitted values in the mapping, as in Default.
 func (r *Resources) SetDefaults() { r.Weight = 1 }
 
-// The priorities a task may ask for, as in Determined 0.38.1.
+// The range of a task's priority, as in Determined 0.38.1.
 const (
 	highestPriority = 1
 	lowestPriority  = 99
 )
 
-// maxDescription is more than any list shows.
+// maxDescription is longer than any list shows.
 const maxDescription = 4096
 
-// Validate reports everything that is wrong with a configuration, defaults laid
-// under it or not.
+// Validate returns all errors in a configuration, with or without merged defaults.
 func (c Config) Validate() document.Errors {
 	var e document.Errors
 	e.Check(len(c.Description) <= maxDescription && naming.IsPrintable(c.Description), "description",
@@ -119,7 +116,7 @@ func (c Config) Validate() document.Errors {
 	return append(e, c.Resources.validate("resources")...)
 }
 
-// Validate reports everything that is wrong below at.
+// Validate returns all errors below the path at.
 func (n Environment) Validate(at string) document.Errors {
 	var e document.Errors
 	port := func(path string, p int) {

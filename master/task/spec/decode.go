@@ -12,29 +12,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// DecodeError is a configuration that cannot be used, with all its mistakes.
+// DecodeError reports all errors of a configuration that cannot be used.
 type DecodeError struct {
 	Problems document.Errors
 }
 
-// Error begins with the words that clients know.
+// Error begins with the words that clients search for.
 func (e *DecodeError) Error() string {
 	return "unable to decode the merged config: " + e.Problems.Error()
 }
 
-// Unwrap gives the single mistakes to errors.As.
+// Unwrap returns the individual errors for errors.As.
 func (e *DecodeError) Unwrap() error { return e.Problems }
 
-// What is far above what people write; large things come as files. Reading 100,000
-// values takes seconds of a core.
+// The limits are far above what people write; large data is sent as files. Decoding 100,000 values takes
+// seconds of a core.
 const (
 	mostBytes  = 1 << 20
 	mostValues = 20_000
 )
 
-// Decode reads what a client sent. Unknown keys are mistakes; a key that is null is
-// as good as left out. The error is a *DecodeError. The result is neither merged
-// nor complete.
+// Decode decodes a client's configuration. Unknown keys are errors; a null value is treated as omitted.
+// It returns a *DecodeError. The result is neither merged nor complete.
 func Decode(s *structpb.Struct) (Config, error) {
 	c := Default()
 	if s == nil {
@@ -53,7 +52,7 @@ func Decode(s *structpb.Struct) (Config, error) {
 	return decodeJSON(data)
 }
 
-// countValues counts a value and what is in it. Its depth is bounded by who decoded it.
+// countValues returns the number of values including nested ones. The decoder has bounded the depth.
 func countValues(v *structpb.Value) int {
 	n := 1
 	for _, field := range v.GetStructValue().GetFields() {
@@ -67,7 +66,7 @@ func countValues(v *structpb.Value) int {
 
 func decodeJSON(data []byte) (Config, error) {
 	c := Default()
-	// The parser counts values, not only bytes, so a hostile body stays bounded.
+	// The parser counts values in addition to bytes, so that a hostile body stays bounded.
 	d, err := document.ParseJSON(data, "")
 	if err != nil {
 		return c, &DecodeError{document.Errors{{Text: err.Error()}}}
@@ -78,7 +77,7 @@ func decodeJSON(data []byte) (Config, error) {
 	return c, nil
 }
 
-// withoutLines takes the lines away: the client's file became one line of JSON.
+// withoutLines removes the line numbers: the client's file was converted to one line of JSON.
 func withoutLines(problems document.Errors) document.Errors {
 	for i := range problems {
 		problems[i].File, problems[i].Line = "", 0
@@ -86,8 +85,8 @@ func withoutLines(problems document.Errors) document.Errors {
 	return problems
 }
 
-// Complete lays defaults under what Decode has read and checks the result. Warnings say
-// which settings are accepted and have no effect here.
+// Complete merges the result of Decode over defaults and validates it. The warnings name accepted
+// settings that have no effect here. It returns a *DecodeError.
 func Complete(c Config, defaults container.Defaults) (_ Config, warnings []string, err error) {
 	if problems := c.Validate(); len(problems) > 0 {
 		return c, nil, &DecodeError{problems}
@@ -99,7 +98,7 @@ func Complete(c Config, defaults container.Defaults) (_ Config, warnings []strin
 	return c, c.idleSettings(), nil
 }
 
-// idleSettings lists the settings that are understood and do nothing.
+// idleSettings returns a warning for each accepted setting without an effect.
 func (c Config) idleSettings() []string {
 	var out []string
 	add := func(set bool, key, why string) {
@@ -121,5 +120,5 @@ func (c Config) idleSettings() []string {
 	return out
 }
 
-// holdsMore says whether a raw part is more than an empty mapping.
+// holdsMore reports whether a raw part is more than an empty mapping.
 func holdsMore(r document.Raw) bool { return !r.IsZero() && string(r.JSON()) != "{}" }

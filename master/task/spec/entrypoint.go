@@ -24,16 +24,15 @@ func (e *Entrypoint) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes the list.
+// MarshalDocument returns the list.
 func (e Entrypoint) MarshalDocument() any { return []string(e) }
 
 // DocumentShape names the written form.
 func (Entrypoint) DocumentShape() string { return "list of text, or text" }
 
-// Argv is what is executed: one element is a command line for the image's shell,
-// so `det command run "a | b"` does what it looks like; several need no shell, so
-// an image with nothing but the program works. None is a command line that does
-// nothing, as it is in Determined 0.38.1.
+// Argv returns the command to execute. One element is a command line for the image's shell, so that `det
+// command run "a | b"` works as expected; several need no shell, so that an image with only the program
+// works. An empty entrypoint is a command line that does nothing, as in Determined 0.38.1.
 func (e Entrypoint) Argv() []string {
 	if len(e) < 2 {
 		return []string{"/bin/sh", "-c", strings.Join(e, "")}

@@ -11,20 +11,19 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// RunDir is the directory that belongs to us inside a container.
+// RunDir is det-deploy's directory inside a container.
 const RunDir = "/run/determined"
 
-// harnessWheel names the wheel of the client's library that the cluster was given:
-// /harness/<SHA-256>/<file name> below DET_MASTER, for requests with the allocation's token.
-// It is missing where the cluster was given none.
+// harnessWheel is the variable with the path of the wheel of the client's library that the cluster
+// serves: /harness/<SHA-256>/<file name> below DET_MASTER, for requests with the allocation's token. It
+// is unset if the cluster has no wheel.
 const harnessWheel = "DET_HARNESS_WHEEL"
 
-// resourcesType says how the containers of one allocation find each other: through
-// the master.
+// resourcesType selects how the containers of one allocation reach each other: through the master.
 const resourcesType = "docker-container"
 
-// buildVariables is a container's environment as far as the master knows it; agents put
-// theirs before it. The user's come last and win.
+// buildVariables returns the master's part of a container's environment; agents put theirs before it.
+// The user's variables come last and take precedence.
 func buildVariables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
 	out := []string{
 		"DET_TASK_ID=" + string(r.Task),
@@ -58,14 +57,13 @@ func buildVariables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
 	return append(out, assignedVariables(variablesFor(r.Config.Environment.Variables, kind))...)
 }
 
-// assignedVariables leaves out names without a value: what the container has under such a
-// name, from its image or its agent, stays. Container engines would take it away, and
-// nothing else knows what to do with it.
+// assignedVariables removes names without a value: a container keeps the value of such a variable from
+// its image or its agent. Container engines would unset it, and other runtimes cannot handle it.
 func assignedVariables(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(v string) bool { return !strings.Contains(v, "=") })
 }
 
-// unassignedNames are the names without a value, each once.
+// unassignedNames returns the names without a value, without duplicates.
 func unassignedNames(e container.Environment) []string {
 	names := slices.DeleteFunc(slices.Concat(e.CPU, e.CUDA, e.ROCm), func(v string) bool { return strings.Contains(v, "=") })
 	slices.Sort(names)
@@ -74,7 +72,7 @@ func unassignedNames(e container.Environment) []string {
 
 func loggingMetadata(r Run) string {
 	data, err := json.Marshal(map[string]string{"task_id": string(r.Task), "allocation_id": string(r.Allocation)})
-	if err != nil { // two strings
+	if err != nil { // unreachable for two strings
 		panic(err)
 	}
 	return string(data)

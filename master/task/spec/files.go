@@ -14,8 +14,8 @@ const (
 	typeDirectory = '5'
 )
 
-// buildFiles are what every container gets before it starts: our directories, owned by
-// the account the program runs as, and an entry for that account where images look
+// buildFiles returns the files that every container gets before it starts: det-deploy's directories,
+// owned by the account the program runs as, and an entry for that account in the files where images look
 // names up.
 func buildFiles(r Run) []*apiv1.File {
 	uid, gid := int32(r.User.UID), int32(r.User.GID)
@@ -31,7 +31,7 @@ func buildFiles(r Run) []*apiv1.File {
 		out = append(out, directory(DefaultWorkDir, 0o700))
 	}
 	if r.FixedPaths {
-		// The scripts of experiments make what is missing of these; each program less is a quicker start.
+		// The scripts of experiments create missing ones; each program less makes the start quicker.
 		out = append(out, directory(RunDir+"/train", 0o755), directory(RunDir+"/train/logs", 0o755), directory(RunDir+"/train/model", 0o755))
 	}
 	out = append(out, r.Files...)
@@ -51,9 +51,9 @@ func buildFiles(r Run) []*apiv1.File {
 	)
 }
 
-// infoFiles tell a program what the master alone knows about where it runs; who starts
-// the container adds the rest. They are for the task's user alone. Where there are
-// several containers, no address is known yet, and each asks for them.
+// infoFiles returns files with the information about its placement that only the master has; the runtime
+// of the container adds the rest. Only the task's user may read them. For several containers the
+// addresses are unknown yet, and each container requests them.
 func infoFiles(r Run, containers []rm.Container) []*apiv1.File {
 	var out []*apiv1.File
 	add := func(path string, content []byte) {
@@ -73,5 +73,5 @@ func infoFiles(r Run, containers []rm.Container) []*apiv1.File {
 	return out
 }
 
-// loopback is where the only container of an allocation finds itself.
+// loopback is the address of an allocation's only container.
 const loopback = "127.0.0.1"

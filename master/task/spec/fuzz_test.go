@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Whatever a client sends, it is refused as its fault, or what it means can be stored
-// and read again, be shown without its secrets, and be run.
+// For any configuration of a client, Complete returns an error that is the client's fault, or a
+// configuration that can be stored and loaded, shown without its secrets, and run.
 func FuzzComplete(f *testing.F) {
 	for _, s := range []string{
 		`{"entrypoint":["true"]}`, `{"entrypoint":"echo hi","work_dir":"/w","bind_mounts":[{"host_path":"/a","container_path":"../b"}]}`,
@@ -48,8 +48,7 @@ func FuzzComplete(f *testing.F) {
 	})
 }
 
-// checkKept stores a configuration and reads it again, whole and with what must be
-// forgotten gone.
+// checkKept stores a configuration and loads it again, in full and after Forget.
 func checkKept(t *testing.T, c Config) {
 	t.Helper()
 	stored, err := Store(c)
@@ -80,7 +79,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && cmp.Equal(x, y)
 }
 
-// A size that is accepted is more than nothing, and read back from what is written.
+// An accepted size is positive, and equal when it is parsed from its written form.
 func FuzzParseSize(f *testing.F) {
 	for _, s := range []string{"1.5g", "512MiB", "4611686018427387904", "0.9", "1e9", ".k", "9999999p"} {
 		f.Add(s)

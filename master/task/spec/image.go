@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// checkImages refuses what no engine takes for the name of an image. What is no name
-// is never handed to one, and the author is told before a machine is there.
+// checkImages returns an error for each image name that container engines would not accept, so that its
+// author receives it before a machine is launched.
 func checkImages(at string, i container.Images) document.Errors {
 	var e document.Errors
 	seen := map[string]bool{"": true}

@@ -9,12 +9,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// DefaultImage is what runs when neither the task nor the cluster names an image.
-// Any image will do for a plain program; this one is small and everywhere.
+// DefaultImage is the image if neither the task nor the cluster names one. Any image suits a plain
+// program; this one is small and common.
 const DefaultImage = "docker.io/library/python:3.11-slim"
 
-// Merge lays the defaults of cluster and pool under c. What c says stays; lists of
-// variables, mounts and devices are joined, with c's entries winning.
+// Merge merges c over the defaults of cluster and pool. Values of c take precedence; lists of variables,
+// mounts and devices are joined, with c's entries taking precedence.
 func Merge(c Config, d container.Defaults) Config {
 	n := &c.Environment
 	n.Image = fillImages(n.Image, d.Image)
@@ -56,7 +56,7 @@ func fillImages(i, d container.Images) container.Images {
 	}
 }
 
-// joinMounts keeps one mount a container path: the task's own before the cluster's.
+// joinMounts keeps one mount per container path: the task's own takes precedence over the cluster's.
 func joinMounts(own, defaults []container.BindMount, workDir string) []container.BindMount {
 	out := slices.Clone(own)
 	for _, d := range defaults {
@@ -79,7 +79,7 @@ func joinDevices(own, defaults []container.Device) []container.Device {
 	return out
 }
 
-// absolutePath makes a path of the container absolute.
+// absolutePath returns an absolute path in the container.
 func absolutePath(workDir, p string) string {
 	if path.IsAbs(p) {
 		return path.Clean(p)
@@ -87,8 +87,8 @@ func absolutePath(workDir, p string) string {
 	return path.Join(workDir, p)
 }
 
-// registryAuth is what the agent is to sign in with: the task's own, or the
-// cluster's, which stays in the cluster's configuration and is never shown.
+// registryAuth returns the credentials for the agent: the task's, or the cluster's, which are only in
+// the cluster's configuration and never shown.
 func registryAuth(c Config, d container.Defaults) *RegistryAuth {
 	switch {
 	case c.Environment.RegistryAuth != nil:

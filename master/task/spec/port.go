@@ -1,17 +1,17 @@
 package spec
 
-// Port is a port at which a program listens for the other containers of its allocation. On
-// the network of a machine its number is for one allocation alone.
+// Port is a port at which a program listens for the other containers of its allocation. On the network
+// of a machine each number is used by one allocation only.
 type Port struct {
-	// Variable names the number for the program.
+	// Variable is the variable that holds the number.
 	Variable string
-	// Base is the lowest number that it may have, and the program's own default.
+	// Base is the lowest possible number, and the program's own default.
 	Base int
-	// Number is the one that it has.
+	// Number is the assigned number.
 	Number int
 }
 
-// TrialPorts are the ports of the client's library.
+// TrialPorts returns the ports of the client's library.
 func TrialPorts() []Port {
 	return []Port{
 		{Variable: "DTRAIN_SSH_PORT", Base: 12350},
@@ -21,8 +21,8 @@ func TrialPorts() []Port {
 	}
 }
 
-// NumberPorts gives ports their numbers; without any they have their bases, as in networks
-// that each container has for itself.
+// NumberPorts returns ports with their numbers. Without numbers each port has its base, as in separate
+// container networks.
 func NumberPorts(ports []Port, numbers []int) []Port {
 	out := make([]Port, len(ports))
 	for i, p := range ports {

@@ -31,7 +31,7 @@ func TestATrialLearnsItsPorts(t *testing.T) {
 	}
 }
 
-// Containers of a trial on several machines are on their network, unless that is denied.
+// Containers of a trial on several machines use the network of the machines, unless that is denied.
 func TestSiblingsAreOnTheirMachinesNetwork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

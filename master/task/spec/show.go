@@ -10,9 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Show is the whole configuration in the form that Determined 0.38.1 answers with,
-// secrets masked: images and variables by device, what is empty as null. Priority is
-// the one that counts, 0 for one that is not known.
+// Show returns the whole configuration in the form of Determined 0.38.1, with secrets masked: images and
+// variables by device, empty values as null. Priority is the effective one, 0 if unknown.
 func Show(c Config, priority int) (*structpb.Struct, error) {
 	tree := document.Show(c)
 	nullEmpty(tree)
@@ -47,7 +46,8 @@ func shownMapping(tree map[string]any) (*structpb.Struct, error) {
 	return out, nil
 }
 
-// shownValue is a value as its JSON says it, without the detour over that for what most are.
+// shownValue returns the protobuf form of a value. Common types are converted without the detour over
+// JSON.
 func shownValue(value any) (*structpb.Value, error) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -80,7 +80,7 @@ func shownValue(value any) (*structpb.Value, error) {
 	return out, out.UnmarshalJSON(data)
 }
 
-// nullEmpty turns lists and mappings without elements into null.
+// nullEmpty replaces empty lists and mappings with null.
 func nullEmpty(tree map[string]any) {
 	for key, value := range tree {
 		switch v := value.(type) {
@@ -97,7 +97,7 @@ func nullEmpty(tree map[string]any) {
 	}
 }
 
-// byDevice leaves out the devices for which there is nothing.
+// byDevice returns the given values by device, without empty ones.
 func byDevice[T any](cpu, cuda, rocm T, given func(T) bool) map[string]any {
 	out := map[string]any{}
 	for device, v := range map[string]T{"cpu": cpu, "cuda": cuda, "rocm": rocm} {
@@ -108,7 +108,7 @@ func byDevice[T any](cpu, cuda, rocm T, given func(T) bool) map[string]any {
 	return out
 }
 
-// shownRaw is a mapping of another system, empty where nothing was given.
+// shownRaw returns a mapping of another system, empty if none was given.
 func shownRaw(r document.Raw) any {
 	if r.IsZero() {
 		return map[string]any{}
@@ -116,8 +116,8 @@ func shownRaw(r document.Raw) any {
 	return r.MarshalDocument()
 }
 
-// Store writes a configuration so that Load gives it back, with the registry's
-// password: it is for the master's own store and goes nowhere else.
+// Store encodes a configuration for Load, including the registry's password: the result is for the
+// master's own store only.
 func Store(c Config) (json.RawMessage, error) {
 	tree, err := document.ShowWithSecrets(c)
 	if err != nil {
@@ -130,7 +130,7 @@ func Store(c Config) (json.RawMessage, error) {
 	return data, nil
 }
 
-// Load reads what Store wrote.
+// Load decodes the result of Store.
 func Load(data json.RawMessage) (Config, error) {
 	c, err := decodeJSON(data)
 	if err != nil {
@@ -139,8 +139,7 @@ func Load(data json.RawMessage) (Config, error) {
 	return c, nil
 }
 
-// Forget takes the registry's password out of a stored configuration that will not
-// be run any more.
+// Forget removes the registry's password from a stored configuration that will not run again.
 func Forget(data json.RawMessage) (json.RawMessage, error) {
 	var has struct {
 		Environment struct {

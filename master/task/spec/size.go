@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Size is a number of bytes, written as a number or with a unit of 1024 that may
-// follow a fraction: "1.5g", "512MiB", 1073741824.
+// Size is a number of bytes, written as a number or with a unit of 1024 that may follow a fraction:
+// "1.5g", "512MiB", 1073741824.
 type Size int64
 
 // UnmarshalDocument reads either form.
@@ -22,13 +22,13 @@ func (s *Size) UnmarshalDocument(v document.Value) {
 	*s = n
 }
 
-// MarshalDocument writes the bytes.
+// MarshalDocument returns the bytes.
 func (s Size) MarshalDocument() any { return int64(s) }
 
 // DocumentShape names the written form.
 func (Size) DocumentShape() string { return "bytes, or text such as 1.5g" }
 
-// ParseSize reads a size; ok is false for anything that is not one.
+// ParseSize parses a size, and reports whether it is valid.
 func ParseSize(text string) (s Size, ok bool) {
 	t := strings.ToLower(strings.TrimSpace(text))
 	t = strings.TrimSuffix(strings.TrimSuffix(t, "b"), "i")
@@ -42,7 +42,7 @@ func ParseSize(text string) (s Size, ok bool) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(t, 64)
-	// Beyond 2^62 bytes there is no memory, and no int64 that could overflow.
+	// Larger sizes exceed any memory, and could overflow an int64.
 	if f *= unit; err != nil || f < 1 || f > 1<<62 {
 		return 0, false
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// completed is what was sent, read and completed.
+// completed decodes and completes a configuration.
 func completed(s *structpb.Struct, d container.Defaults) (Config, []string, error) {
 	c, err := Decode(s)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestANameWithoutAValueChangesNothingAndIsNamed(t *testing.T) {
 	}
 }
 
-// The shape is the one that scripts around the det client read.
+// Scripts that use the det client depend on this form.
 func TestTheConfigurationIsShownAsClientsKnowIt(t *testing.T) {
 	t.Parallel()
 	c := complete(t, `{"entrypoint":["x"],"environment":{"environment_variables":["A=1"],
@@ -333,8 +333,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// What a program learns from files is for its user alone; several containers ask the
-// master for their addresses.
+// Files with information about the task are readable by its user only; several containers request their
+// addresses from the master.
 func TestInfoFilesAreThoseThatTheMasterAloneKnows(t *testing.T) {
 	t.Parallel()
 	r := Run{Program: Program{TrialInfo: []byte("{}\n")}, User: security.AgentUser{User: "ann", UID: 7, GID: 8}}

@@ -14,11 +14,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// sshDir is where launchers of the client's library find what sshd needs.
+// sshDir is the directory in which launchers of the client's library expect the files of sshd.
 const sshDir = RunDir + "/ssh"
 
-// sshdConfig admits the allocation's own containers and no other user. The daemon's host key is
-// the key that it admits: all containers have it.
+// sshdConfig admits the allocation's own containers only. The daemon's host key is the key that it
+// admits, because all containers have it.
 const sshdConfig = `HostKey ` + sshDir + `/id_rsa
 AuthorizedKeysFile ` + sshDir + `/authorized_keys
 PidFile ` + sshDir + `/sshd.pid
@@ -34,13 +34,13 @@ const sshConfig = `Host *
   LogLevel ERROR
 `
 
-// sshProgram comes before the machine's ssh on PATH: launchers call it by its name.
+// sshProgram precedes the machine's ssh on PATH, because launchers call it by name.
 const sshProgram = `#!/bin/sh
 exec /usr/bin/ssh -F ` + sshDir + `/ssh_config "$@"
 `
 
-// sshFiles let the containers of an allocation start programs in each other by ssh. None has
-// them that has no siblings.
+// sshFiles returns the files with which the containers of an allocation start programs in each other by
+// ssh. A container without siblings gets none.
 func sshFiles(r Run, uid, gid int32) []*apiv1.File {
 	key, err := sshKey(r)
 	if err != nil {
@@ -48,7 +48,7 @@ func sshFiles(r Run, uid, gid int32) []*apiv1.File {
 	}
 	private, public, err := writeKey(key)
 	if err != nil {
-		return nil // not of a key that was made here
+		return nil // cannot fail for a key that was generated here
 	}
 	file := func(name string, mode uint32, content string) *apiv1.File {
 		return &apiv1.File{Path: sshDir + "/" + name, Type: typeFile, Mode: mode, Content: []byte(content), Uid: uid, Gid: gid}
@@ -68,15 +68,16 @@ func sshFiles(r Run, uid, gid int32) []*apiv1.File {
 	}
 }
 
-// sshKey is an allocation's key. It is made of a seed that is stored with the allocation: tokens
-// are made again with each order, and containers of one allocation may have different ones.
+// sshKey returns an allocation's key. It is derived from a seed that is stored with the allocation,
+// because tokens are created again with each order, so that containers of one allocation may have
+// different ones.
 func sshKey(r Run) (*ecdsa.PrivateKey, error) {
 	if len(r.SSHSeed) == 0 {
 		return nil, fmt.Errorf("allocation %s has no seed", r.Allocation)
 	}
-	for try := range byte(8) { // one in 2³² is no key
+	for try := range byte(8) { // one in 2³² is not a valid key
 		mac := hmac.New(sha256.New, r.SSHSeed)
-		_, _ = fmt.Fprintf(mac, "ssh key %d of allocation %s", try, r.Allocation) // a hash takes everything
+		_, _ = fmt.Fprintf(mac, "ssh key %d of allocation %s", try, r.Allocation) // a hash never fails
 		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), mac.Sum(nil)); err == nil {
 			return key, nil
 		}
@@ -84,10 +85,10 @@ func sshKey(r Run) (*ecdsa.PrivateKey, error) {
 	return nil, fmt.Errorf("allocation %s: no key", r.Allocation)
 }
 
-// keyType is the name of the keys in OpenSSH.
+// keyType is the name of the key type in OpenSSH.
 const keyType = "ecdsa-sha2-nistp256"
 
-// writeKey is a key as OpenSSH reads it, and the line of its public half.
+// writeKey returns a key in OpenSSH's format, and the line of its public half.
 func writeKey(key *ecdsa.PrivateKey) (private, public string, err error) {
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// sshOf is the files that a container of an allocation gets for ssh, by name.
+// sshOf returns the files that a container of an allocation gets for ssh, by name.
 func sshOf(r Run, containers int) map[string]string {
 	out := map[string]string{}
 	for _, f := range infoFiles(r, make([]rm.Container, containers)) {

@@ -16,9 +16,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// Overlay lays what a client sent over a template, JSON: what it says stays, null is as good
-// as left out, lists of variables, mounts, devices and ports are joined. Of the template it
-// takes what commands have; warnings name the rest. The error is a *DecodeError.
+// Overlay merges a client's configuration over a template, which is JSON: the client's values take
+// precedence, null is treated as omitted, and lists of variables, mounts, devices and ports are joined.
+// Settings of the template that commands do not have are ignored and named in the warnings. It returns a
+// *DecodeError.
 func Overlay(name string, template []byte, over *structpb.Struct) (*structpb.Struct, []string, error) {
 	lower, warnings, err := decodeTemplate(name, template)
 	if err != nil {
@@ -28,7 +29,7 @@ func Overlay(name string, template []byte, over *structpb.Struct) (*structpb.Str
 	if err != nil {
 		return nil, nil, err
 	}
-	c := lower // lists and texts of lower stay as they are
+	c := lower // lists and strings of lower are shared
 	if err := decodeOver(over, &c); err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +47,7 @@ func Overlay(name string, template []byte, over *structpb.Struct) (*structpb.Str
 	return out, warnings, nil
 }
 
-// decodeTemplate reads the settings of a template that commands have.
+// decodeTemplate decodes the settings of a template that commands have.
 func decodeTemplate(name string, template []byte) (Config, []string, error) {
 	c := Default()
 	d, err := document.Parse(template, "")
@@ -73,7 +74,7 @@ func decodeTemplate(name string, template []byte) (Config, []string, error) {
 	return c, []string{excerpt.Format("of template '%s' has no effect on commands: %s", name, strings.Join(unknown, ", "))}, nil
 }
 
-// decodeOver decodes what a client sent, which could be decoded before, over c.
+// decodeOver decodes a client's configuration, which is known to be valid, over c.
 func decodeOver(over *structpb.Struct, c *Config) error {
 	if over == nil {
 		return nil
@@ -89,7 +90,7 @@ func decodeOver(over *structpb.Struct, c *Config) error {
 	return d.Decode(c).Err()
 }
 
-// joinParts joins what does not take the place of what is below it.
+// joinParts joins the parts that are not simply replaced.
 func joinParts(c *Config, lower, upper Config) error {
 	below, above, n := lower.Environment, upper.Environment, &c.Environment
 	n.Image = container.Images{
@@ -120,7 +121,7 @@ func joinParts(c *Config, lower, upper Config) error {
 	return err
 }
 
-// overlayRaw lays one part of another system over another.
+// overlayRaw merges one raw part over another.
 func overlayRaw(below, above document.Raw) (document.Raw, error) {
 	switch {
 	case above.IsZero():

@@ -68,7 +68,7 @@ func TestWhatAClientSendsGoesOverTheTemplate(t *testing.T) {
 	}
 }
 
-// stored is a configuration in the one form in which it is kept.
+// stored returns a configuration in the normalized form in which it is stored.
 func stored(t *testing.T, s *structpb.Struct) string {
 	t.Helper()
 	c, err := Decode(s)

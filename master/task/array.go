@@ -107,7 +107,7 @@ func (l *launches) acceptArray(ctx context.Context, manager rm.ResourceManager, 
 	return entries, cfg, err
 }
 
-// createArray stores the tasks of an array, of which the id of the first is reserved and remains locked.
+// createArray stores the tasks of an array. The id of the first one is reserved and remains locked.
 // On error, none of the others exists.
 func (l *launches) createArray(ctx context.Context, head *entry, members []snapshot) ([]*entry, error) {
 	err := checkArraySize(members)

@@ -132,7 +132,7 @@ func readEnded(ctx context.Context, r store.Reader, ids []string) ([]snapshot, e
 	}
 	var out []snapshot
 	for _, d := range tasks {
-		if list := of[d.Value.ID]; len(list) > 0 { // there are none if the task is being removed from the lists
+		if list := of[d.Value.ID]; len(list) > 0 { // empty if the task is being removed from the lists
 			out = append(out, snapshot{task: d.Value, allocations: byNumber(list)})
 		}
 	}

@@ -92,7 +92,7 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 	return run.buildSpecs(ctx, e.latestSnapshot(), as, spec.Run{Session: own, UserToken: user})
 }
 
-// inOrder returns a function that runs several writes, some of which may be nil.
+// inOrder returns a function that runs several writes and skips those that are nil.
 func inOrder(parts ...func(*store.Tx) error) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
 		for _, write := range parts {

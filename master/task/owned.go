@@ -43,7 +43,7 @@ func (o *owned) Start(ctx context.Context, order StartOrder) error {
 }
 
 // handOver submits a run that is open, and asks the owner again about one that has ended. Attach
-// completes what it misses.
+// completes skipped steps.
 func (o *owned) handOver(ctx context.Context, e *entry) error {
 	r := o.reg.managerOf()
 	if r == nil {

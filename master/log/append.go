@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// waitingBytes bounds the lines that wait for the disk, over all tasks. Beyond it
-	// Append waits, and so does the agent that sends.
+	// waitingBytes limits the lines of all tasks that wait to be written. Beyond it Append blocks,
+	// and with it the sending agent.
 	waitingBytes = 64 << 20
-	// flushBytes bounds the lines of one write.
+	// flushBytes limits the lines of one write.
 	flushBytes = 8 << 20
-	// stateLimit is how many tasks' ends are remembered; others are read again.
+	// stateLimit is the number of tasks whose state is cached; the state of others is read again.
 	stateLimit = 1024
 )
 
-// Logs is the lines of all tasks. It is safe for concurrent use.
+// Logs stores the log lines of all tasks. It is safe for concurrent use.
 type Logs struct {
 	store   *store.Store
 	waiting *semaphore.Weighted
 	loops   sync.WaitGroup
-	limit   int64 // of one task's log in bytes, 0 for none
+	limit   int64 // for the log of one task in bytes, 0 for no limit
 	users   users
-	life    context.Context // of the flushes, which carry more than one caller's lines
+	life    context.Context // for flushes, which contain lines of several callers
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	tasks  map[string]*task
 	wake   map[string]chan struct{} // closed by the next lines of the task
@@ -41,11 +41,11 @@ type Logs struct {
 // ErrClosed is returned by appends after Close.
 var ErrClosed = errors.New("the task logs are closed")
 
-// ErrGap is what a GapError is.
+// ErrGap matches a GapError.
 var ErrGap = errors.New("lines are missing")
 
-// GapError refuses a batch that begins after the next expected line. The sender must
-// send from Want on.
+// GapError is returned for a batch that starts after the next expected line. The sender must
+// continue from Want.
 type GapError struct {
 	Task, Container string
 	Want, Got       int64
@@ -56,10 +56,10 @@ func (e *GapError) Error() string {
 		e.Task, e.Container, ErrGap, e.Got, e.Want)
 }
 
-// Is makes every GapError an ErrGap.
+// Is reports whether target is ErrGap.
 func (e *GapError) Is(target error) bool { return target == ErrGap }
 
-// New keeps logs in s. Close it before s.
+// New returns the logs in s. They must be closed before s.
 func New(ctx context.Context, s *store.Store) *Logs {
 	return &Logs{
 		store:   s,
@@ -70,12 +70,12 @@ func New(ctx context.Context, s *store.Store) *Logs {
 	}
 }
 
-// LimitTask bounds the log of each task, in bytes as they are stored; 0 is no limit. It
-// is called before anything is appended. What a task prints beyond is dropped, and a
-// line says so; the master's own lines are kept.
+// LimitTask limits the stored size of each task's log in bytes; 0 means no limit. It must be called
+// before the first append. Further output of the task is dropped, which a line in the log reports;
+// lines of the master are still stored.
 func (l *Logs) LimitTask(bytes int64) { l.limit = bytes }
 
-// Close waits for the lines that were accepted.
+// Close waits until all accepted lines are written.
 func (l *Logs) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -83,9 +83,9 @@ func (l *Logs) Close() {
 	l.loops.Wait()
 }
 
-// Append keeps a container's lines and returns the number it expects next, when they
-// are durable. Lines it has already are dropped, so a batch may be sent again after
-// any failure; a batch that leaves lines out is refused with a GapError.
+// Append stores a container's lines. It returns the next expected sequence number after the lines
+// are durable. Lines that are already stored are skipped, so that a batch may be repeated after any
+// failure. It returns a GapError if lines before the batch are missing.
 func (l *Logs) Append(ctx context.Context, b Batch) (next int64, err error) {
 	if b.FirstSeq < 0 {
 		return 0, fmt.Errorf("append log of task %q: first sequence number: must not be negative (%d)", b.Task, b.FirstSeq)
@@ -93,22 +93,21 @@ func (l *Logs) Append(ctx context.Context, b Batch) (next int64, err error) {
 	return l.enqueueRequest(ctx, &request{batch: b, sequenced: true})
 }
 
-// AppendUnsequenced keeps lines without sequence numbers: those that come through
-// the API and the master's own. Sent twice they are there twice. FirstSeq is not
-// looked at.
+// AppendUnsequenced stores lines without sequence numbers: lines from the API and from the master.
+// Repeated lines are stored twice. FirstSeq is ignored.
 func (l *Logs) AppendUnsequenced(ctx context.Context, b Batch) error {
 	_, err := l.enqueueRequest(ctx, &request{batch: b})
 	return err
 }
 
-// Delete removes a task's lines. Its containers must have ended and be acknowledged:
-// one that sends on would be refused for the gap.
+// Delete deletes a task's lines. Its containers must have ended and all their lines must be
+// acknowledged; otherwise further lines would cause a GapError.
 func (l *Logs) Delete(ctx context.Context, taskID string) error {
 	_, err := l.enqueueRequest(ctx, &request{batch: Batch{Task: taskID}, remove: true})
 	return err
 }
 
-// request is one append on its way to the disk.
+// request is one append in the queue.
 type request struct {
 	batch     Batch
 	sequenced bool
@@ -116,11 +115,11 @@ type request struct {
 	size      int64
 	next      int64
 	done      chan error
-	refusal   error // of this request alone; the flusher's
-	lent      *loan // instead of lines, see Join
+	refusal   error // set by the flusher if only this request fails
+	lent      *loan // instead of lines; see Join
 }
 
-// loan is the end of a task's log in the hands of another than its flusher.
+// loan passes the end of a task's log from its flusher to a Joined.
 type loan struct{ began, ended chan struct{} }
 
 func (l *Logs) enqueueRequest(ctx context.Context, r *request) (int64, error) {
@@ -132,22 +131,22 @@ func (l *Logs) enqueueRequest(ctx context.Context, r *request) (int64, error) {
 	if err := l.assignFlusher(r); err != nil {
 		return 0, err
 	}
-	// From here on the lines are on their way; as the store does, we say what became
-	// of them rather than that the caller has left.
+	// From here on the lines will be written. Wait for the result even if ctx is done, because it
+	// determines whether they are stored.
 	err := <-r.done
 	return r.next, err
 }
 
-// awaitRoom waits until there is room for the request's lines, which the caller gives back.
+// awaitRoom waits for room for the request's lines. The caller must release it.
 func (l *Logs) awaitRoom(ctx context.Context, r *request) error {
 	for _, line := range r.batch.Lines {
-		r.size += int64(len(line.Text)) + 64 // the line's own fields
+		r.size += int64(len(line.Text)) + 64 // for the line's other fields
 	}
 	r.size = min(r.size, waitingBytes)
 	return l.waiting.Acquire(ctx, r.size)
 }
 
-// assignFlusher gives the request to its task's flusher, and starts one when none runs.
+// assignFlusher queues the request for its task's flusher, and starts the flusher if necessary.
 func (l *Logs) assignFlusher(r *request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +162,7 @@ func (l *Logs) assignFlusher(r *request) error {
 	return nil
 }
 
-// findTask is the end of a task's log. The caller holds mu.
+// findTask returns the state of a task's log. The caller holds mu.
 func (l *Logs) findTask(id string) *task {
 	t := l.tasks[id]
 	if t == nil {
@@ -186,8 +185,8 @@ func (l *Logs) forgetOne() {
 	}
 }
 
-// flushPending flushes until nothing waits. What arrives during one flush is the next, so
-// small appends gather by themselves and a lone one does not wait.
+// flushPending writes until no requests are pending. Requests that arrive during a write form the
+// next group, so that small appends are batched and a single one is not delayed.
 func (l *Logs) flushPending(t *task) {
 	for {
 		group := l.takePending(t)
@@ -223,7 +222,7 @@ func (l *Logs) takePending(t *task) []*request {
 		}
 		size += r.size
 		if n++; r.lent != nil {
-			break // it is alone
+			break // a loan forms a group by itself
 		}
 	}
 	if n == 0 {
@@ -245,7 +244,7 @@ func (l *Logs) wakeFollowers(taskID string) {
 	}
 }
 
-// nextLines is closed by the next lines of the task.
+// nextLines returns a channel that is closed by the next lines of the task.
 func (l *Logs) nextLines(taskID string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

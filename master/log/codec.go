@@ -16,7 +16,7 @@ import (
 //	1  body
 //	2  body, deflated
 //
-// and a body is records, each of which can be appended without reading the others:
+// A body is a sequence of records that can be appended without decoding the others:
 //
 //	0x80           who: agent, source, stdtype (each uvarint length, bytes), uvarint rank+1
 //	0x00 | level   line: varint microseconds since 1970, uvarint length, text
@@ -28,24 +28,24 @@ const (
 	recordWho      = 0x80
 	bitContinued   = 0x40
 	maskLevel      = 0x0f
-	bodyLimit      = 4 << 20 // far above any body we write; a bound for what we read
-	deflateAtBytes = 4 << 10 // below it a row is small anyway and is likely to be extended
+	bodyLimit      = 4 << 20 // limits decoded bodies; far above any encoded one
+	deflateAtBytes = 4 << 10 // smaller bodies are not deflated, because they are likely to be extended
 )
 
 var errChunk = errors.New("the chunk is damaged")
 
-// levelCodes is the code of each level; positions are written to disk, only append.
+// levelCodes returns the levels by code. The codes are stored, so that new levels must be appended.
 func levelCodes() []Level {
 	return []Level{Unspecified, Trace, Debug, Info, Warning, Error, Critical}
 }
 
-// who is what consecutive lines have in common.
+// who holds the fields that consecutive lines share.
 type who struct {
 	agent, source, stdtype string
-	rank                   int // -1 for none
+	rank                   int // -1 if unknown
 }
 
-// appendWho and appendLine extend a body.
+// appendWho and appendLine append a record to a body.
 func appendWho(b []byte, w who) []byte {
 	b = append(b, recordWho)
 	for _, s := range []string{w.agent, w.source, w.stdtype} {
@@ -66,7 +66,7 @@ func appendLine(b []byte, l Line) []byte {
 	return append(b, l.Text...)
 }
 
-// sealChunk wraps a body; a large one is deflated when that helps.
+// sealChunk encodes a body. It deflates a large body if that makes it smaller.
 func sealChunk(body []byte) []byte {
 	plain := append([]byte{versionPlain}, body...)
 	if len(body) < deflateAtBytes {
@@ -76,15 +76,15 @@ func sealChunk(body []byte) []byte {
 	b.WriteByte(versionDeflated)
 	w, err := flate.NewWriter(&b, flate.BestSpeed)
 	if err != nil {
-		return plain // only an unknown level is refused
+		return plain // cannot fail for a valid level
 	}
 	if _, err := w.Write(body); err != nil || w.Close() != nil || b.Len() >= len(plain) {
-		return plain // a buffer refuses nothing
+		return plain // writing to a buffer cannot fail
 	}
 	return b.Bytes()
 }
 
-// unsealChunk is the body of a chunk's data.
+// unsealChunk returns the body of a chunk's data, or an error if the data is damaged.
 func unsealChunk(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", errChunk)
@@ -105,7 +105,8 @@ func unsealChunk(data []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: its version %d is newer than this program", errChunk, data[0])
 }
 
-// decodeChunk reads a chunk's lines into entries that carry all but the chunk's own columns.
+// decodeChunk returns the lines of a chunk. The entries lack the fields that are columns of the
+// chunk. It returns an error if the data is damaged.
 func decodeChunk(data []byte) ([]Entry, error) {
 	body, err := unsealChunk(data)
 	if err != nil {

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// ReadHead takes off the beginning of a line's text the rank and the level that programs
-// put there, "[rank=3] WARNING: text", and makes them the line's. Launchers of the client's
-// library write the one, its logger the other. A line keeps its text where it begins
-// otherwise.
+// ReadHead removes the rank and the level from the beginning of a line's text, as in "[rank=3]
+// WARNING: text", and sets the line's fields. The launchers of the client library write the rank,
+// its logger the level. Other lines do not change.
 func ReadHead(l Line) Line {
 	if rank, rest, ok := cutRank(l.Text); ok {
 		l.Rank, l.Text = new(rank), rest
@@ -19,7 +18,7 @@ func ReadHead(l Line) Line {
 	return l
 }
 
-// cutRank reads "[rank=3] ", with a space before and behind it or not.
+// cutRank parses "[rank=3]" with optional spaces around it.
 func cutRank(text string) (rank int, rest string, ok bool) {
 	rest, ok = strings.CutPrefix(strings.TrimPrefix(firstBytes(text), " "), "[rank=")
 	if !ok {
@@ -33,7 +32,7 @@ func cutRank(text string) (rank int, rest string, ok bool) {
 	return int(n), strings.TrimPrefix(text[strings.IndexByte(text, ']')+1:], " "), true
 }
 
-// cutLevel reads "WARNING: ", with a space before and behind it or not.
+// cutLevel parses "WARNING:" with optional spaces around it.
 func cutLevel(text string) (level Level, rest string, ok bool) {
 	word, _, ok := strings.Cut(strings.TrimPrefix(firstBytes(text), " "), ":")
 	if !ok {
@@ -42,20 +41,19 @@ func cutLevel(text string) (level Level, rest string, ok bool) {
 	switch Level(word) {
 	case Debug, Info, Warning, Error, Critical:
 		return Level(word), strings.TrimPrefix(text[strings.IndexByte(text, ':')+1:], " "), true
-	case Unspecified, Trace: // the library has no such level: the word is the program's
+	case Unspecified, Trace: // the library has no such level, so that the word belongs to the text
 	}
 	return Unspecified, "", false
 }
 
-// headBytes is longer than any head.
+// headBytes exceeds the length of any head.
 const headBytes = 32
 
-// firstBytes keeps the search for a head from reading long lines.
+// firstBytes limits the search for a head in long lines.
 func firstBytes(text string) string { return text[:min(len(text), headBytes)] }
 
-// SplitReturns cuts a text where a carriage return would have its line overwritten. What
-// it would overwrite before anything was printed is left out; one before a newline belongs
-// to it.
+// SplitReturns splits a text at carriage returns, which would overwrite the line in a terminal.
+// Empty parts are dropped. A carriage return before a newline is not a separator.
 func SplitReturns(text string) []string {
 	if !strings.Contains(text, "\r") {
 		return []string{text}

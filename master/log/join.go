@@ -7,7 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Begin says that a task has no log, so that none is looked for. It is called before anything is appended.
+// Begin marks a task as having no log, so that its state need not be read. It must be called before
+// the first append of the task.
 func (l *Logs) Begin(taskID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -16,18 +17,18 @@ func (l *Logs) Begin(taskID string) {
 	}
 }
 
-// Joined is lines on their way into a transaction of the caller's, who calls Write in it and Settle behind
-// it. Until then nothing else is appended to the log of their task.
+// Joined holds lines that are written in a transaction of the caller, who calls Write in the
+// transaction and Settle after it. Until then no other lines are appended to the task's log.
 type Joined struct {
 	logs  *Logs
 	task  *task
 	draft *draft
 	size  int64
-	lent  *loan // by the flusher, which waits for Settle; nil where none runs
+	lent  *loan // by the flusher, which waits for Settle; nil if none was running
 }
 
-// Join is Append of several batches of one task together with something else that is written. A batch
-// that leaves lines out is refused with a GapError, and none is written then.
+// Join prepares several batches of one task for a transaction of the caller. It returns a GapError,
+// and prepares nothing, if lines are missing.
 func (l *Logs) Join(ctx context.Context, batches []Batch) (*Joined, error) {
 	j := &Joined{logs: l}
 	group := make([]*request, len(batches))
@@ -43,7 +44,7 @@ func (l *Logs) Join(ctx context.Context, batches []Batch) (*Joined, error) {
 		l.waiting.Release(j.size)
 		return nil, err
 	}
-	// Its reads must not end with the caller: the end would have to be read again.
+	// The reads must not be canceled with the caller, because the state would have to be read again.
 	draft, err := j.task.draftGroup(context.WithoutCancel(ctx), l.store, group, time.Now())
 	for _, r := range group {
 		if err == nil {
@@ -58,7 +59,7 @@ func (l *Logs) Join(ctx context.Context, batches []Batch) (*Joined, error) {
 	return j, nil
 }
 
-// borrowEnd waits until nothing else is appended to the task's log.
+// borrowEnd waits until no other lines are being appended to the task's log.
 func (j *Joined) borrowEnd(taskID string) error {
 	l := j.logs
 	l.mu.Lock()
@@ -80,10 +81,11 @@ func (j *Joined) borrowEnd(taskID string) error {
 	return nil
 }
 
-// Write puts the lines into the transaction.
+// Write writes the lines in the transaction.
 func (j *Joined) Write(tx *store.Tx) error { return j.draft.writeChunks(tx) }
 
-// Settle says what became of the transaction. It must be called, once.
+// Settle releases the task's log after the transaction; err is the result of the transaction. It
+// must be called exactly once.
 func (j *Joined) Settle(err error) {
 	l, t := j.logs, j.task
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package log keeps what tasks print: every line once, in the order it arrived,
-// readable while the task still writes.
+// Package log stores the output of tasks. Every line is stored once, in the order of arrival, and
+// can be read while the task is running.
 package log
 
 import (
@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Level is how serious a line says it is; empty where it does not say.
+// Level is the severity of a line. It is empty if the line has no level.
 type Level string
 
-// The levels of Determined 0.38.1, without their prefix.
+// The levels of Determined 0.38.1 without their prefix.
 const (
 	Unspecified Level = ""
 	Trace       Level = "TRACE"
@@ -23,7 +23,8 @@ const (
 	Critical    Level = "CRITICAL"
 )
 
-// ParseLevel accepts LOG_LEVEL_INFO and, as the log shipper also sends it, INFO.
+// ParseLevel accepts a level as LOG_LEVEL_INFO or, as sent by the log shipper, as INFO. It returns
+// an error for an unknown level.
 func ParseLevel(s string) (Level, error) {
 	level := Level(strings.TrimPrefix(s, "LOG_LEVEL_"))
 	switch level {
@@ -37,39 +38,38 @@ func ParseLevel(s string) (Level, error) {
 
 // Line is one line of a container's output.
 type Line struct {
-	// At is kept to the microsecond; a zero time becomes the time of arrival.
+	// At has a resolution of one microsecond. A zero time is replaced by the time of arrival.
 	At      time.Time
 	Stdtype string // "stdout", "stderr" or empty
 	Level   Level
-	Rank    *int   // of the process that printed it; nil for none, or for its batch's
-	Source  string // "task", "master", "agent" or what the sender calls itself
-	// Text has no newline at its end; one that it has is taken off. Broken UTF-8 is
-	// replaced, because it could not be sent on.
+	Rank    *int   // of the process that printed it; nil for the rank of the batch, if any
+	Source  string // "task", "master", "agent" or a name chosen by the sender
+	// Text has no trailing newline; Append removes one. Invalid UTF-8 is replaced, because it cannot
+	// be sent to clients.
 	Text string
-	// Continued says that this line is the rest of the one before it, which was
-	// longer than LineLimit.
+	// Continued marks the continuation of the line before, which was longer than LineLimit.
 	Continued bool
 }
 
-// LineLimit is the longest text kept in one piece, in bytes. A longer line is cut,
-// between characters, into lines of which all but the first are Continued.
+// LineLimit is the maximum size of a line in bytes. Longer lines are split between characters; all
+// parts but the first are marked Continued.
 const LineLimit = 64 << 10
 
-// Batch is consecutive lines of one container, numbered by their reader.
+// Batch is a sequence of consecutive lines of one container.
 type Batch struct {
 	Task       string
 	Allocation string
 	Container  string
 	Agent      string
-	Rank       *int // of lines that have none of their own; nil for none
-	// FirstSeq is the number of Lines[0]; a container's first line is 0.
+	Rank       *int // of lines without a rank; may be nil
+	// FirstSeq is the sequence number of Lines[0]. A container's first line is 0.
 	FirstSeq int64
 	Lines    []Line
 }
 
-// Entry is a line as it is kept.
+// Entry is a stored line.
 type Entry struct {
-	// ID is the line's number within the task, from 0 and without gaps.
+	// ID is the number of the line within the task, from 0 and without gaps.
 	ID         int64
 	Task       string
 	Allocation string
@@ -78,8 +78,7 @@ type Entry struct {
 	Line
 }
 
-// Message renders an entry for a terminal, newline included, exactly as the det
-// client prints it:
+// Message formats an entry for a terminal, including a newline, exactly as the det client does:
 //
 //	[2022-03-02T02:15:18.299569Z] f6114bb3 [rank=1] || INFO: text
 func (e Entry) Message() string {
@@ -93,13 +92,13 @@ func (e Entry) Message() string {
 	if e.Level != Unspecified {
 		b.WriteString(string(e.Level) + ": ")
 	}
-	// What a program in the task sends may have several lines; none may look as if it
-	// had a head of its own.
+	// Text from a program may contain newlines. Indent them, so that no line can imitate a head.
 	b.WriteString(strings.ReplaceAll(e.Text, "\n", "\n    ") + "\n")
 	return b.String()
 }
 
-// cleanLine makes a line what is kept: dated, valid, without its newline, cut.
+// cleanLine appends l to lines in stored form: with a time, valid UTF-8, no newline, and split at
+// LineLimit.
 func cleanLine(lines []Line, l Line, now time.Time) []Line {
 	if l.At.IsZero() {
 		l.At = now

@@ -17,12 +17,12 @@ type Order string
 
 // The orders of a query.
 const (
-	Oldest Order = "oldest" // oldest first; so does an empty Order
+	Oldest Order = "oldest" // oldest first; the default
 	Newest Order = "newest"
 )
 
-// Filter selects lines of one task. An empty list selects all; the lists are joined
-// by "and", what is in one list by "or".
+// Filter selects lines of one task. A line must match one value of each list; an empty list matches
+// all lines.
 type Filter struct {
 	Task        string
 	Allocations []string
@@ -32,21 +32,21 @@ type Filter struct {
 	Sources     []string
 	Stdtypes    []string
 	Levels      []Level
-	// Text, if not nil, says which lines are wanted by what they say.
+	// Text reports whether a line's text matches. It may be nil.
 	Text func(line string) bool
-	// From is the ID of the first line to look at; what is before it is not read.
+	// From is the ID of the first line to read.
 	From int64
-	// Before and After are exclusive; zero means no bound.
+	// Before and After are exclusive bounds; zero means no bound.
 	Before, After time.Time
-	Limit         int // 0 means all
+	Limit         int // 0 means no limit
 	Order         Order
 }
 
-// pageChunks bounds what a reader holds in memory: 16 chunks of 256 KiB. Between
-// pages it holds nothing in the database, however slowly its client reads.
+// pageChunks limits the memory of a reader to 16 chunks of 256 KiB. Between pages a reader holds no
+// database resources, even if its client is slow.
 const pageChunks = 16
 
-// Query reads the lines there are. An error ends the sequence.
+// Query yields the existing lines. An error ends the sequence.
 func (l *Logs) Query(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := f.validate(); err != nil {
@@ -63,9 +63,9 @@ func (l *Logs) Query(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
 	}
 }
 
-// Follow reads the lines there are and those that come, woken by appends. It ends
-// when ended is closed and all that was appended before has been read, when ctx ends
-// (with its error), or when the caller stops.
+// Follow yields the existing lines and new ones as they are appended. It ends after ended is closed
+// and all lines appended before have been read, when ctx is done (with its error), or when the
+// caller stops.
 func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		err := f.validate()
@@ -73,11 +73,11 @@ func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter
 			err = errors.New("follow a log: neither a limit nor the newest first can be asked for; " +
 				"leave them out, or do not follow")
 		}
-		defer l.wakeFollowers(f.Task) // leaves no channel behind; other followers look once more
+		defer l.wakeFollowers(f.Task) // releases the channel; other followers check once more
 		r := reader{store: l.store, filter: f, at: f.From}
 		last := false
 		for err == nil && !r.stopped {
-			more := l.nextLines(f.Task) // before reading: what comes meanwhile wakes us
+			more := l.nextLines(f.Task) // before reading, so that lines appended meanwhile are not missed
 			if err = r.readFrom(ctx, yield); err != nil || last || r.stopped {
 				break
 			}
@@ -109,7 +109,7 @@ func (f Filter) validate() error {
 	return nil
 }
 
-// matches is pure; the chunk's columns are in e already.
+// matches reports whether an entry matches the filter.
 func (f Filter) matches(e Entry) bool {
 	rank := -1
 	if e.Rank != nil {
@@ -123,23 +123,23 @@ func (f Filter) matches(e Entry) bool {
 
 func allowsValue[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// reader walks a task's chunks. It remembers where it is, so the next read continues there.
+// reader iterates over a task's chunks. The next call of readFrom continues at its position.
 type reader struct {
 	store   *store.Store
 	filter  Filter
-	at      int64 // the next line to look at, or backwards the last
+	at      int64 // the next line to read, or the last one if backwards
 	given   int
-	stopped bool // the caller has had enough
+	stopped bool // the caller has stopped
 }
 
-// readFrom yields what matches from at to the end.
+// readFrom yields the matching lines from the position to the end.
 func (r *reader) readFrom(ctx context.Context, yield func(Entry, error) bool) error {
 	q := store.ChunkRange{Task: r.filter.Task, Backwards: r.filter.Order == Newest, Limit: pageChunks}
 	if !r.filter.After.IsZero() {
 		q.After = r.filter.After.UnixMicro()
 	}
 	if !r.filter.Before.IsZero() {
-		q.Before = r.filter.Before.UnixMicro() + 1 // a time is kept to the microsecond
+		q.Before = r.filter.Before.UnixMicro() + 1 // times have a resolution of one microsecond
 	}
 	for {
 		q.From = r.at

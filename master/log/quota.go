@@ -10,20 +10,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// UserOf returns the user whose task a log is of; the zero User for a task that is not known.
+// UserOf returns the user who owns a task, or the zero User for an unknown task.
 type UserOf func(ctx context.Context, taskID string) (quota.User, error)
 
-// LimitUsers counts the logs of each user, and drops what is printed while the user may store nothing more, with
-// a line that says so; the master's own lines are kept. It is called before anything is appended.
+// LimitUsers counts the logs of each user. While a user's quota is exceeded, output of the user's
+// tasks is dropped, which a line in the log reports; lines of the master are still stored. It must
+// be called before the first append.
 func (l *Logs) LimitUsers(q *quota.Quota, of UserOf) { l.users = users{q, of} }
 
-// users are those who own logs. The zero users are not known, and have no limit.
+// users provides the owners of logs. Logs of unknown owners have no limit.
 type users struct {
 	quota *quota.Quota
 	of    UserOf
 }
 
-// loadOwner finds out whose log it is.
+// loadOwner looks up the owner of the log.
 func (t *task) loadOwner(ctx context.Context) (err error) {
 	if t.owner.ID == 0 && t.users.of != nil {
 		t.owner, err = t.users.of(ctx, t.id)
@@ -31,7 +32,7 @@ func (t *task) loadOwner(ctx context.Context) (err error) {
 	return err
 }
 
-// notKept begins the line that says that further lines are dropped.
+// notKept is the beginning of the line that reports dropped output.
 const notKept = "what the task prints from here on is not kept: "
 
 // endsUnkept reports whether a log ends with that line.
@@ -39,7 +40,7 @@ func endsUnkept(last store.Chunk) bool {
 	return last.Container == "" && bytes.Contains(last.Data, []byte(notKept))
 }
 
-// checkOwner drops lines from here on while the owner may store nothing more.
+// checkOwner drops further lines while the owner's quota is exceeded.
 func (n *draft) checkOwner(b Batch, now time.Time) {
 	q, owner := n.task.users.quota, n.task.owner
 	exceeded := q.Exceeded(owner)
@@ -49,7 +50,7 @@ func (n *draft) checkOwner(b Batch, now time.Time) {
 	n.unkept = exceeded
 }
 
-// count adds what a transaction changes to what the owner has stored.
+// count adds the size change of the transaction to the owner's usage.
 func (n *draft) count(tx *store.Tx) {
 	change := n.size - n.task.size
 	if n.remove {

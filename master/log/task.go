@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	// chunkLines and chunkBytes end a chunk: large enough that a row's cost vanishes,
-	// small enough that reading one line of it does too.
+	// chunkLines and chunkBytes limit a chunk: large enough to amortize the cost of a row, small
+	// enough to read a single line at little cost.
 	chunkLines = 2000
 	chunkBytes = 256 << 10
-	// tailLines and tailBytes end the chunk that later appends extend in place. They
-	// bound how often a line is written again while a task prints one at a time.
+	// tailLines and tailBytes limit the last chunk, which later appends extend in place. They bound
+	// how often a line is rewritten while a task prints one line at a time.
 	tailLines = 64
 	tailBytes = 4 << 10
 )
 
-// task is the end of one task's log. Pending and flushing belong to Logs; the rest
-// to the flusher alone.
+// task is the state of one task's log. Logs owns pending and flushing, the flusher owns the other
+// fields.
 type task struct {
 	id       string
 	pending  []*request
 	flushing bool
-	limit    int64 // of size, 0 for none
+	limit    int64 // for size, 0 for no limit
 	users    users
 
-	owner  quota.User // as users know
-	unkept bool       // the owner may store nothing more, and the log says so
+	owner  quota.User // looked up in users
+	unkept bool       // the owner's quota is exceeded, which the log reports
 	loaded bool
-	fresh  bool             // there was nothing when it was loaded
-	end    int64            // number of the next line
-	size   int64            // bytes as they are stored
-	marks  map[string]int64 // next sequence number by container, where known
-	tail   *open            // the last chunk, when it may be extended
+	fresh  bool             // the log was empty when it was loaded
+	end    int64            // ID of the next line
+	size   int64            // stored size in bytes
+	marks  map[string]int64 // known next sequence numbers by container
+	tail   *open            // the last chunk, if it may be extended
 }
 
 // open is a chunk that is being filled.
@@ -46,11 +46,11 @@ type open struct {
 	store.Chunk
 	body []byte
 	who  who
-	any  bool // who has been written
+	any  bool // whether who has been written
 }
 
-// writeGroup writes the group as one transaction. The error is that of all that are not refused by
-// themselves.
+// writeGroup writes the group in one transaction. It returns the error of all requests that did not
+// fail individually.
 func (t *task) writeGroup(ctx context.Context, s *store.Store, group []*request, now time.Time) error {
 	n, err := t.draftGroup(ctx, s, group, now)
 	if err != nil || n.isEmpty() {
@@ -63,7 +63,7 @@ func (t *task) writeGroup(ctx context.Context, s *store.Store, group []*request,
 	return nil
 }
 
-// draftGroup says what is to be written of the group. A request that is refused by itself is marked.
+// draftGroup prepares the write of a group. It sets the refusal of requests that fail individually.
 func (t *task) draftGroup(ctx context.Context, s *store.Store, group []*request, now time.Time) (*draft, error) {
 	if err := errors.Join(t.loadEnd(ctx, s), t.loadOwner(ctx)); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (t *task) draftGroup(ctx context.Context, s *store.Store, group []*request,
 	return n, nil
 }
 
-// adopt makes what was written the end of the log.
+// adopt updates the state after a draft was written.
 func (t *task) adopt(n *draft) {
 	if n.remove {
 		t.loaded = false
@@ -91,13 +91,13 @@ func (t *task) adopt(n *draft) {
 	}
 	t.end, t.tail, t.size, t.unkept = n.end, n.tail, n.size, n.unkept
 	if t.tail != nil && len(t.tail.body) >= tailBytes {
-		t.tail = nil // it will not be extended, and a thousand of them are memory
+		t.tail = nil // it cannot be extended, and its memory adds up over many tasks
 	}
 	maps.Copy(t.marks, n.marks)
 }
 
-// byContainer puts the requests of one container together, each in its order, so
-// that containers which print in turns do not make a chunk a line.
+// byContainer groups the requests by container and preserves their order within a container.
+// Otherwise containers that print alternately would produce one chunk for each line.
 func byContainer(group []*request) []*request {
 	if len(group) == 1 {
 		return group
@@ -118,7 +118,7 @@ func byContainer(group []*request) []*request {
 	return sorted
 }
 
-// loadEnd reads where the log ends.
+// loadEnd reads the state of the log.
 func (t *task) loadEnd(ctx context.Context, s *store.Store) error {
 	if t.loaded {
 		return nil
@@ -144,12 +144,12 @@ func (t *task) loadEnd(ctx context.Context, s *store.Store) error {
 	return nil
 }
 
-// beginEmpty is loadEnd for a log that is not there.
+// beginEmpty sets the state of an empty log.
 func (t *task) beginEmpty() {
 	t.end, t.tail, t.size, t.marks, t.fresh, t.loaded = 0, nil, 0, map[string]int64{}, true, true
 }
 
-// draft is what a flush is going to write.
+// draft is the content of one write.
 type draft struct {
 	task   *task
 	end    int64
@@ -157,14 +157,14 @@ type draft struct {
 	tail   *open
 	marks  map[string]int64
 	chunks []store.Chunk
-	filled bool // tail holds lines that are not in chunks yet
-	remove bool // the log as it is goes
-	unkept bool // what the task prints is dropped, because of its owner
+	filled bool // tail has lines that are not in chunks
+	remove bool // delete the existing log
+	unkept bool // output of the task is dropped because of the owner's quota
 }
 
 func (n *draft) isEmpty() bool { return len(n.chunks) == 0 && len(n.marks) == 0 && !n.remove }
 
-// addRequest puts a request's new lines behind the others.
+// addRequest appends a request's new lines to the draft.
 func (n *draft) addRequest(ctx context.Context, s *store.Store, r *request, now time.Time) error {
 	b := r.batch
 	lines := b.Lines
@@ -188,7 +188,7 @@ func (n *draft) addRequest(ctx context.Context, s *store.Store, r *request, now 
 	if !r.ofMaster() && len(lines) > 0 {
 		n.checkOwner(b, now)
 		if n.unkept || n.task.isFull() {
-			return nil // it counts as stored, and is not asked for again
+			return nil // counts as stored, so that it is not sent again
 		}
 	}
 	var pieces [1]Line
@@ -203,7 +203,7 @@ func (n *draft) addRequest(ctx context.Context, s *store.Store, r *request, now 
 	return nil
 }
 
-// rankOf is a line's rank, -1 for none.
+// rankOf returns the rank of a line, or -1.
 func rankOf(b Batch, l Line) int {
 	switch {
 	case l.Rank != nil:
@@ -214,14 +214,14 @@ func rankOf(b Batch, l Line) int {
 	return -1
 }
 
-// isFull says whether a task has printed as much as is kept.
+// isFull reports whether the task's log has reached its limit.
 func (t *task) isFull() bool { return t.limit > 0 && t.size >= t.limit }
 
-// ofMaster says whether the master speaks, about a task and not for its containers.
+// ofMaster reports whether the lines are from the master and not from a container.
 func (r *request) ofMaster() bool { return r.sequenced && r.batch.Container == "" }
 
-// sayFull is the line after which what a task prints is dropped. It is written together
-// with the lines that reach the limit, so that it is there once.
+// sayFull adds a line that reports that further output is dropped. It is written with the lines that
+// reach the limit, so that it appears only once.
 func (n *draft) sayFull(b Batch, now time.Time) {
 	text := fmt.Sprintf("the log of this task has reached the limit security.limits.log_bytes_per_task of %d bytes; "+
 		"what the task prints from here on is dropped", n.task.limit)
@@ -243,7 +243,7 @@ func (n *draft) nextSequence(ctx context.Context, s *store.Store, container stri
 		return next, nil
 	}
 	if n.task.fresh {
-		return 0, nil // marks are written with lines
+		return 0, nil // marks are written together with lines
 	}
 	next, err := store.LogMark(ctx, s, n.task.id, container)
 	if err == nil {
@@ -252,7 +252,7 @@ func (n *draft) nextSequence(ctx context.Context, s *store.Store, container stri
 	return next, err
 }
 
-// addLine puts one line into the open chunk, or opens the next.
+// addLine appends a line to the open chunk, or opens a new one.
 func (n *draft) addLine(b Batch, w who, l Line, seq int64) {
 	if !n.fitsChunk(b, seq, len(l.Text)) {
 		n.closeChunk()
@@ -261,7 +261,7 @@ func (n *draft) addLine(b Batch, w who, l Line, seq int64) {
 			FromAt: l.At.UnixMicro(), ToAt: l.At.UnixMicro(),
 		}}
 	} else if !n.filled {
-		// The task's tail stays as it is until the write is durable.
+		// The tail of the task must not change until the write is durable.
 		extended := *n.tail
 		extended.body = append([]byte(nil), n.tail.body...)
 		extended.any = false
@@ -279,7 +279,7 @@ func (n *draft) addLine(b Batch, w who, l Line, seq int64) {
 	n.filled = true
 }
 
-// fitsChunk says whether a line belongs into the open chunk.
+// fitsChunk reports whether a line may be appended to the open chunk.
 func (n *draft) fitsChunk(b Batch, seq int64, size int) bool {
 	t := n.tail
 	if t == nil || t.Allocation != b.Allocation || t.Container != b.Container || (t.LastSeq < 0) != (seq < 0) {
@@ -291,7 +291,7 @@ func (n *draft) fitsChunk(b Batch, seq int64, size int) bool {
 	return t.Lines < chunkLines && len(t.body)+size < chunkBytes
 }
 
-// closeChunk closes the open chunk for this write.
+// closeChunk encodes the open chunk and adds it to the write.
 func (n *draft) closeChunk() {
 	if !n.filled {
 		return

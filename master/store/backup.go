@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
-// Backup writes one moment of the store to w, while the master keeps writing. The
-// result restores into either database. It holds password hashes and session keys:
-// keep it as you keep the store.
+// Backup writes a consistent snapshot of the store to w while the master continues to write. It can
+// be restored into either database. It contains password hashes and session keys, so that it needs
+// the same protection as the store.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if err := s.writeBackup(ctx, w); err != nil {
 		return fmt.Errorf("back up the store: %w", s.db.ClassifyError(ctx, err))

@@ -2,14 +2,14 @@ package store
 
 import "context"
 
-// mostWAL is the size, in bytes, at which the writer empties SQLite's write-ahead log itself: twice what
-// [database.OpenSQLite] has it come to. What SQLite does behind each commit never waits for readers, and gets as far as
-// the one that began first: where each begins before another has ended, as when many read what is large, the log
-// would grow until the disk is full.
+// mostWAL is the size, in bytes, above which the writer truncates SQLite's write-ahead log: twice
+// the size that [database.OpenSQLite] configures. SQLite's automatic checkpoint after a commit never
+// waits for readers and stops at the oldest one. If reads always overlap, as with many large ones,
+// the log would grow until the disk is full.
 const mostWAL = 32 << 20
 
-// boundWAL empties the write-ahead log when it is too large, between two groups. Where it cannot, it tries
-// again when the log has grown by as much.
+// boundWAL truncates the write-ahead log between two groups if it is too large. If that fails, it
+// retries after the log has grown by the same size.
 func (w *writer) boundWAL(ctx context.Context) {
 	size := w.db.WALBytes()
 	if size < w.nextWAL || w.conn == nil {

@@ -10,24 +10,24 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
-// Chunk is a run of log lines of one container of a task, kept as one row. What is
-// in Data is known to the package that writes logs.
+// Chunk is a sequence of log lines of one container, stored as one row. Package log defines the
+// format of Data.
 type Chunk struct {
 	Task string
-	// Pos is the number of the first line within the task, from 0.
+	// Pos is the ID of the first line within the task, from 0.
 	Pos        int64
 	Allocation string
 	Container  string
-	// FirstSeq and LastSeq are the container's own numbers of the first and last
-	// line, -1 where lines came without.
+	// FirstSeq and LastSeq are the container's sequence numbers of the first and the last line, or
+	// -1 for lines without sequence numbers.
 	FirstSeq, LastSeq int64
-	// FromAt and ToAt are the earliest and latest time of a line, in microseconds.
+	// FromAt and ToAt are the earliest and the latest time of a line, in microseconds.
 	FromAt, ToAt int64
 	Lines        int64
 	Data         []byte
 }
 
-// PutChunk writes a chunk, over the one with the same task and Pos if there is one.
+// PutChunk writes a chunk and replaces an existing one with the same task and Pos.
 func PutChunk(tx *Tx, c Chunk) error {
 	err := errors.Join(checkKey("task", c.Task), archive.CheckText("allocation", c.Allocation), archive.CheckText("container", c.Container))
 	if err == nil {
@@ -44,8 +44,8 @@ func PutChunk(tx *Tx, c Chunk) error {
 	return nil
 }
 
-// SetLogMark says which sequence number is the next of a container. Written in the
-// transaction of its chunk it is what makes a line neither doubled nor lost.
+// SetLogMark sets the next sequence number of a container. It must be called in the transaction that
+// writes the lines, so that no line is lost or duplicated.
 func SetLogMark(tx *Tx, task, container string, next int64) error {
 	err := errors.Join(checkKey("task", task), archive.CheckText("container", container))
 	if err == nil {
@@ -58,7 +58,7 @@ func SetLogMark(tx *Tx, task, container string, next int64) error {
 	return nil
 }
 
-// LogMark is the next sequence number of a container, 0 for one without lines.
+// LogMark returns the next sequence number of a container, which is 0 if the container has no lines.
 func LogMark(ctx context.Context, r Reader, task, container string) (next int64, err error) {
 	err = r.queryRows(ctx, "SELECT next_seq FROM log_marks WHERE task = ? AND container = ?",
 		[]any{task, container}, func(rows *sql.Rows) error { return rows.Scan(&next) })
@@ -68,7 +68,7 @@ func LogMark(ctx context.Context, r Reader, task, container string) (next int64,
 	return next, nil
 }
 
-// LogBytes is what a task's lines take, as they are stored.
+// LogBytes returns the stored size of a task's lines.
 func LogBytes(ctx context.Context, r Reader, task string) (n int64, err error) {
 	err = r.queryRows(ctx, "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM log_chunks WHERE task = ?",
 		[]any{task}, func(rows *sql.Rows) error { return rows.Scan(&n) })
@@ -78,7 +78,7 @@ func LogBytes(ctx context.Context, r Reader, task string) (n int64, err error) {
 	return n, nil
 }
 
-// LogBytesByTask is LogBytes of all tasks that have lines. It reads all keys of the table.
+// LogBytesByTask returns the stored size of the lines of every task. It scans the whole table.
 func LogBytesByTask(ctx context.Context, r Reader) (map[string]int64, error) {
 	of := map[string]int64{}
 	err := r.queryRows(ctx, "SELECT task, SUM(LENGTH(data)) FROM log_chunks GROUP BY task", nil, func(rows *sql.Rows) error {
@@ -94,7 +94,7 @@ func LogBytesByTask(ctx context.Context, r Reader) (map[string]int64, error) {
 	return of, nil
 }
 
-// DeleteLogs removes a task's lines and marks.
+// DeleteLogs deletes a task's lines and marks.
 func DeleteLogs(tx *Tx, task string) error {
 	for _, query := range []string{"DELETE FROM log_chunks WHERE task = ?", "DELETE FROM log_marks WHERE task = ?"} {
 		if err := tx.execQuery(query, task); err != nil {
@@ -109,19 +109,19 @@ const chunkColumns = "SELECT task, pos, allocation, container, first_seq, last_s
 // ChunkRange selects chunks of one task.
 type ChunkRange struct {
 	Task string
-	// From is a line's number: forwards the chunk that holds it comes first, backwards
-	// only chunks that begin at or before it come. Backwards from the end is
-	// math.MaxInt64.
+	// From is the ID of a line. Forwards, the first chunk is the one that contains the line;
+	// backwards, the first chunk is the last one that starts at or before the line. Use
+	// math.MaxInt64 to read backwards from the end.
 	From      int64
 	Backwards bool
-	// After and Before leave out chunks without a line strictly between these times,
-	// in microseconds; 0 means no bound.
+	// After and Before exclude chunks without a line between these times (exclusive), in
+	// microseconds; 0 means no bound.
 	After, Before int64
-	// Limit bounds the answer; it must be positive.
+	// Limit is the maximum number of chunks; it must be positive.
 	Limit int
 }
 
-// Chunks reads a page of chunks in the order of their lines, or against it.
+// Chunks returns a page of chunks in the order of their lines, or in reverse order.
 func Chunks(ctx context.Context, r Reader, q ChunkRange) ([]Chunk, error) {
 	if q.Limit <= 0 {
 		return nil, fmt.Errorf("read log of task %q: limit: must be positive (%d)", q.Task, q.Limit)
@@ -155,7 +155,7 @@ func Chunks(ctx context.Context, r Reader, q ChunkRange) ([]Chunk, error) {
 	return chunks, nil
 }
 
-// LastChunk reads the newest chunk of a task.
+// LastChunk returns the last chunk of a task, and false if the task has no lines.
 func LastChunk(ctx context.Context, r Reader, task string) (last Chunk, found bool, err error) {
 	chunks, err := Chunks(ctx, r, ChunkRange{Task: task, From: math.MaxInt64, Backwards: true, Limit: 1})
 	if err != nil || len(chunks) == 0 {

@@ -15,24 +15,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
-// Collection is all documents of one kind, each a T written as JSON. It is a value
-// without state: declare one beside the type it stores.
+// Collection is the set of all documents of one kind, each a T encoded as JSON. It has no state and is
+// declared next to the type that it stores:
 //
 //	var tasks = store.Collection[Record]{Kind: "task"}
 type Collection[T any] struct {
-	// Kind is the collection's name in the store; no two collections share one.
+	// Kind is the name of the collection, which must be unique in the store.
 	Kind string
 }
 
-// Doc is one document with the keys it is found by.
+// Doc is one document with its keys.
 type Doc[T any] struct {
 	ID     string    // unique within the kind
-	Parent string    // what ByParent looks for, may be empty
-	At     time.Time // what Before and After look at, kept to the microsecond; zero for none
+	Parent string    // the key of ByParent; may be empty
+	At     time.Time // the key of Before and After, in microseconds; may be zero
 	Value  T
 }
 
-// Put writes a document, over the one with the same id if there is one.
+// Put writes a document and replaces an existing one with the same ID. It returns an error if a key
+// is invalid or the value cannot be encoded.
 func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) error {
 	if err := errors.Join(checkKey("kind", c.Kind), checkKey("id", id), archive.CheckText("parent", parent)); err != nil {
 		return fmt.Errorf("put document %s %q: %w", c.Kind, id, err)
@@ -50,13 +51,13 @@ func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) err
 	return nil
 }
 
-// Replace writes the value of a document that is there, which keeps its parent and time: it costs a
-// fraction of Put, because no index changes. It says whether there is one.
+// Replace writes the value of an existing document and keeps its parent and time. It is much cheaper
+// than Put, because no index changes. It reports whether the document exists.
 func (c Collection[T]) Replace(tx *Tx, id string, value T) (found bool, err error) {
 	return c.replace(tx, id, value, "")
 }
 
-// ReplaceAt is Replace that gives the document another time.
+// ReplaceAt is Replace with a new time.
 func (c Collection[T]) ReplaceAt(tx *Tx, id string, at time.Time, value T) (found bool, err error) {
 	return c.replace(tx, id, value, ", at = ?", toMicros(at))
 }
@@ -73,11 +74,11 @@ func (c Collection[T]) replace(tx *Tx, id string, value T, also string, args ...
 	return n > 0, nil
 }
 
-// putEach is how many documents, or rows of tasks, one statement writes.
+// putEach is the number of documents or task rows that one statement writes.
 const putEach = 50
 
-// PutAll is Put of many documents, no two of one id, with a round trip to the database for some
-// fifty.
+// PutAll writes many documents with unique IDs. It needs one round trip to the database for each
+// putEach documents.
 func (c Collection[T]) PutAll(tx *Tx, docs []Doc[T]) error {
 	for some := range slices.Chunk(docs, putEach) {
 		args := make([]any, 0, 5*len(some))
@@ -97,13 +98,13 @@ func (c Collection[T]) PutAll(tx *Tx, docs []Doc[T]) error {
 	return nil
 }
 
-// valueRows are the places of rows of so many columns: (?, ?), (?, ?).
+// valueRows returns placeholders for rows with the given number of columns: (?, ?), (?, ?).
 func valueRows(rows, columns int) string {
 	row := "(?" + strings.Repeat(", ?", columns-1) + ")"
 	return row + strings.Repeat(", "+row, rows-1)
 }
 
-// Delete removes a document. One that is not there is not an error.
+// Delete deletes a document. A missing document is not an error.
 func (c Collection[T]) Delete(tx *Tx, id string) error {
 	if err := tx.execQuery("DELETE FROM documents WHERE kind = ? AND id = ?", c.Kind, id); err != nil {
 		return fmt.Errorf("delete document %s %q: %w", c.Kind, id, err)
@@ -111,7 +112,7 @@ func (c Collection[T]) Delete(tx *Tx, id string) error {
 	return nil
 }
 
-// SetTime gives a document another time. One that is not there is not an error.
+// SetTime changes the time of a document. A missing document is not an error.
 func (c Collection[T]) SetTime(tx *Tx, id string, at time.Time) error {
 	if err := tx.execQuery("UPDATE documents SET at = ? WHERE kind = ? AND id = ?", toMicros(at), c.Kind, id); err != nil {
 		return fmt.Errorf("set the time of document %s %q: %w", c.Kind, id, err)
@@ -119,7 +120,7 @@ func (c Collection[T]) SetTime(tx *Tx, id string, at time.Time) error {
 	return nil
 }
 
-// MoveTo makes a document one of another kind, as it is. One that is not there is not an error.
+// MoveTo changes the kind of a document. A missing document is not an error.
 func (c Collection[T]) MoveTo(tx *Tx, id string, to Collection[T]) error {
 	if err := tx.execQuery("UPDATE documents SET kind = ? WHERE kind = ? AND id = ?", to.Kind, c.Kind, id); err != nil {
 		return fmt.Errorf("make document %s %q one of %s: %w", c.Kind, id, to.Kind, err)
@@ -127,7 +128,7 @@ func (c Collection[T]) MoveTo(tx *Tx, id string, to Collection[T]) error {
 	return nil
 }
 
-// DeleteByParent removes the documents of a parent and says how many there were.
+// DeleteByParent deletes the documents of a parent and returns their number.
 func (c Collection[T]) DeleteByParent(tx *Tx, parent string) (int64, error) {
 	n, err := tx.changeRows("DELETE FROM documents WHERE kind = ? AND parent = ?", c.Kind, parent)
 	if err != nil {
@@ -136,7 +137,7 @@ func (c Collection[T]) DeleteByParent(tx *Tx, parent string) (int64, error) {
 	return n, nil
 }
 
-// Get reads one document.
+// Get returns a document, and false if it does not exist.
 func (c Collection[T]) Get(ctx context.Context, r Reader, id string) (doc Doc[T], found bool, err error) {
 	docs, err := c.findDocument(ctx, r, " AND id = ?", id)
 	if err != nil || len(docs) == 0 {
@@ -145,29 +146,29 @@ func (c Collection[T]) Get(ctx context.Context, r Reader, id string) (doc Doc[T]
 	return docs[0], true, nil
 }
 
-// All reads every document of the kind, oldest At first, then by the bytes of the id.
+// All returns every document of the kind, ordered by At and then by the bytes of the ID.
 func (c Collection[T]) All(ctx context.Context, r Reader) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, "")
 }
 
-// ByParent reads the documents with that parent, in the order of All.
+// ByParent returns the documents of a parent, in the order of All.
 func (c Collection[T]) ByParent(ctx context.Context, r Reader, parent string) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, " AND parent = ?", parent)
 }
 
-// PageByParent reads at most limit documents of a parent behind the first offset, in the order of
-// their ids, of a collection as Behind reads.
+// PageByParent returns at most limit documents of a parent, starting at offset, ordered by ID. The
+// IDs must be numbers of one width; see Behind.
 func (c Collection[T]) PageByParent(ctx context.Context, r Reader, parent string, offset, limit int) ([]Doc[T], error) {
 	return c.readDocuments(ctx, r, " AND parent = ? ORDER BY id LIMIT ? OFFSET ?", parent, limit, offset)
 }
 
-// IDsByParent lists the ids of a parent's documents in their order, of a collection as Behind reads.
-// The documents are not read.
+// IDsByParent returns the IDs of a parent's documents in order without reading the documents. The
+// IDs must be numbers of one width; see Behind.
 func (c Collection[T]) IDsByParent(ctx context.Context, r Reader, parent string) ([]string, error) {
 	return c.readKeys(ctx, r, "SELECT id FROM documents WHERE kind = ? AND parent = ? ORDER BY id", c.Kind, parent)
 }
 
-// CountByParent counts a parent's documents, which are not read.
+// CountByParent returns the number of a parent's documents without reading them.
 func (c Collection[T]) CountByParent(ctx context.Context, r Reader, parent string) (n int, err error) {
 	err = r.queryRows(ctx, "SELECT COUNT(*) FROM documents WHERE kind = ? AND parent = ?", []any{c.Kind, parent},
 		func(rows *sql.Rows) error { return rows.Scan(&n) })
@@ -177,15 +178,15 @@ func (c Collection[T]) CountByParent(ctx context.Context, r Reader, parent strin
 	return n, nil
 }
 
-// keysEach is how many keys one query names.
+// keysEach is the number of keys in one query.
 const keysEach = 500
 
-// ByParents reads the documents of several parents, in the order of All for each 500 of them.
+// ByParents returns the documents of several parents, in the order of All within each 500 parents.
 func (c Collection[T]) ByParents(ctx context.Context, r Reader, parents []string) ([]Doc[T], error) {
 	return c.findKeys(ctx, r, "parent", parents)
 }
 
-// ByIDs reads several documents, in the order of All for each 500 of them.
+// ByIDs returns several documents, in the order of All within each 500 IDs.
 func (c Collection[T]) ByIDs(ctx context.Context, r Reader, ids []string) ([]Doc[T], error) {
 	return c.findKeys(ctx, r, "id", ids)
 }
@@ -206,7 +207,7 @@ func (c Collection[T]) findKeys(ctx context.Context, r Reader, column string, ke
 	return all, nil
 }
 
-// Parents lists the parents of all documents, each once, in no order.
+// Parents returns the parents of all documents without duplicates, in no particular order.
 func (c Collection[T]) Parents(ctx context.Context, r Reader) ([]string, error) {
 	return c.readKeys(ctx, r, "SELECT DISTINCT parent FROM documents WHERE kind = ?", c.Kind)
 }
@@ -225,35 +226,35 @@ func (c Collection[T]) readKeys(ctx context.Context, r Reader, query string, arg
 	return all, nil
 }
 
-// Before reads the documents with At before at, in the order of All. Documents
-// without a time are not before anything.
+// Before returns the documents with At before at, in the order of All. Documents without a time are
+// excluded.
 func (c Collection[T]) Before(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, " AND at < ? AND at <> 0", toMicros(at))
 }
 
-// After reads the documents with At after at, in the order of All.
+// After returns the documents with At after at, in the order of All.
 func (c Collection[T]) After(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, " AND at > ?", toMicros(at))
 }
 
-// First reads at most limit documents with At before at, those with the earliest first.
+// First returns the documents with the earliest At before at, at most limit.
 func (c Collection[T]) First(ctx context.Context, r Reader, at time.Time, limit int) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, " AND at < ? AND at <> 0 ORDER BY at LIMIT ?", toMicros(at), limit)
 }
 
-// Latest reads the limit documents with the latest At, the earliest of them first.
+// Latest returns the documents with the latest At, at most limit, in the order of All.
 func (c Collection[T]) Latest(ctx context.Context, r Reader, limit int) ([]Doc[T], error) {
 	return c.findDocument(ctx, r, " AND at > 0 ORDER BY at DESC LIMIT ?", limit)
 }
 
-// Behind reads at most limit documents whose ids come behind id, not before since,
-// in the order of their ids. It is for collections whose ids are numbers of one
-// width: other texts are ordered differently by different databases.
+// Behind returns at most limit documents with an ID greater than id and At not before since, ordered
+// by ID. The IDs must be numbers of one width, because databases order other strings differently.
 func (c Collection[T]) Behind(ctx context.Context, r Reader, id string, since time.Time, limit int) ([]Doc[T], error) {
 	return c.readDocuments(ctx, r, " AND id > ? AND at >= ? ORDER BY id LIMIT ?", id, toMicros(since), limit)
 }
 
-// Last reads the document with the greatest id, of a collection as Behind reads.
+// Last returns the document with the greatest ID, and false if the collection is empty. The IDs must
+// be numbers of one width; see Behind.
 func (c Collection[T]) Last(ctx context.Context, r Reader) (doc Doc[T], found bool, err error) {
 	docs, err := c.readDocuments(ctx, r, " ORDER BY id DESC LIMIT 1")
 	if err != nil || len(docs) == 0 {
@@ -268,7 +269,7 @@ func (c Collection[T]) findDocument(ctx context.Context, r Reader, where string,
 	return docs, err
 }
 
-// readDocuments is every document of the kind that rest leaves, in its order.
+// readDocuments returns the documents that the rest of the query selects, in its order.
 func (c Collection[T]) readDocuments(ctx context.Context, r Reader, rest string, args ...any) ([]Doc[T], error) {
 	var docs []Doc[T]
 	var bad error
@@ -281,8 +282,8 @@ func (c Collection[T]) readDocuments(ctx context.Context, r Reader, rest string,
 			return err
 		}
 		d.At = fromMicros(at)
-		// A document we cannot read is no fault of the connection's, so it is kept
-		// apart from what the connection says.
+		// A document that cannot be decoded is not a failure of the connection, so that its error
+		// must not be classified as one.
 		if err := json.Unmarshal(b, &d.Value); err != nil && bad == nil {
 			bad = fmt.Errorf("read document %s %q: it is not what this program writes: %w", c.Kind, d.ID, err)
 		}
@@ -298,8 +299,9 @@ func (c Collection[T]) readDocuments(ctx context.Context, r Reader, rest string,
 	return docs, nil
 }
 
-// sortDocs orders here what databases order by their own locale. Package slices would be
-// in the program once more for each of 40 kinds of documents, 2 MB in all.
+// sortDocs sorts by the bytes of the ID, because databases use their locale. It uses package sort,
+// because slices would be instantiated for each of 40 kinds of documents, which adds 2 MB to the
+// binary.
 func sortDocs[T any](docs []Doc[T]) {
 	sort.Slice(docs, func(i, j int) bool {
 		a, b := &docs[i], &docs[j]
@@ -307,7 +309,7 @@ func sortDocs[T any](docs []Doc[T]) {
 	})
 }
 
-// checkKey refuses an empty key, and texts that not every database keeps.
+// checkKey returns an error if a key is empty or not every database can store it.
 func checkKey(name, text string) error {
 	if text == "" {
 		return fmt.Errorf("%s: must not be empty", name)

@@ -6,45 +6,43 @@ import (
 	"time"
 )
 
-// DefaultLeaseTTL is how long a master on PostgreSQL may be silent before another
-// one may take over. Three renewals fit into it; a restart under the same owner
-// does not wait for it.
+// DefaultLeaseTTL is the time after its last renewal until a master's lease on PostgreSQL expires.
+// It allows for three renewals. A restart with the same owner does not wait for it.
 const DefaultLeaseTTL = 15 * time.Second
 
-// URL is the address of a PostgreSQL database, postgres://user:password@host/name.
-// It holds a password, so it prints redacted and refuses to be marshalled.
+// URL is the address of a PostgreSQL database, postgres://user:password@host/name. Because it
+// contains a password, it prints as redacted and cannot be marshaled.
 type URL string
 
 const redacted = "‹redacted›"
 
-// String hides the address.
+// String returns a redacted text.
 func (u URL) String() string { return redacted }
 
-// GoString hides the address from %#v.
+// GoString returns a redacted text for %#v.
 func (u URL) GoString() string { return redacted }
 
-// LogValue hides the address from logs.
+// LogValue returns a redacted value for logs.
 func (u URL) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText refuses: an address with a password is not written into documents.
+// MarshalText returns an error, because a password must not be written to documents.
 func (u URL) MarshalText() ([]byte, error) {
 	return nil, errors.New("refuse to marshal a database address: it may hold a password")
 }
 
-// Config says where the store is. Exactly one of Path and URL is set.
+// Config configures a store. Exactly one of Path and URL must be set.
 type Config struct {
-	// Path is the SQLite file. It is created, with its directory, when missing,
-	// readable by its owner only.
+	// Path is the SQLite file. If it is missing, it is created with its directory, readable only by
+	// the owner.
 	Path string
 	// URL is the PostgreSQL database.
 	URL URL
-	// LeaseTTL is DefaultLeaseTTL when zero.
+	// LeaseTTL defaults to DefaultLeaseTTL.
 	LeaseTTL time.Duration
-	// ReadOnly opens a store beside the master that owns it, for a backup: nothing
-	// is created, migrated, locked or written.
+	// ReadOnly opens a store that a master may own, for a backup. Nothing is created, migrated,
+	// locked or written.
 	ReadOnly bool
-	// Log receives what the store does on its own: migrations, lost and regained
-	// connections. Nil discards.
+	// Log receives messages about migrations and lost or restored connections. It may be nil.
 	Log *slog.Logger
 }
 

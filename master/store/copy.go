@@ -10,14 +10,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
-// Copy writes one moment of the store of from into a new SQLite file at path, and
-// changes nothing in from: a program that does not know yet whether it can read
-// the store tries it on the copy. Found is false, and there is no file, when from
-// has not been made yet.
+// Copy writes a consistent snapshot of a store to a new SQLite file at path without changing the
+// store, so that a new version can check whether it can read the store. If the store does not exist,
+// found is false and no file is created.
 //
-// A SQLite file is copied with the schema it has. A PostgreSQL database is copied
-// row by row into the schema of this program; a migration may add tables, and one that
-// changes or removes one must say here how its rows are carried over.
+// A SQLite file is copied with its schema. A PostgreSQL database is copied row by row into the
+// schema of this version; a migration may add tables, but one that changes or removes tables must
+// convert their rows here.
 func Copy(ctx context.Context, from Config, path string) (schema int64, found bool, err error) {
 	from.ReadOnly = true
 	if from.URL != "" {
@@ -31,7 +30,7 @@ func Copy(ctx context.Context, from Config, path string) (schema int64, found bo
 	return schema, err == nil, err
 }
 
-// copyFile copies a file, and returns the schema that it has.
+// copyFile copies a SQLite file and returns its schema version.
 func copyFile(ctx context.Context, from Config, path string) (schema int64, err error) {
 	s := &Store{cfg: from.withDefaults()}
 	if s.db, err = database.OpenToCopy(from.Path); err != nil {
@@ -55,9 +54,9 @@ func copyRows(ctx context.Context, from Config, path string) (schema int64, err 
 	go func() {
 		err := s.Backup(ctx, w)
 		done <- err
-		_ = w.CloseWithError(err) // the reader is told; a pipe's end cannot fail
+		_ = w.CloseWithError(err) // notifies the reader; always returns nil
 	}()
 	err = Restore(ctx, r, Config{Path: path, Log: from.Log})
-	_ = r.CloseWithError(err) // frees a writer whose reader gave up
+	_ = r.CloseWithError(err) // unblocks the writer if Restore has stopped reading
 	return s.meta.Schema, errors.Join(err, <-done)
 }

@@ -1,9 +1,8 @@
-// Package store keeps what the master must not forget: documents, task logs and
-// who the master is. It does so in an embedded SQLite file or in PostgreSQL,
-// with the same code and the same promises.
+// Package store stores the persistent state of the master: documents, task logs, metrics and the
+// lease. It uses an embedded SQLite file or PostgreSQL, with the same code and the same guarantees.
 //
-// A write that was reported done is on the disk; a write that was reported
-// failed was not done. The one exception has a name: [ErrOutcomeUnknown].
+// A write that succeeded is on disk; a write that failed was not performed. The only exception is
+// [ErrOutcomeUnknown].
 //
 //	      Write ──▶ queue ──▶ one writer ──▶ BEGIN
 //	      Write ──▶   │                      lease: is my epoch still the epoch?
@@ -13,7 +12,7 @@
 //
 //	reads ──▶ read pool ──▶ a snapshot, never behind the writer's lock
 //
-// SQL stays at keys and ranges, so that both databases run one text; what a
-// document means is known to the package that owns its kind. Times are stored as
-// microseconds since 1970 UTC, 0 for none.
+// SQL is limited to keys and ranges, so that both databases use the same statements. The meaning of a
+// document is defined by the package that owns its kind. Times are stored as microseconds since 1970
+// UTC; 0 means no time.
 package store

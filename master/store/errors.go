@@ -8,33 +8,32 @@ import (
 )
 
 var (
-	// ErrClosed is returned after Close. The write was not done.
+	// ErrClosed is returned after Close. The write was not performed.
 	ErrClosed = errors.New("the store is closed")
-	// ErrReadOnly is returned by writes to a store that was opened read-only.
+	// ErrReadOnly is returned by writes to a read-only store.
 	ErrReadOnly = errors.New("the store is opened read-only")
-	// ErrNoLease is returned by writes before Acquire. The write was not done.
+	// ErrNoLease is returned by writes before Acquire. The write was not performed.
 	ErrNoLease = errors.New("the store is not leased; acquire the lease before writing")
-	// ErrFenced is returned once another master has taken the lease. Nothing was
-	// written and nothing will be: this process must stop.
+	// ErrFenced is returned after another master has taken the lease. This process cannot write
+	// anymore and must stop.
 	ErrFenced = errors.New("another master has taken over this store; this one must stop")
-	// ErrNewerSchema is what a SchemaError is: the store was written by a newer program.
+	// ErrNewerSchema matches a SchemaError: a newer version has written the store.
 	ErrNewerSchema = errors.New("the store is newer than this program")
-	// ErrUnavailable is returned while the database cannot be reached. A write was
-	// not done and may be repeated; the store recovers by itself.
+	// ErrUnavailable is returned while the database is unreachable. The write was not performed and
+	// may be repeated; the store reconnects by itself.
 	ErrUnavailable = database.ErrUnavailable
-	// ErrFull is returned by writes while the disk of the database is full. The write
-	// was not done and may be repeated; reads go on.
+	// ErrFull is returned by writes while the disk of the database is full. The write was not
+	// performed and may be repeated. Reads still work.
 	ErrFull = database.ErrFull
-	// ErrOutcomeUnknown is returned when the database vanished during a commit and
-	// stayed away: the write may or may not be durable. Read it back before
-	// repeating it.
+	// ErrOutcomeUnknown is returned if the database became unreachable during a commit and did not
+	// return: the write may or may not be durable. Read the data before repeating the write.
 	ErrOutcomeUnknown = errors.New("the database vanished during a commit; read back before repeating the write")
 )
 
-// SchemaError names both versions.
+// SchemaError reports the schema versions.
 type SchemaError struct {
-	Have int64 // what the store is
-	Know int64 // the newest this program knows
+	Have int64 // the version of the store
+	Know int64 // the newest version that this program supports
 }
 
 func (e *SchemaError) Error() string {
@@ -43,5 +42,5 @@ func (e *SchemaError) Error() string {
 		ErrNewerSchema, e.Have, e.Know)
 }
 
-// Is makes every SchemaError an ErrNewerSchema.
+// Is reports whether target is ErrNewerSchema.
 func (e *SchemaError) Is(target error) bool { return target == ErrNewerSchema }

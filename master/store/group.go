@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// groupBytes bounds what the writes of one commit change, so that none waits long for the others. Beyond it the
-// rest makes the next.
+// groupBytes limits the changes of one commit, so that a write does not wait long for the others.
+// Further writes are committed in the next transaction.
 const groupBytes = 8 << 20
 
-// runGroup commits the writes that their callers still wait for, in as few transactions as it can, and answers
-// each.
+// runGroup commits the writes whose callers are still waiting, in as few transactions as possible,
+// and answers them.
 func (w *writer) runGroup(ctx context.Context, group []*request) {
 	begun := group[:0]
 	for _, r := range group {
@@ -26,8 +26,8 @@ func (w *writer) runGroup(ctx context.Context, group []*request) {
 	}
 }
 
-// runPart commits the first writes of a group as one and answers them; the rest is what is left for the next
-// transaction. Each has a savepoint, so that one that fails is undone alone.
+// runPart commits the first writes of a group in one transaction and answers them. It returns the
+// others. Each write has a savepoint, so that a failed write is rolled back alone.
 func (w *writer) runPart(ctx context.Context, group []*request) (rest []*request) {
 	ctx, cancel := w.limitCommit(ctx)
 	defer cancel()
@@ -40,7 +40,7 @@ func (w *writer) runPart(ctx context.Context, group []*request) (rest []*request
 	for len(errs) < len(group) && w.changedBytes <= groupBytes {
 		err, lost := w.runOne(ctx, group[len(errs)])
 		if lost != nil {
-			// No caller's write is done: the transaction is gone.
+			// The transaction was lost, and with it all writes.
 			w.abortTransaction(ctx)
 			answerAll(group, w.classifyError(ctx, lost))
 			return nil
@@ -65,8 +65,8 @@ func answerAll(group []*request, err error) {
 	}
 }
 
-// runOne calls the request's fn behind a savepoint, and goes back to it when fn fails. lost says why the
-// transaction is gone, and with it what all writes of the group did.
+// runOne runs a write inside a savepoint and rolls it back if it fails. The error lost reports that
+// the transaction was lost, and with it all writes of the group.
 func (w *writer) runOne(ctx context.Context, r *request) (err, lost error) {
 	if err := w.execQuery(ctx, "SAVEPOINT one"); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (w *writer) runOne(ctx context.Context, r *request) (err, lost error) {
 	}
 	if err != nil {
 		if lost := w.execQuery(ctx, "ROLLBACK TO SAVEPOINT one"); lost != nil {
-			return nil, errors.Join(err, lost) // SQLite may have ended the transaction, and err says why
+			return nil, errors.Join(err, lost) // SQLite may have ended the transaction because of err
 		}
 	}
 	return err, w.execQuery(ctx, "RELEASE SAVEPOINT one")

@@ -12,16 +12,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
-// Lease is the right to write. Its epoch is compared in every write transaction:
-// the last holder has the highest, and all others are fenced.
+// Lease is the right to write to a store. Every write transaction verifies its epoch: the latest owner
+// has the highest epoch, and all others are fenced.
 //
 //	free ──Acquire──▶ held ──Acquire by another, after expiry──▶ lost
 //	  ▲                 │
 //	  └──────Close──────┘
 type Lease struct {
-	// Owner is who acquired it.
+	// Owner is the name of the owner.
 	Owner string
-	// Epoch counts acquisitions of this store; it never goes back.
+	// Epoch counts the acquisitions of the store; it never decreases.
 	Epoch int64
 
 	lost    chan struct{}
@@ -29,11 +29,11 @@ type Lease struct {
 	touched atomic.Bool // a commit has renewed it since the last tick
 }
 
-// Lost is closed when another master has taken over. The process must stop then:
-// its writes are refused, and what it has in memory is no longer the truth.
+// Lost returns a channel that is closed when another master has taken the lease. The process must
+// then stop: its writes fail, and its state in memory is outdated.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
-// Err is ErrFenced once the lease is lost, nil before.
+// Err returns ErrFenced after the lease was lost, and nil before.
 func (l *Lease) Err() error {
 	if l.gone.Load() {
 		return ErrFenced
@@ -49,12 +49,12 @@ func (l *Lease) markLost() {
 
 func (l *Lease) markRenewed() { l.touched.Store(true) }
 
-// Acquire takes the lease for owner and renews it until Close. It is called once.
+// Acquire takes the lease for owner and renews it until Close. It must be called only once.
 //
-// On PostgreSQL a lease that another owner holds and that has not ended by the
-// server's clock is refused with a [database.HeldError]. The same owner takes it back at once:
-// an owner is an installation, not a process, and its former process is fenced. On
-// SQLite the lock file has refused a living holder already, so Acquire succeeds.
+// On PostgreSQL it returns a [database.HeldError] if another owner holds a lease that has not
+// expired by the server's clock. The same owner takes the lease over immediately: an owner is an
+// installation, not a process, and its former process is fenced. On SQLite the lock file excludes a
+// live owner, so that Acquire succeeds.
 func (s *Store) Acquire(ctx context.Context, owner string) (*Lease, error) {
 	if owner == "" {
 		return nil, errors.New("acquire the store: an owner is needed")
@@ -85,7 +85,7 @@ type leaseRow struct {
 	expires, clockTime int64
 }
 
-// refusesOwner says whether the row keeps owner out.
+// refusesOwner reports whether the lease excludes owner.
 func (r leaseRow) refusesOwner(owner string, timed bool) bool {
 	return timed && r.owner != owner && r.expires > r.clockTime
 }
@@ -116,8 +116,8 @@ func (w *writer) acquireLease(ctx context.Context, owner, host string) (*Lease, 
 	return lease, nil
 }
 
-// lockLease reads the row and keeps others from it until the transaction ends. It
-// is an update because that locks in both databases.
+// lockLease reads the lease and locks its row until the end of the transaction. It uses an update,
+// because that locks the row in both databases.
 func (w *writer) lockLease(ctx context.Context) (row leaseRow, err error) {
 	rows, err := w.queryRows(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 "+
 		"RETURNING owner, host, epoch, seq, expires, "+w.db.Now)
@@ -130,8 +130,8 @@ func (w *writer) lockLease(ctx context.Context) (row leaseRow, err error) {
 	return row, err
 }
 
-// renewLease writes an empty group when nothing else has been written for a while: every
-// commit renews, so a busy master pays nothing for its lease.
+// renewLease renews the lease with an empty write if no other write has renewed it. Every commit
+// renews it, so that a busy master needs no additional writes.
 func (s *Store) renewLease(l *Lease) {
 	tick := time.NewTicker(s.cfg.LeaseTTL / 3)
 	defer tick.Stop()
@@ -158,17 +158,17 @@ func (s *Store) renewLease(l *Lease) {
 	}
 }
 
-// releaseLease ends the lease, so that a successor need not wait for it.
+// releaseLease releases the lease, so that a successor need not wait for its expiry.
 func releaseLease(ctx context.Context, w *writer) error {
 	if w.lease == nil {
 		return nil
 	}
-	// Of a lost lease the epoch is not there any more, and nothing is changed.
+	// If the lease was lost, the epoch does not match and nothing changes.
 	_, err := w.changeRows(ctx, "UPDATE lease SET expires = 0 WHERE id = 1 AND epoch = ?", w.lease.Epoch)
 	return err
 }
 
-// toMicros is how times are stored: microseconds since 1970 UTC, 0 for none.
+// toMicros returns the stored form of a time: microseconds since 1970 UTC, 0 for the zero time.
 func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

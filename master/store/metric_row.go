@@ -9,28 +9,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
-// MetricRow is what a run of a trial reported for one step of one group. What is in
-// Doc is known to the package that owns metrics.
+// MetricRow is a report of a run for one step of one group. Package metric defines the format of
+// Doc.
 type MetricRow struct {
 	Trial int64
 	Group string
 	Steps int64
 	Run   int64
-	// At is when it was reported, in microseconds.
+	// At is the time of the report in microseconds.
 	At  int64
 	Doc []byte
 }
 
 const metricInsert = "INSERT INTO metrics (trial, grp, steps, run, at, doc) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trial, grp, steps, run) DO "
 
-// AddMetric writes a row unless there is one with its trial, group, steps and run.
+// AddMetric adds a row unless one with the same trial, group, steps and run exists. It reports
+// whether it added the row.
 func AddMetric(tx *Tx, m MetricRow) (added bool, err error) {
 	n, err := writeMetric(tx, metricInsert+"NOTHING", m)
 	return n > 0, err
 }
 
-// PutMetric writes a row, over the one with its trial, group, steps and run if there
-// is one.
+// PutMetric writes a row and replaces an existing one with the same trial, group, steps and run.
 func PutMetric(tx *Tx, m MetricRow) error {
 	_, err := writeMetric(tx, metricInsert+"UPDATE SET at = excluded.at, doc = excluded.doc", m)
 	return err
@@ -46,26 +46,26 @@ func writeMetric(tx *Tx, query string, m MetricRow) (rows int64, err error) {
 	return rows, nil
 }
 
-// MetricRange selects rows of one group of a trial, in the order of steps and runs.
+// MetricRange selects rows of one group of a trial, ordered by steps and run.
 type MetricRange struct {
 	Trial int64
 	Group string
-	// AfterSteps and AfterRun leave out the row with these keys and what is before it.
+	// AfterSteps and AfterRun exclude the row with these keys and all rows before it.
 	AfterSteps, AfterRun int64
-	// ToSteps is the last step that is read.
+	// ToSteps is the last step to read.
 	ToSteps int64
-	// Limit bounds the answer; it must be positive.
+	// Limit is the maximum number of rows; it must be positive.
 	Limit int
 }
 
-// AllMetrics is the range of all rows of a group, a page of limit rows at a time.
+// AllMetrics returns a range of all rows of a group with a page size of limit.
 func AllMetrics(trial int64, group string, limit int) MetricRange {
 	return MetricRange{Trial: trial, Group: group, AfterSteps: math.MinInt64, ToSteps: math.MaxInt64, Limit: limit}
 }
 
 const metricColumns = "SELECT trial, grp, steps, run, at, doc FROM metrics "
 
-// MetricRows reads a page of rows.
+// MetricRows returns a page of rows.
 func MetricRows(ctx context.Context, r Reader, q MetricRange) ([]MetricRow, error) {
 	if q.Limit <= 0 {
 		return nil, fmt.Errorf("read metrics of trial %d: limit: must be positive (%d)", q.Trial, q.Limit)
@@ -74,7 +74,7 @@ func MetricRows(ctx context.Context, r Reader, q MetricRange) ([]MetricRow, erro
 		"ORDER BY steps, run LIMIT ?", q.Trial, q.Group, q.AfterSteps, q.AfterRun, q.ToSteps, q.Limit)
 }
 
-// LastMetricRows reads the rows of the greatest step of a group, in the order of runs.
+// LastMetricRows returns the rows of the greatest step of a group, ordered by run.
 func LastMetricRows(ctx context.Context, r Reader, trial int64, group string) ([]MetricRow, error) {
 	return readMetrics(ctx, r, trial, metricColumns+"WHERE trial = ? AND grp = ? AND steps = "+
 		"(SELECT MAX(steps) FROM metrics WHERE trial = ? AND grp = ?) ORDER BY run", trial, group, trial, group)
@@ -94,8 +94,8 @@ func readMetrics(ctx context.Context, r Reader, trial int64, query string, args 
 	return all, nil
 }
 
-// MetricGroups lists the groups of a trial's rows, each once, in no order, without
-// the empty one. It reads a row a group, however many rows there are.
+// MetricGroups returns the groups of a trial's rows without duplicates, in no particular order, and
+// without the empty group. It reads only one row of each group.
 func MetricGroups(ctx context.Context, r Reader, trial int64) ([]string, error) {
 	var groups []string
 	for last := ""; ; {
@@ -113,9 +113,9 @@ func MetricGroups(ctx context.Context, r Reader, trial int64) ([]string, error) 
 	}
 }
 
-// DeleteMetricsBeyond removes what runs before run reported in steps after steps, and
-// all that they reported in the groups of profiling. It returns how many rows that were, and
-// the bytes of their documents.
+// DeleteMetricsBeyond deletes the rows of runs before run with steps greater than steps, and all
+// rows of these runs in the profiling groups. It returns the number of deleted rows and the size of
+// their documents in bytes.
 func DeleteMetricsBeyond(tx *Tx, trial, run, steps int64, profiling []string) (rows, bytes int64, err error) {
 	rows, bytes, err = deleteMetrics(tx, "trial = ? AND grp <> '' AND run < ? AND steps > ?", trial, run, steps)
 	for _, group := range profiling {
@@ -131,8 +131,8 @@ func DeleteMetricsBeyond(tx *Tx, trial, run, steps int64, profiling []string) (r
 	return rows, bytes, nil
 }
 
-// DeleteMetrics removes all rows of a trial. It returns the bytes of their documents, without those of the
-// empty group.
+// DeleteMetrics deletes all rows of a trial. It returns the size of their documents in bytes without
+// those of the empty group.
 func DeleteMetrics(tx *Tx, trial int64) (bytes int64, err error) {
 	_, bytes, err = deleteMetrics(tx, "trial = ? AND grp <> ''", trial)
 	if err == nil {
@@ -153,8 +153,8 @@ func deleteMetrics(tx *Tx, where string, args ...any) (rows, bytes int64, err er
 	return rows, bytes, err
 }
 
-// MetricBytesByTrial sums the bytes of the documents of each trial, without those of the empty group. It reads
-// all keys of the table.
+// MetricBytesByTrial returns the size of each trial's documents in bytes without those of the empty
+// group. It scans the whole table.
 func MetricBytesByTrial(ctx context.Context, r Reader) (map[int64]int64, error) {
 	of := map[int64]int64{}
 	err := r.queryRows(ctx, "SELECT trial, SUM(LENGTH(doc)) FROM metrics WHERE grp <> '' GROUP BY trial", nil, func(rows *sql.Rows) error {

@@ -19,16 +19,16 @@ type Store struct {
 	cfg  Config
 	db   *database.Database
 	meta Meta
-	// compiled are the queries of the read pool.
+	// compiled holds the prepared queries of the read pool.
 	compiled statements
 
-	// gate guards closed and, held for reading, keeps the queue open for a send.
+	// gate guards closed. A sender holds it for reading, so that the queue is not closed meanwhile.
 	gate   sync.RWMutex
 	closed bool
 	queue  chan *request // nil when read-only
 
-	// life is the context of the writer and the renewal, which outlive every call
-	// and end with Close.
+	// life is the context of the writer and the renewal. It is independent of the calls and ends
+	// with Close.
 	life    context.Context
 	end     context.CancelFunc
 	closing chan struct{}
@@ -38,24 +38,23 @@ type Store struct {
 	closeE  error
 
 	counts counts
-	// full is set once the disk had no room for a write, until Probe found some.
+	// full is set after a write failed on a full disk, until Probe succeeds.
 	full atomic.Bool
 }
 
-// Meta is what a store says about itself.
+// Meta identifies a store.
 type Meta struct {
-	// ClusterID is made when the store is, and is the cluster's for ever; a restored
-	// store keeps it.
+	// ClusterID is generated when the store is created and never changes. A restored store keeps it.
 	ClusterID string
-	// CreatedAt is when the store was made.
+	// CreatedAt is the time at which the store was created.
 	CreatedAt time.Time
-	// Schema is the version of the tables.
+	// Schema is the schema version.
 	Schema int64
 }
 
-// Open opens the store, creates it where there is none, and brings an older one to
-// the schema of this program. It refuses a store whose schema is newer
-// (ErrNewerSchema) or that a living master holds ([database.ErrHeld]). Writing needs Acquire.
+// Open opens the store. It creates a missing store and migrates an older one to the current schema.
+// It returns ErrNewerSchema if the schema is newer, or [database.ErrHeld] if a live master owns the
+// store. Writing requires Acquire.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.checkConfig(); err != nil {
 		return nil, err
@@ -115,8 +114,8 @@ const (
 	metaCreated = "created_at"
 )
 
-// nameCluster gives a new store its identity. Of two that do it at once one wins,
-// and both read the winner's.
+// nameCluster generates the identity of a new store. If two processes do so at once, both use the
+// identity of the first.
 func (s *Store) nameCluster(ctx context.Context) error {
 	for name, value := range map[string]string{
 		metaCluster: uuid.NewString(),
@@ -150,18 +149,18 @@ func (s *Store) readMeta(ctx context.Context) error {
 	return nil
 }
 
-// Meta says which cluster's store this is.
+// Meta returns the identity of the store.
 func (s *Store) Meta() Meta { return s.meta }
 
-// Close waits for the writes that were accepted, gives up the lease and closes the
-// database. Further calls return the first answer.
+// Close waits for the accepted writes, releases the lease and closes the database. Further calls
+// return the result of the first.
 func (s *Store) Close() error {
 	s.once.Do(func() { s.closeE = s.closeQueue() })
 	return s.closeE
 }
 
-// closeQueue puts the release of the lease behind the last accepted write and closes the
-// queue behind it, so that nothing renews what has been given up.
+// closeQueue queues the release of the lease after the last accepted write and closes the queue, so
+// that no later write renews the lease.
 func (s *Store) closeQueue() error {
 	close(s.closing)
 	var err error
@@ -183,7 +182,7 @@ func (s *Store) closeQueue() error {
 	return errors.Join(err, s.letGo())
 }
 
-// letGo gives back what Open took from the system, in any state of it.
+// letGo releases the resources that Open has acquired so far.
 func (s *Store) letGo() error {
 	s.end()
 	return errors.Join(s.compiled.close(), s.db.Close())

@@ -11,21 +11,20 @@ import (
 )
 
 const (
-	// roomNeeded is how much of its disk a file needs free to count as writable: a small
-	// write may fit into what the write-ahead log has already, the next task's files
-	// do not.
+	// roomNeeded is the free disk space below which a file counts as not writable. A small write may
+	// still fit into the write-ahead log, but the files of the next task would not.
 	roomNeeded = 16 << 20
-	// probeSize is more than a page of the database, and does not shrink: it needs room
-	// that the database has to ask its disk for.
+	// probeSize exceeds a page of the database. The data is incompressible, so that the database
+	// must allocate disk space for it.
 	probeSize = 64 << 10
 )
 
-// probeCollection are written and removed in one transaction; there is never one to read.
+// probeCollection holds documents that are written and deleted in one transaction.
 func probeCollection() Collection[[]byte] { return Collection[[]byte]{Kind: "probe"} }
 
-// Probe writes what changes nothing, as durably as any write, and returns why that
-// is impossible. While the database hangs it hangs too. Once a write was refused for
-// want of room, it asks for room until there is some: an empty write needs none.
+// Probe performs a durable write without effect. It returns an error if the store cannot write, and
+// blocks while the database hangs. After a write has failed on a full disk, it writes data until
+// that succeeds, because an empty write needs no space.
 func (s *Store) Probe(ctx context.Context) error {
 	if s.cfg.URL == "" {
 		if err := s.lookForRoom(); err != nil {
@@ -55,7 +54,7 @@ func (s *Store) lookForRoom() error {
 
 func askForRoom(tx *Tx) error {
 	text := make([]byte, probeSize)
-	_, _ = rand.Read(text) // it never fails
+	_, _ = rand.Read(text) // never returns an error
 	if err := probeCollection().Put(tx, "probe", "", time.Time{}, text); err != nil {
 		return err
 	}

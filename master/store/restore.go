@@ -12,12 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
-// ErrNotEmpty is returned by Restore for a store that holds something.
+// ErrNotEmpty is returned by Restore if the target contains data.
 var ErrNotEmpty = errors.New("the target store is not empty; give a new path or an empty database")
 
-// Restore loads a backup into an empty store, which it creates where there is none,
-// and keeps the cluster's id. It is all or nothing: after an error, [archive.ErrDamaged] among
-// them, the target is as empty as it was and Restore may be called again.
+// Restore loads a backup into an empty store, which it creates if it is missing, and preserves the
+// cluster ID. After an error, such as [archive.ErrDamaged], the target is still empty and Restore
+// may be repeated.
 func Restore(ctx context.Context, r io.Reader, into Config) error {
 	if err := restoreBackup(ctx, r, into); err != nil {
 		return fmt.Errorf("restore the store: %w", err)
@@ -53,8 +53,7 @@ func restoreBackup(ctx context.Context, r io.Reader, into Config) (err error) {
 	}})
 }
 
-// loadBackup does it all in one transaction, so that a file which turns out to be cut off
-// at its end has changed nothing.
+// loadBackup loads everything in one transaction, so that a truncated file changes nothing.
 func (w *writer) loadBackup(ctx context.Context, f *archive.Reader, head archive.Header) error {
 	if err := w.beginTransaction(ctx); err != nil {
 		return err

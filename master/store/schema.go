@@ -17,11 +17,11 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// versions is the table in which goose keeps what it has done.
+// versions is the table in which goose records migrations.
 const versions = "schema_version"
 
-// schemaKnown is the newest version this program brings, counted from its files so
-// that a migration cannot be forgotten here.
+// schemaKnown returns the newest schema version. It is derived from the migration files, so that it
+// cannot be out of date.
 func schemaKnown() (int64, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -38,7 +38,8 @@ func schemaKnown() (int64, error) {
 	return newest, nil
 }
 
-// schemaHave is the version of the store, 0 for an empty database. It changes nothing.
+// schemaHave returns the schema version of the store, or 0 for an empty database. It changes
+// nothing.
 func (s *Store) schemaHave(ctx context.Context) (have int64, err error) {
 	var tables int
 	db := s.db.Read
@@ -55,8 +56,8 @@ func (s *Store) schemaHave(ctx context.Context) (have int64, err error) {
 	return have, nil
 }
 
-// checkSchema refuses what this program cannot read as it is. An older store can be
-// backed up and copied: what was added to the schema later it does not have.
+// checkSchema returns an error if this program cannot read the store without a migration. Older
+// stores can be backed up and copied: they only lack tables of later versions.
 func (s *Store) checkSchema(ctx context.Context) (int64, error) {
 	have, _, err := s.compareSchemas(ctx)
 	if err == nil && have == 0 {
@@ -78,9 +79,9 @@ func (s *Store) compareSchemas(ctx context.Context) (have, know int64, err error
 	return have, know, nil
 }
 
-// migrateSchema brings the store forward, each step in a transaction. Before it touches a
-// store that had a master, it fences that master: one that is alive is a refusal,
-// one that only looks dead must not write into tables that change under it.
+// migrateSchema migrates the store, each step in a transaction. Before it changes the store of a
+// former master, it fences that master: it returns a HeldError if the lease is still valid, and
+// prevents an unresponsive master from writing to changed tables.
 func (s *Store) migrateSchema(ctx context.Context) (int64, error) {
 	have, know, err := s.compareSchemas(ctx)
 	if err != nil || have == know {
@@ -95,7 +96,7 @@ func (s *Store) migrateSchema(ctx context.Context) (int64, error) {
 		goose.WithTableName(versions), goose.WithDisableGlobalRegistry(true), goose.WithSlog(s.cfg.Log),
 	}
 	if s.db.Timed {
-		// Two masters may meet on one empty PostgreSQL; the second waits.
+		// If two masters start on an empty PostgreSQL database, the second waits.
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return 0, fmt.Errorf("migrate the store: %w", err)

@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// mostStatements bounds the queries that are kept compiled: more than the package has.
+	// mostStatements limits the number of prepared queries. The package has fewer.
 	mostStatements = 100
-	// mostPlaces is how many values a query names that is kept: lists of keys have one text for each length.
+	// mostPlaces limits the placeholders of a prepared query, because lists of keys have a different
+	// query for each length.
 	mostPlaces = 10
 )
 
-// statements keeps queries compiled for the read pool: SQLite takes longer to compile one than to
-// find a document.
+// statements caches prepared queries for the read pool, because SQLite needs more time to compile a
+// query than to find a document.
 type statements struct {
 	mu sync.Mutex // guards of
 	of map[string]*sql.Stmt
 }
 
-// find is nil for a query that is not kept.
+// find returns the prepared query, or nil if the query is not cached.
 func (s *statements) find(ctx context.Context, db *sql.DB, query string) (*sql.Stmt, error) {
 	s.mu.Lock()
 	kept, n := s.of[query], len(s.of)
@@ -46,7 +47,7 @@ func (s *statements) find(ctx context.Context, db *sql.DB, query string) (*sql.S
 	return made, nil
 }
 
-// close must come before that of the database.
+// close closes the queries. It must be called before the database is closed.
 func (s *statements) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

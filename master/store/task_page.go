@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// TaskOrder is what a page of rows is sorted by; equal ones are in the order of their submission.
+// TaskOrder is the order of a page. Equal rows are ordered by their submission.
 type TaskOrder string
 
-// The orders, each of which has an index.
+// The orders. Each has an index.
 const (
 	BySubmission TaskOrder = "submitted"
 	ByTaskName   TaskOrder = "name"
@@ -20,16 +20,16 @@ const (
 	ByTaskID     TaskOrder = "id"
 )
 
-// TaskPage is a part of the tasks of some groups.
+// TaskPage selects a page of the tasks of some groups.
 type TaskPage struct {
-	// Groups are some of All: those whose tasks are wanted.
+	// Groups are the selected groups, a subset of All.
 	Groups, All   []TaskGroup
 	Order         TaskOrder
 	Descending    bool
 	Offset, Limit int
 }
 
-// TaskIDs reads the ids of a page. The nearer end of the list is where it begins to count.
+// TaskIDs returns the IDs of a page. It counts from the nearer end of the list.
 func TaskIDs(ctx context.Context, r Reader, p TaskPage) ([]string, error) {
 	total := countTasks(p.Groups)
 	p.Limit = min(p.Limit, total-p.Offset)
@@ -47,13 +47,14 @@ func TaskIDs(ctx context.Context, r Reader, p TaskPage) ([]string, error) {
 	return ids, err
 }
 
-// hasAll says that the tasks of all groups are wanted.
+// hasAll reports whether all groups are selected.
 func (p TaskPage) hasAll() bool { return countTasks(p.Groups) >= countTasks(p.All) }
 
-// hasIndex says that an index has the wanted rows alone.
+// hasIndex reports whether an index contains exactly the selected rows.
 func (p TaskPage) hasIndex() bool { return p.hasAll() || len(p.Groups) == 1 && p.Order == BySubmission }
 
-// inGroups leaves out the rows of other groups. The sum keeps the databases from reading by group.
+// inGroups returns the condition that selects the groups. The addition prevents the databases from
+// using the index on the group.
 func (p TaskPage) inGroups() string {
 	if p.hasIndex() {
 		return " AND grp IN (" + p.groupText() + ")"
@@ -61,8 +62,8 @@ func (p TaskPage) inGroups() string {
 	return " AND grp + 0 IN (" + p.groupText() + ")"
 }
 
-// rowsRead is about how many rows of an index are read for the page: where no index has the wanted rows alone,
-// those of all groups.
+// rowsRead estimates the number of index rows that are read for the page. If no index contains
+// exactly the selected rows, these include rows of other groups.
 func (p TaskPage) rowsRead(total int) int {
 	if p.hasIndex() {
 		return p.Offset + p.Limit
@@ -78,8 +79,8 @@ func countTasks(groups []TaskGroup) int {
 	return n
 }
 
-// query reads the rows in their order and leaves those of other groups out, or reads all rows of
-// the groups and sorts them: whichever reads less.
+// query returns the cheaper of two queries: one reads the rows in order and skips those of other
+// groups, the other reads all rows of the groups and sorts them.
 func (p TaskPage) query(total int) string {
 	order := p.orderText()
 	const last = " LIMIT ? OFFSET ?"
@@ -92,7 +93,7 @@ func (p TaskPage) query(total int) string {
 	return "SELECT id FROM task_rows WHERE true" + p.inGroups() + order + last
 }
 
-// sortCost is how many rows of an index are read while one row is read and sorted.
+// sortCost is the number of index rows that can be read in the time for reading and sorting one row.
 const sortCost = 8
 
 func (p TaskPage) orderText() string {
@@ -102,7 +103,7 @@ func (p TaskPage) orderText() string {
 	return " ORDER BY " + p.Order.columnText("")
 }
 
-// columns are what an order sorts by.
+// columns returns the sort columns of an order.
 func (o TaskOrder) columns() []string {
 	switch o {
 	case BySubmission:
@@ -114,13 +115,14 @@ func (o TaskOrder) columns() []string {
 	return []string{string(o), "submitted", "id"}
 }
 
-// columnText is the columns in a direction, empty for ascending.
+// columnText returns the columns with a direction, which is empty for ascending.
 func (o TaskOrder) columnText(direction string) string {
 	return strings.Join(o.columns(), direction+", ") + direction
 }
 
-// groupText is the groups' numbers, of which there may be more than a statement has parameters. It is the same in
-// whatever order the database has the groups: PostgreSQL's changes with every count.
+// groupText returns the sorted IDs of the groups as literals, because there may be more groups than
+// a statement has parameters. Sorting keeps the text the same, because PostgreSQL returns groups in
+// a different order after every count.
 func (p TaskPage) groupText() string {
 	ids := make([]int64, 0, len(p.Groups))
 	for _, g := range p.Groups {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
-// TaskRow is what lists filter and sort a task by.
+// TaskRow holds the fields of a task by which lists filter and sort.
 type TaskRow struct {
 	ID        string
 	UserID    int32
@@ -18,26 +18,29 @@ type TaskRow struct {
 	Username  string
 	Name      string
 	Pool      string
-	// Submitted and Ended are in microseconds; Ended is 0 for one that EndedTaskRows does not have.
+	// Submitted and Ended are in microseconds; Ended is 0 for a task that EndedTaskRows must not
+	// return.
 	Submitted, Ended int64
 }
 
-// TaskGroup is the tasks of a user, under one name, in one workspace.
+// TaskGroup is the group of tasks with the same user, username and workspace.
 type TaskGroup struct {
 	ID        int64
 	UserID    int32
 	Workspace int32
 	Username  string
-	// Tasks counts them.
+	// Tasks is the number of tasks.
 	Tasks int
 }
 
-// keyBytes is how much of a name rows are sorted by: PostgreSQL's indexes take no long ones.
+// keyBytes limits the part of a name by which rows are sorted, because PostgreSQL limits the size of
+// index entries.
 const keyBytes = 200
 
 func sortKey(text string) []byte { return []byte(text[:min(len(text), keyBytes)]) }
 
-// AddTaskRow lists a task, and counts it. One that is listed stays as it is.
+// AddTaskRow adds a task to the list and counts it. It reports false, and changes nothing, if the
+// task is already listed.
 func AddTaskRow(tx *Tx, r TaskRow) (added bool, err error) {
 	err = errors.Join(checkKey("id", r.ID), archive.CheckText("name", r.Name))
 	if err == nil {
@@ -55,7 +58,7 @@ func AddTaskRow(tx *Tx, r TaskRow) (added bool, err error) {
 	return added, nil
 }
 
-// countFirst counts a task in its group, which is made for the first one.
+// countFirst counts a task in its group, and creates the group if it is missing.
 func countFirst(tx *Tx, r TaskRow) error {
 	found, err := countIn(tx, r, 1)
 	if err != nil || found {
@@ -68,8 +71,8 @@ func countFirst(tx *Tx, r TaskRow) error {
 	return err
 }
 
-// AddTaskRows lists tasks of one user in one workspace, none of which is listed: otherwise the write
-// fails.
+// AddTaskRows adds tasks of one user in one workspace. It returns an error if one of them is already
+// listed.
 func AddTaskRows(tx *Tx, rows []TaskRow) error {
 	if len(rows) == 0 {
 		return nil
@@ -95,7 +98,7 @@ func AddTaskRows(tx *Tx, rows []TaskRow) error {
 	return nil
 }
 
-// addRows fails for one that is listed.
+// addRows returns an error if a task is already listed.
 func addRows(tx *Tx, group int64, rows []TaskRow) error {
 	args := make([]any, 0, 6*len(rows))
 	for _, r := range rows {
@@ -111,7 +114,7 @@ func groupKey(r TaskRow) []any {
 	return []any{int64(r.UserID), int64(r.Workspace), []byte(r.Username)}
 }
 
-// addGroup makes the group of a task, without tasks, unless it is there.
+// addGroup creates the group of a task with a count of 0 unless it exists.
 func addGroup(tx *Tx, r TaskRow) error {
 	return tx.execQuery("INSERT INTO task_groups (id, user_id, workspace, username, tasks) "+
 		"SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, 0 FROM task_groups WHERE true ON CONFLICT (user_id, workspace, username) DO NOTHING", groupKey(r)...)
@@ -119,14 +122,14 @@ func addGroup(tx *Tx, r TaskRow) error {
 
 const ofGroup = "WHERE user_id = ? AND workspace = ? AND username = ?"
 
-// countIn counts tasks in the group of one of them, if there is one.
+// countIn adds n to the count of a task's group. It reports whether the group exists.
 func countIn(tx *Tx, r TaskRow, n int) (found bool, err error) {
 	groups, err := tx.changeRows("UPDATE task_groups SET tasks = tasks + ? "+ofGroup, append([]any{int64(n)}, groupKey(r)...)...)
 	return groups > 0, err
 }
 
-// addRow adds the row of a task whose group there is. SQLite keeps no copies of pages for a statement that
-// has one row of values, as it does where rows are selected.
+// addRow adds the row of a task whose group exists. The statement has a single row of VALUES,
+// because for a SELECT SQLite would keep copies of the changed pages.
 func addRow(tx *Tx, r TaskRow) (added bool, err error) {
 	args := append([]any{[]byte(r.ID)}, groupKey(r)...)
 	n, err := tx.changeRows("INSERT INTO task_rows (id, grp, name, pool, submitted, ended) "+
@@ -135,7 +138,7 @@ func addRow(tx *Tx, r TaskRow) (added bool, err error) {
 	return n > 0, err
 }
 
-// MoveTaskRow notes the pool of a task.
+// MoveTaskRow changes the resource pool of a task.
 func MoveTaskRow(tx *Tx, id, pool string) error {
 	if err := tx.execQuery("UPDATE task_rows SET pool = ? WHERE id = ?", sortKey(pool), []byte(id)); err != nil {
 		return fmt.Errorf("list task %q in another pool: %w", id, err)
@@ -143,7 +146,7 @@ func MoveTaskRow(tx *Tx, id, pool string) error {
 	return nil
 }
 
-// EndTaskRow notes when a task ended, in microseconds: from then on EndedTaskRows has it.
+// EndTaskRow sets the end of a task in microseconds. From then on EndedTaskRows returns the task.
 func EndTaskRow(tx *Tx, id string, ended int64) error {
 	if err := tx.execQuery("UPDATE task_rows SET ended = ? WHERE id = ?", ended, []byte(id)); err != nil {
 		return fmt.Errorf("list task %q as ended: %w", id, err)
@@ -151,7 +154,7 @@ func EndTaskRow(tx *Tx, id string, ended int64) error {
 	return nil
 }
 
-// DeleteTaskRow takes a task out of the lists. One that is not listed is not an error.
+// DeleteTaskRow removes a task from the list. A missing task is not an error.
 func DeleteTaskRow(tx *Tx, id string) error {
 	err := tx.execQuery("UPDATE task_groups SET tasks = tasks - 1 WHERE id = (SELECT grp FROM task_rows WHERE id = ?)", []byte(id))
 	if err == nil {
@@ -163,7 +166,7 @@ func DeleteTaskRow(tx *Tx, id string) error {
 	return nil
 }
 
-// TaskGroups reads all groups, in no order; some may be empty.
+// TaskGroups returns all groups, including empty ones, in no particular order.
 func TaskGroups(ctx context.Context, r Reader) ([]TaskGroup, error) {
 	var all []TaskGroup
 	err := r.queryRows(ctx, "SELECT id, user_id, workspace, username, tasks FROM task_groups", nil, func(rows *sql.Rows) error {
@@ -180,8 +183,8 @@ func TaskGroups(ctx context.Context, r Reader) ([]TaskGroup, error) {
 	return all, nil
 }
 
-// EndedTaskRows lists at most limit tasks that ended before, in microseconds, first the ones
-// that ended first.
+// EndedTaskRows returns at most limit tasks that ended before the given time, in microseconds, the
+// earliest first.
 func EndedTaskRows(ctx context.Context, r Reader, before int64, limit int) ([]string, error) {
 	return readTaskIDs(ctx, r, "SELECT id FROM task_rows WHERE ended > 0 AND ended < ? ORDER BY ended, id LIMIT ?", before, limit)
 }

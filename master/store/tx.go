@@ -8,23 +8,23 @@ import (
 
 var errTxOver = errors.New("this transaction has ended; use tx only inside the function that received it")
 
-// Tx is one write inside the group. It is valid until the function that received
-// it returns, in that function's goroutine.
+// Tx is one write inside a group. It is valid only until the function that received it returns, and
+// only in that function's goroutine.
 type Tx struct {
-	// ctx is the group's, not the caller's: one caller who leaves must not end a
-	// statement that carries the others.
+	// ctx is the context of the group and not of the caller, because a caller that cancels must not
+	// interrupt the writes of others.
 	ctx context.Context
 	w   *writer
 	r   *request
-	err error // the first refused statement; the write cannot succeed any more
-	// changed says that a statement was carried out that may have changed rows.
+	err error // the first failed statement, after which the write cannot succeed
+	// changed reports whether a statement that may change rows was executed.
 	changed bool
 	over    bool
 }
 
-// OnEnd calls fn with the answer of this write, before its caller has it: nil once it is
-// durable. Who keeps in memory what the store holds keeps in step that way. fn runs in
-// the writer's goroutine, so it must be quick and must not write.
+// OnEnd calls fn with the result of this write before the caller receives it: nil if the write is
+// durable. It keeps state in memory consistent with the store. fn runs in the writer's goroutine, so
+// that it must return quickly and must not write.
 func (tx *Tx) OnEnd(fn func(error)) { tx.r.ended = append(tx.r.ended, fn) }
 
 func (tx *Tx) execQuery(query string, args ...any) error {
@@ -47,7 +47,7 @@ func (tx *Tx) changeRows(query string, args ...any) (rows int64, err error) {
 	return rows, nil
 }
 
-// sizeOf is about what values take, in bytes.
+// sizeOf estimates the size of values in bytes.
 func sizeOf(args []any) (n int) {
 	for _, a := range args {
 		switch v := a.(type) {
@@ -67,7 +67,7 @@ func (tx *Tx) checkUsable() error {
 	return tx.err
 }
 
-// queryRows implements Reader: it sees what this and earlier writes of the group did.
+// queryRows implements Reader. It sees the changes of this and earlier writes of the group.
 func (tx *Tx) queryRows(_ context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	if err := tx.checkUsable(); err != nil {
 		return err
@@ -83,9 +83,8 @@ func (tx *Tx) queryRows(_ context.Context, query string, args []any, scan func(*
 	return nil
 }
 
-// Reader is where documents and logs are read: a Store gives what is durable, a Tx
-// adds what its own group has written so far. Both return complete answers and hold
-// no lock afterwards.
+// Reader reads documents and logs. A Store returns durable data, a Tx also the changes of its group.
+// Both return complete results and hold no lock afterwards.
 type Reader interface {
 	queryRows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
 }
@@ -95,7 +94,7 @@ var (
 	_ Reader = (*Tx)(nil)
 )
 
-// queryRows implements Reader over the read pool.
+// queryRows implements Reader on the read pool.
 func (s *Store) queryRows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := s.startQuery(ctx, query, args)
 	if err == nil {

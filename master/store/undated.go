@@ -7,19 +7,21 @@ import (
 	"fmt"
 )
 
-// What a start reads has many documents: they are decoded where they are kept, without a list of them.
+// At its start the master reads many documents. They are decoded in place, without a list of
+// documents.
 
-// EachUndated reads the documents without a time, in no order, each to where place says.
+// EachUndated reads the documents without a time, in no particular order, and decodes each into the
+// value that place returns.
 func (c Collection[T]) EachUndated(ctx context.Context, r Reader, place func(id string) *T) error {
 	return c.readEach(ctx, r, place, "SELECT id, doc FROM documents WHERE kind = ? AND at = 0", c.Kind)
 }
 
-// scanCost is how many documents are passed over while one is looked for by its parent.
+// scanCost is the number of documents that can be scanned in the time for one lookup by parent.
 const scanCost = 4
 
-// EachOfUndated reads the documents whose parents are the documents of another kind without a time, of
-// which there are so many, in no order, each to where place says. Others may come, too; place answers nil for
-// them.
+// EachOfUndated reads the documents whose parents are the documents of another kind without a time,
+// in no particular order, and decodes each into the value that place returns; parents is the number
+// of parents. It may also read documents of other parents, for which place must return nil.
 func (c Collection[T]) EachOfUndated(ctx context.Context, r Reader, kind string, parents int, place func(parent string) *T) error {
 	most, all := scanCost*parents, 0
 	err := r.queryRows(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM documents WHERE kind = ? LIMIT ?) AS found", []any{c.Kind, most + 1},
@@ -28,10 +30,10 @@ func (c Collection[T]) EachOfUndated(ctx context.Context, r Reader, kind string,
 	case err != nil:
 		return fmt.Errorf("count documents %s: %w", c.Kind, err)
 	case all <= most:
-		// By time is how they were written, and stand one behind the other.
+		// Ordered by time, because documents are stored in that order.
 		return c.readEach(ctx, r, place, "SELECT parent, doc FROM documents WHERE kind = ? ORDER BY at", c.Kind)
 	}
-	// SQLite takes the tables of a cross join in their order: the parents are fewer.
+	// SQLite joins the tables of a cross join in the given order. The parents are fewer.
 	return c.readEach(ctx, r, place, "SELECT a.parent, a.doc FROM documents t CROSS JOIN documents a "+
 		"WHERE t.kind = ? AND t.at = 0 AND a.kind = ? AND a.parent = t.id", kind, c.Kind)
 }
@@ -62,7 +64,7 @@ func (c Collection[T]) readEach(ctx context.Context, r Reader, place func(key st
 	return bad
 }
 
-// decodeLike decodes a document by itself where it can, and may share with another one what both have.
+// decodeLike decodes a document with its own method if it has one, which may share parts with like.
 func decodeLike[T any](b []byte, value, like *T) error {
 	if v, found := any(value).(interface {
 		DecodeLike(data []byte, like *T) bool

@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// UserBytes is how many bytes of a kind a user has stored.
+// UserBytes is the stored size in bytes of a kind of data of a user.
 type UserBytes struct {
 	UserID int32
 	Kind   string
 	Bytes  int64
 }
 
-// CountBytes adds to the bytes that a user has stored; a negative number subtracts. The writes of one
+// CountBytes adds to the stored size of a user; a negative number subtracts. The writes of one
 // commit share a statement for each user and kind.
 func CountBytes(tx *Tx, b UserBytes) { tx.r.counted = append(tx.r.counted, b) }
 
-// AllUserBytes reads the sums of all users, in no order. A transaction does not see what it counts.
+// AllUserBytes returns the sizes of all users, in no particular order. A transaction does not see
+// its own changes.
 func AllUserBytes(ctx context.Context, r Reader) ([]UserBytes, error) {
 	var all []UserBytes
 	err := r.queryRows(ctx, "SELECT user_id, kind, bytes FROM user_bytes", nil, func(rows *sql.Rows) error {
@@ -35,7 +36,7 @@ func AllUserBytes(ctx context.Context, r Reader) ([]UserBytes, error) {
 	return all, nil
 }
 
-// sumCounted adds up what the writes that have not failed count.
+// sumCounted returns the sums of the writes that have not failed.
 func sumCounted(group []*request, errs []error) []UserBytes {
 	sums := map[UserBytes]int64{}
 	for i, r := range group {
@@ -57,7 +58,7 @@ func sumCounted(group []*request, errs []error) []UserBytes {
 	return out
 }
 
-// commitCounted commits writes with what they count.
+// commitCounted commits writes together with their changes of the sizes.
 func (w *writer) commitCounted(ctx context.Context, group []*request, errs []error) error {
 	for _, b := range sumCounted(group, errs) {
 		_, err := w.changeRows(ctx, "INSERT INTO user_bytes (user_id, kind, bytes) VALUES (?, ?, ?) "+

@@ -7,25 +7,24 @@ import (
 )
 
 const (
-	// queueLength bounds the writes that wait. A caller beyond it waits in Write,
-	// which is the back-pressure: memory stays bounded, nothing is dropped.
+	// queueLength limits the pending writes. Further callers block in Write, so that memory stays
+	// bounded and no write is dropped.
 	queueLength = 1024
-	// groupLimit bounds the writes of one commit, and so the wait of the first for
-	// the last: at 20 µs each in SQLite some 10 ms, about what a disk's sync takes.
+	// groupLimit limits the writes of one commit, and with it the time for which the first waits for
+	// the last: at 20 µs each in SQLite some 10 ms, about the duration of a disk sync.
 	groupLimit = 512
 )
 
-// Write runs fn in a transaction and returns when its effect is durable.
+// Write runs fn in a transaction and returns after its changes are durable.
 //
-// Writes that arrive together are committed together. When fn returns an error its effects
-// alone are undone and that error is returned.
-// fn runs in the writer's goroutine, so it must act through tx only, must not wait,
-// and must not call Write. It is called at most once.
+// Concurrent writes are committed together. If fn returns an error, only its own changes are rolled
+// back, and Write returns the error. fn runs in the writer's goroutine, so that it must only use tx,
+// must not block and must not call Write. It is called at most once.
 //
-// An answer means what it says: nil is durable; any error but ErrOutcomeUnknown is
-// not done. When ctx ends before the writer has begun with fn, fn is never called
-// and ctx's error is returned; from then on Write waits for the outcome, because
-// reporting "cancelled" for something that is about to be durable would be a lie.
+// The result is definite: nil means that the changes are durable, and any error except
+// ErrOutcomeUnknown that nothing was changed. If ctx is done before fn is called, Write returns its
+// error without calling fn. After that Write waits for the result even if ctx is done, because it
+// must not report an error for changes that become durable.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	err := s.enqueueRequest(ctx, &request{ctx: ctx, fn: fn})
 	if errors.Is(err, ErrFull) {
@@ -34,19 +33,19 @@ func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
-// request is one write on its way through the queue. Its state decides the race
-// between the writer that begins it and the caller that gives up.
+// request is one write in the queue. Its state decides the race between the writer that starts it and
+// the caller that gives up.
 //
 //	waiting ──writer──▶ begun ──▶ answered
 //	   └─────caller───▶ abandoned
 type request struct {
-	ctx   context.Context // the caller's, carried through the queue
+	ctx   context.Context // the context of the caller
 	fn    func(*Tx) error
-	raw   func(ctx context.Context, w *writer) error // instead of fn: alone, without the lease
+	raw   func(ctx context.Context, w *writer) error // instead of fn: runs alone, without the lease
 	state atomic.Int32
-	// ended is called with the answer, before the caller has it.
+	// ended are called with the result before the caller receives it.
 	ended []func(error)
-	// counted is what it adds to the bytes that users have stored.
+	// counted are the changes of the users' stored sizes.
 	counted []UserBytes
 	done    chan error
 }
@@ -94,8 +93,8 @@ func (s *Store) enqueueRequest(ctx context.Context, r *request) error {
 	return <-r.done
 }
 
-// sendRequest holds the gate while it waits for a place, so that Close cannot shut the
-// queue between the look and the send.
+// sendRequest holds the gate while it waits for a place in the queue, so that Close cannot close the
+// queue between the check and the send.
 func (s *Store) sendRequest(ctx context.Context, r *request) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
@@ -110,7 +109,7 @@ func (s *Store) sendRequest(ctx context.Context, r *request) error {
 	}
 }
 
-// serveRequests is the writer's goroutine. It ends when the queue is shut and empty.
+// serveRequests is the writer's goroutine. It ends when the queue is closed and empty.
 func (s *Store) serveRequests(ctx context.Context, w *writer) {
 	defer close(s.served)
 	var next *request
@@ -135,9 +134,9 @@ func (s *Store) serveRequests(ctx context.Context, w *writer) {
 	}
 }
 
-// gatherGroup takes what is already waiting and never waits itself: under load groups
-// form while the previous commit syncs, and a lone write is not delayed. A request
-// that must run alone ends the group and is returned beside it.
+// gatherGroup takes the writes that are already queued without waiting: under load groups form
+// during the previous commit, and a single write is not delayed. A request that must run alone ends
+// the group and is returned separately.
 func (s *Store) gatherGroup(first *request) (group []*request, next *request) {
 	group = []*request{first}
 	for len(group) < groupLimit {
@@ -157,7 +156,7 @@ func (s *Store) gatherGroup(first *request) (group []*request, next *request) {
 	return group, nil
 }
 
-// runAlone runs a request that is not under the lease, such as the one that takes it.
+// runAlone runs a request that does not need the lease, such as the one that acquires it.
 func (w *writer) runAlone(ctx context.Context, r *request) {
 	if !r.begin() {
 		r.answer(r.ctx.Err())

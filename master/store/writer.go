@@ -14,20 +14,19 @@ import (
 )
 
 const (
-	// groupTime bounds one commit on PostgreSQL, so that a server that hangs becomes
-	// an error instead of a master that hangs.
+	// groupTime limits the time of a commit on PostgreSQL, so that a hanging server causes an error
+	// instead of blocking the master.
 	groupTime = 30 * time.Second
-	// aloneLimit bounds what runs alone: taking a lease is quick, loading a backup
-	// of a large cluster is not.
+	// aloneLimit limits the time of requests that run alone. Acquiring a lease is fast, but loading
+	// a backup of a large cluster is not.
 	aloneLimit = 6 * time.Hour
-	// resolveLimit is how long we look for the outcome of a commit whose connection
-	// broke before we say that we do not know it.
+	// resolveLimit limits the time for finding the result of a commit whose connection broke. After
+	// it the result is reported as unknown.
 	resolveLimit = 20 * time.Second
 	resolvePause = 250 * time.Millisecond
 )
 
-// writer owns the one connection that writes. All of it is used by the writer's
-// goroutine only.
+// writer owns the only connection that writes. Only the writer's goroutine uses it.
 type writer struct {
 	db     *database.Database
 	log    *slog.Logger
@@ -35,17 +34,18 @@ type writer struct {
 	conn   *sql.Conn
 	stmts  map[string]*sql.Stmt // prepared on conn
 	lease  *Lease               // nil until acquired
-	seq    int64                // of the last commit known to be durable, see resolve
+	seq    int64                // of the last durable commit; see resolveCommit
 	opened bool                 // a transaction is open on conn
-	// changedBytes is about what its writes have changed so far.
+	// changedBytes is the estimated size of the changes in the current transaction.
 	changedBytes int
 	counts       *counts
-	// nextWAL is the size of the write-ahead log, in bytes, at which it is emptied.
+	// nextWAL is the size of the write-ahead log, in bytes, at which it is truncated.
 	nextWAL int64
 }
 
-// limitCommit gives PostgreSQL's commits a deadline. A local file gets none, and no context that
-// ends: a disk that hangs cannot be interrupted, and watching for it costs a goroutine a statement.
+// limitCommit sets a deadline for commits on PostgreSQL. For a local file it returns a context
+// without cancellation, because a hanging disk cannot be interrupted and watching a context would
+// cost a goroutine for every statement.
 func (w *writer) limitCommit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !w.db.Timed {
 		return context.WithoutCancel(ctx), func() {}
@@ -65,19 +65,19 @@ func (w *writer) openConnection(ctx context.Context) error {
 	return nil
 }
 
-// hangUp gives the connection back; a broken one is thrown away by the pool.
+// hangUp returns the connection to the pool, which discards a broken one.
 func (w *writer) hangUp() {
 	w.closeStatements()
 	if w.conn != nil {
-		_ = w.conn.Close() // it may be gone already
+		_ = w.conn.Close() // the connection may already be closed
 	}
 	w.conn, w.opened = nil, false
 }
 
-// closeStatements closes the statements, which must happen before their connection ends.
+// closeStatements closes the statements. It must be called before the connection is closed.
 func (w *writer) closeStatements() {
 	for _, st := range w.stmts {
-		_ = st.Close() // the connection may be gone, and the statement with it
+		_ = st.Close() // the connection may already be closed, and the statement with it
 	}
 	w.stmts = nil
 }
@@ -123,10 +123,10 @@ func (w *writer) execQuery(ctx context.Context, query string) error {
 	return err
 }
 
-// beginGroup starts a group's transaction and proves that the epoch is still ours. The
-// update locks the lease's row until the commit, so no other master can take over between
-// the proof and the end. A connection that died while idle is replaced once:
-// nothing has been sent on it, so nothing can be done twice.
+// beginGroup starts the transaction of a group and verifies the epoch. The update locks the lease's
+// row until the commit, so that no other master can take over between the check and the commit. It
+// replaces a connection that broke while it was idle, which is safe because no write has been sent
+// on it.
 func (w *writer) beginGroup(ctx context.Context) error {
 	if w.lease == nil {
 		return ErrNoLease
@@ -172,8 +172,8 @@ func (w *writer) beginTransaction(ctx context.Context) error {
 	return nil
 }
 
-// abortTransaction ends an open transaction without its effects. When even that is refused
-// the connection goes, and the database ends the transaction itself.
+// abortTransaction rolls back an open transaction. If the rollback fails, it closes the connection,
+// so that the database ends the transaction.
 func (w *writer) abortTransaction(ctx context.Context) {
 	if w.conn == nil {
 		return
@@ -187,17 +187,18 @@ func (w *writer) abortTransaction(ctx context.Context) {
 	w.discardConnection()
 }
 
-// discardConnection makes the pool throw the connection away instead of lending it again in
-// the middle of a transaction.
+// discardConnection makes the pool discard the connection instead of reusing it inside a
+// transaction.
 func (w *writer) discardConnection() {
 	w.closeStatements()
 	if w.conn != nil {
-		_ = w.conn.Raw(func(any) error { return driver.ErrBadConn }) // the answer is the one we gave
+		_ = w.conn.Raw(func(any) error { return driver.ErrBadConn }) // returns the error that was passed in
 	}
 	w.hangUp()
 }
 
-// commitGroup makes the group durable, or finds out whether it is.
+// commitGroup commits the transaction. If the commit fails, it determines whether the changes are
+// durable.
 func (w *writer) commitGroup(ctx context.Context) error {
 	err := w.execQuery(ctx, "COMMIT")
 	if err == nil {
@@ -207,21 +208,21 @@ func (w *writer) commitGroup(ctx context.Context) error {
 		w.lease.markRenewed()
 		return nil
 	}
-	// Even where the database itself said no we look: a wrong answer here would be
-	// a write reported failed and done.
+	// Check the result even if the database reported an error: a durable write must not be reported
+	// as failed.
 	w.abortTransaction(ctx)
 	if w.db.Full(err) && !w.db.Timed {
-		// SQLite had no room for the frame that would have made the group durable;
-		// looking takes room, too.
+		// SQLite had no space for the commit frame, so that the group is not durable; the check
+		// would need space, too.
 		return w.classifyError(ctx, err)
 	}
 	return w.resolveCommit(ctx, err)
 }
 
-// resolveCommit answers whether the commit numbered seq+1 is durable. The number was
-// written by that very commit, into a row that only the owner of the epoch writes:
-// if it is there, so is everything else. The update waits for the lock of a backend
-// that may still be committing on the broken connection.
+// resolveCommit determines whether the commit with number seq+1 is durable. The commit itself wrote
+// the number into a row that only the owner of the epoch writes: if the number is present, so are
+// all changes. The update waits for the lock of a backend that may still be committing on the broken
+// connection.
 func (w *writer) resolveCommit(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
@@ -239,7 +240,7 @@ func (w *writer) resolveCommit(ctx context.Context, cause error) error {
 		}
 		w.discardConnection()
 		if wait.For(ctx, resolvePause) != nil {
-			// Whatever became of it, its number must not be taken for the next one's.
+			// The number must not be reused for the next commit, regardless of the result.
 			w.seq++
 			return fmt.Errorf("%w: %w", ErrOutcomeUnknown, cause)
 		}

@@ -2,8 +2,8 @@ package workspace
 
 import "github.com/det-deploy/det-deploy/master/config/security"
 
-// Account is what a workspace says of the Unix account that tasks in it run as. What is nil
-// is left to the user's own account.
+// Account overrides the Unix account that tasks in a workspace run as. Fields that are nil are taken
+// from the user's account.
 type Account struct {
 	UID   *int32  `json:"uid,omitempty"`
 	GID   *int32  `json:"gid,omitempty"`
@@ -11,7 +11,7 @@ type Account struct {
 	Group *string `json:"group,omitempty"`
 }
 
-// Over is the account that a task runs as whose user has the account u.
+// Over returns the account of a task whose user has the account u.
 func (a Account) Over(u security.AgentUser) security.AgentUser {
 	if a.UID != nil {
 		u.UID = int(*a.UID)
@@ -28,7 +28,7 @@ func (a Account) Over(u security.AgentUser) security.AgentUser {
 	return u
 }
 
-// IsZero reports whether it says nothing.
+// IsZero reports whether all fields are nil.
 func (a Account) IsZero() bool { return a == Account{} }
 
 func (a Account) equal(b Account) bool {

@@ -8,7 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// finishProject deletes a project if that is possible now.
+// finishProject performs a step of the deletion of a project. If the step fails, it stores the error
+// in the project.
 func (d *deletions) finishProject(ctx context.Context, id, deleter int32) {
 	err := d.deleteProjectNow(ctx, id, deleter)
 	if err == nil || ctx.Err() != nil {
@@ -28,7 +29,8 @@ func (d *deletions) finishProject(ctx context.Context, id, deleter int32) {
 	}
 }
 
-// finishWorkspace deletes a workspace, or of what is in it what can be deleted now.
+// finishWorkspace performs a step of the deletion of a workspace with its content. If the step
+// fails, it stores the error in the workspace.
 func (d *deletions) finishWorkspace(ctx context.Context, id, deleter int32) {
 	err := d.emptyWorkspace(ctx, id, deleter)
 	if err == nil && len(d.table.listProjects(id)) == 0 {
@@ -62,8 +64,8 @@ func (d *deletions) emptyWorkspace(ctx context.Context, id, deleter int32) error
 	return errors.Join(failed...)
 }
 
-// deleteProjectNow asks for the deletion of the experiments of a project on behalf of who
-// deletes it, and deletes the project once there are none.
+// deleteProjectNow requests the deletion of a project's experiments as the user who deletes the
+// project, and deletes the project when no experiments remain.
 func (d *deletions) deleteProjectNow(ctx context.Context, id, deleter int32) error {
 	if e := d.experiments.Load(); e != nil {
 		if left, err := (*e).DeleteAll(ctx, d.actAs(deleter), id, d.takeAsked(id)); err != nil || left > 0 {
@@ -79,8 +81,7 @@ func (d *deletions) deleteProjectNow(ctx context.Context, id, deleter int32) err
 	return err
 }
 
-// takeAsked reports whether this is the first step since the deletion of a project was asked
-// for.
+// takeAsked reports whether this is the first step since the deletion of a project was requested.
 func (d *deletions) takeAsked(project int32) bool {
 	d.change.Lock()
 	defer d.change.Unlock()
@@ -89,8 +90,8 @@ func (d *deletions) takeAsked(project int32) bool {
 	return asked
 }
 
-// actAs is who deletes what is in a workspace or a project: users who may delete that may
-// delete everything in it.
+// actAs returns the user for deleting the content of a workspace or a project. The user has
+// administrator rights, because users who may delete a workspace may delete everything in it.
 func (d *deletions) actAs(deleter int32) *apiv1.User {
 	by := &apiv1.User{Id: deleter, Admin: true}
 	if u, err := d.cfg.Users.User(deleter); err == nil {

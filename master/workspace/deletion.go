@@ -7,35 +7,36 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Experiments is what projects contain.
+// Experiments provides the experiments in projects.
 type Experiments interface {
-	// Count numbers the experiments of each project that has some.
+	// Count returns the number of experiments of each project that has any.
 	Count() map[int32]Counts
-	// DeleteAll asks for the deletion of all experiments of a project on behalf of a user,
-	// ends those that have not ended, and says how many are left. It is repeated until
-	// there are none. An error is why one of them cannot be deleted; again tries those
-	// once more that could not be deleted before.
+	// DeleteAll requests the deletion of all experiments of a project as a user, kills those that
+	// have not ended, and returns the number of remaining ones. The caller repeats it until that is
+	// 0. It returns an error if an experiment cannot be deleted. If again is true, it retries
+	// experiments whose deletion has failed before.
 	DeleteAll(ctx context.Context, by *apiv1.User, project int32, again bool) (left int, err error)
 }
 
-// Counts are the experiments of a project.
+// Counts holds the numbers of experiments of a project.
 type Counts struct {
-	// Active ones have not ended; Runs are the trials of all.
+	// Active is the number of experiments that have not ended, Runs the number of trials of all
+	// experiments.
 	Experiments, Active, Runs int32
 	LastStarted               time.Time
 }
 
-// Content is what belongs to workspaces besides projects: tasks, templates, models.
+// Content is content of workspaces other than projects: tasks, templates, models.
 type Content interface {
-	// CheckDelete refuses the deletion of a workspace whose content people must decide on.
+	// CheckDelete returns an error if the workspace has content that must not be deleted
+	// automatically.
 	CheckDelete(workspace int32) error
-	// DeleteAll deletes or ends what belongs to a workspace, on behalf of a user who may do
-	// that. It may be repeated.
+	// DeleteAll deletes or ends the content of a workspace as a user. It is idempotent.
 	DeleteAll(ctx context.Context, by *apiv1.User, workspace int32) error
 }
 
-// deletions deletes workspaces and projects, level-triggered: what is marked in the store is
-// deleted step by step, also by the next master.
+// deletions deletes workspaces and projects. It is level-triggered: objects that are marked in the store
+// are deleted step by step, also after a restart of the master.
 //
 //	Delete ──▶ DELETING ──▶ experiments and content gone ──▶ gone
 //	               ▲   └──▶ DELETE_FAILED ──┐
@@ -43,10 +44,10 @@ type Content interface {
 type deletions struct {
 	*shared
 
-	// stepping is held by each step; wake begins the next.
+	// stepping is held during a step; wake starts the next.
 	stepping chan struct{}
 	wake     chan struct{}
-	// asked is the projects whose deletion was asked for since the last step; guarded by change.
+	// asked are the projects whose deletion was requested since the last step; guarded by change.
 	asked map[int32]bool
 }
 
@@ -54,8 +55,8 @@ func newDeletions(s *shared) *deletions {
 	return &deletions{shared: s, stepping: make(chan struct{}, 1), wake: make(chan struct{}, 1), asked: map[int32]bool{}}
 }
 
-// Delete begins the deletion of a workspace with all that is in it, and reports whether it is
-// done already. The errors have the codes NotFound, PermissionDenied and FailedPrecondition.
+// Delete starts the deletion of a workspace with its content, and reports whether it is already
+// complete. It returns NotFound, PermissionDenied or FailedPrecondition.
 func (d *deletions) Delete(ctx context.Context, by *apiv1.User, id int32) (done bool, err error) {
 	if err := d.markWorkspace(ctx, by, id); err != nil {
 		return false, err
@@ -111,10 +112,10 @@ func (d *deletions) markProject(ctx context.Context, by *apiv1.User, id int32) e
 	return d.storeProject(ctx, p)
 }
 
-// pollEvery is how often the rest of a deletion is looked at.
+// pollEvery is the interval at which pending deletions are continued.
 const pollEvery = time.Second
 
-// Run continues deletions until ctx ends.
+// Run continues deletions until ctx is done.
 func (d *deletions) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -140,7 +141,7 @@ func (d *deletions) wakeRun() {
 	}
 }
 
-// tryStep continues all deletions, unless another caller does.
+// tryStep continues all deletions, unless another caller is doing so.
 func (d *deletions) tryStep(ctx context.Context) {
 	select {
 	case d.stepping <- struct{}{}:

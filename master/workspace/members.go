@@ -9,10 +9,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
-// mostMembers bounds the members of a workspace, which every list of workspaces has.
+// mostMembers limits the members of a workspace, because every list of workspaces includes them.
 const mostMembers = 1000
 
-// applyMembers replaces the members of a workspace; nil changes nothing.
+// applyMembers replaces the members of a workspace unless in is nil. It returns InvalidArgument if a
+// member is not a user.
 func (s *spaces) applyMembers(w *workspaceRecord, in *structpb.ListValue) error {
 	if in == nil {
 		return nil
@@ -28,7 +29,7 @@ func (s *spaces) applyMembers(w *workspaceRecord, in *structpb.ListValue) error 
 	return s.setMembers(w, ids)
 }
 
-// setMembers makes users the members of a workspace. One who is a member already may have been deleted.
+// setMembers sets the members of a workspace. Existing members may be deleted users.
 func (s *spaces) setMembers(w *workspaceRecord, ids []int32) error {
 	if len(ids) > mostMembers {
 		return status.New(status.InvalidArgument, "memberIds: a workspace has at most %d members (got %d)", mostMembers, len(ids))

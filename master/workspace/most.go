@@ -5,10 +5,12 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// mostOfUser bounds the objects of one kind that a user has: all of them are in the master's memory.
+// mostOfUser limits the objects of one kind of a user, because all of them are in the master's
+// memory.
 const mostOfUser = 10_000
 
-// CheckCount refuses one more object of a kind of a user who has so many. The error has the code ResourceExhausted.
+// CheckCount returns ResourceExhausted if a user already has the maximum number of objects of a
+// kind.
 func CheckCount(by *apiv1.User, have int, kind string) error {
 	if have < mostOfUser {
 		return nil

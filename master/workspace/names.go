@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// nameLimit, in characters, is that of Determined 0.38.1.
+	// nameLimit is the limit of Determined 0.38.1 in characters.
 	nameLimit = 80
 	// descriptionLimit is in bytes.
 	descriptionLimit = 4096
-	// keyLimit and keyPrefix, in letters, are those of Determined 0.38.1.
+	// keyLimit and keyPrefix are the limits of Determined 0.38.1 in letters.
 	keyLimit  = 5
 	keyPrefix = 3
 )
@@ -28,7 +28,7 @@ func missingKey(key string) error { return status.Missing("project", key) }
 
 func missingProject(id int32) error { return status.Missing("project", strconv.Itoa(int(id))) }
 
-// checkText refuses a name that cannot be told from others in a list.
+// checkText returns InvalidArgument if a name is empty, too long, or not printable.
 func checkText(name string) error {
 	if strings.TrimSpace(name) == "" || strings.TrimSpace(name) != name || utf8.RuneCountInString(name) > nameLimit || !naming.IsPrintable(name) {
 		return status.New(status.InvalidArgument, "name: must have 1 to %d characters, no blanks at its ends, and %s (%q)",
@@ -44,8 +44,8 @@ func checkDescription(text string) error {
 	return nil
 }
 
-// checkWorkspaceName refuses a name that is no name or looks like that of another workspace:
-// clients look for names in any case.
+// checkWorkspaceName returns an error if a name is invalid or looks like the name of another
+// workspace. Clients ignore case when they look up names.
 func (s *shared) checkWorkspaceName(name string, id int32) error {
 	if err := checkText(name); err != nil {
 		return err
@@ -71,7 +71,8 @@ func (s *shared) checkProjectName(name string, workspaceID, id int32) error {
 	return nil
 }
 
-// checkKey is the form in which a key is kept, if no other project has it.
+// checkKey returns the key in upper case. It returns an error if the key is invalid or another
+// project has it.
 func (s *shared) checkKey(key string, id int32) (string, error) {
 	key = strings.ToUpper(key)
 	if key == "" || len(key) > keyLimit || strings.ContainsFunc(key, func(r rune) bool { return !isKeyLetter(r) }) {
@@ -87,8 +88,8 @@ func isKeyLetter(r rune) bool {
 	return r < unicode.MaxASCII && (unicode.IsUpper(r) || unicode.IsDigit(r))
 }
 
-// makeKey is a key that no project has: the beginning of its name, with letters that tell it
-// from others where that is taken.
+// makeKey returns an unused key: the first letters of the name, with random letters added if these
+// are already in use.
 func (s *shared) makeKey(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToUpper(name) {

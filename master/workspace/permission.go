@@ -5,12 +5,12 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Who may change what: everybody may make workspaces and projects and see all of them. The
-// owner of a workspace may change it and everything in it, the owner of a project the
-// project, and administrators everything. As which Unix account tasks run is for
-// administrators alone. Who may run tasks in a workspace: see Workspace.CheckUser.
+// Permissions: every user may create workspaces and projects and see all of them. The owner of a
+// workspace may change it and everything in it, the owner of a project may change the project, and
+// administrators may change everything. Only administrators may set the Unix account that tasks run
+// as. Workspace.CheckUser decides who may run tasks in a workspace.
 
-// findOwn is a workspace that by may change, whatever its state is.
+// findOwn returns a workspace in any state, or an error if the user may not change it.
 func (s *shared) findOwn(by *apiv1.User, id int32) (workspaceRecord, error) {
 	w, found := s.table.findWorkspace(id)
 	switch {
@@ -25,7 +25,8 @@ func (s *shared) findOwn(by *apiv1.User, id int32) (workspaceRecord, error) {
 	return w.workspaceRecord, nil
 }
 
-// findOwnProject is a project that by may change, whatever its state is, and its workspace.
+// findOwnProject returns a project in any state and its workspace, or an error if the user may not
+// change the project.
 func (s *shared) findOwnProject(by *apiv1.User, id int32) (projectRecord, workspaceRecord, error) {
 	p, w, err := s.lookUpProject(id)
 	switch {
@@ -38,7 +39,7 @@ func (s *shared) findOwnProject(by *apiv1.User, id int32) (projectRecord, worksp
 	return p, w, nil
 }
 
-// checkMutable refuses the first project.
+// checkMutable returns FailedPrecondition for the first project.
 func (p projectRecord) checkMutable() error {
 	if p.ID == First {
 		return status.New(status.FailedPrecondition, "project '%s' is the cluster's own and cannot be changed", p.Name)

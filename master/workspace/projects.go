@@ -10,15 +10,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// projectEdits makes and changes projects.
+// projectEdits creates and changes projects.
 type projectEdits struct {
 	*shared
 
 	views *views
 }
 
-// CreateProject makes a project of by in a workspace. The errors have the codes NotFound,
-// InvalidArgument, AlreadyExists, FailedPrecondition and ResourceExhausted.
+// CreateProject creates a project of a user in a workspace. It returns NotFound, InvalidArgument,
+// AlreadyExists, FailedPrecondition or ResourceExhausted.
 func (e *projectEdits) CreateProject(ctx context.Context, by *apiv1.User, in *apiv1.PostProjectRequest) (*apiv1.Project, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -47,7 +47,7 @@ func (e *projectEdits) CreateProject(ctx context.Context, by *apiv1.User, in *ap
 	})
 }
 
-// PatchProject changes what in names. The errors are those of CreateProject, and
+// PatchProject changes the fields that are set in in. It returns the errors of CreateProject, or
 // PermissionDenied.
 func (e *projectEdits) PatchProject(ctx context.Context, by *apiv1.User, id int32, in *apiv1.PatchProject) (*apiv1.Project, error) {
 	e.change.Lock()
@@ -62,8 +62,8 @@ func (e *projectEdits) PatchProject(ctx context.Context, by *apiv1.User, id int3
 	return e.writeProject(ctx, p, nil)
 }
 
-// SetProjectArchived archives a project with its experiments, or takes that back. The errors
-// are those of PatchProject.
+// SetProjectArchived archives or unarchives a project with its experiments. It returns the errors of
+// PatchProject.
 func (e *projectEdits) SetProjectArchived(ctx context.Context, by *apiv1.User, id int32, archived bool) error {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -82,7 +82,7 @@ func (e *projectEdits) SetProjectArchived(ctx context.Context, by *apiv1.User, i
 	return err
 }
 
-// MoveProject puts a project into another workspace. The errors are those of PatchProject.
+// MoveProject moves a project to another workspace. It returns the errors of PatchProject.
 func (e *projectEdits) MoveProject(ctx context.Context, by *apiv1.User, id, to int32) error {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -101,8 +101,8 @@ func (e *projectEdits) MoveProject(ctx context.Context, by *apiv1.User, id, to i
 	return err
 }
 
-// SetNotes gives a project other notes, which change says from those it has. The errors are
-// those of PatchProject; archived projects have notes too.
+// SetNotes replaces the notes of a project with the result of change. Archived projects are
+// permitted. It returns the errors of PatchProject.
 func (e *projectEdits) SetNotes(ctx context.Context, by *apiv1.User, id int32, change func([]*apiv1.Note) []*apiv1.Note) ([]*apiv1.Note, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
@@ -118,7 +118,7 @@ func (e *projectEdits) SetNotes(ctx context.Context, by *apiv1.User, id int32, c
 }
 
 const (
-	// mostNotes and noteLimit, in bytes each, keep a list of projects small.
+	// mostNotes and noteLimit, in bytes, limit the size of lists of projects.
 	mostNotes = 100
 	noteLimit = 64 << 10
 )
@@ -137,8 +137,8 @@ func readNotes(in []*apiv1.Note) ([]note, error) {
 	return out, nil
 }
 
-// findEditable is a project that by may change and that is neither archived nor being
-// deleted.
+// findEditable returns a project that the user may change. It returns an error if the project is
+// archived or being deleted.
 func (e *projectEdits) findEditable(by *apiv1.User, id int32) (projectRecord, error) {
 	p, w, err := e.findOwnProject(by, id)
 	if err == nil {
@@ -147,7 +147,7 @@ func (e *projectEdits) findEditable(by *apiv1.User, id int32) (projectRecord, er
 	return p, err
 }
 
-// checkAround refuses to change what is in a workspace that is archived or being deleted.
+// checkAround returns FailedPrecondition if the workspace of a project is archived or being deleted.
 func (w workspaceRecord) checkAround() error {
 	if w.checkOpen() == nil {
 		return nil
@@ -155,7 +155,7 @@ func (w workspaceRecord) checkAround() error {
 	return status.New(status.FailedPrecondition, "it is in workspace '%s', which is archived or being deleted; unarchive the workspace first", w.Name)
 }
 
-// checkDestination refuses a workspace that takes no projects.
+// checkDestination returns an error if a workspace accepts no projects.
 func (e *projectEdits) checkDestination(id int32) error {
 	w, found := e.table.findWorkspace(id)
 	switch {
@@ -167,7 +167,7 @@ func (e *projectEdits) checkDestination(id int32) error {
 	return w.checkEditable()
 }
 
-// applyProject changes p as in says.
+// applyProject applies a patch to p.
 func (e *projectEdits) applyProject(p *projectRecord, in *apiv1.PatchProject) (err error) {
 	if in.Name != nil && (p.ID == 0 || in.GetName() != p.Name) {
 		if err := e.checkProjectName(in.GetName(), p.WorkspaceID, p.ID); err != nil {
@@ -187,7 +187,7 @@ func (e *projectEdits) applyProject(p *projectRecord, in *apiv1.PatchProject) (e
 	return err
 }
 
-// writeProject stores a project, with what else belongs to the change; nil is nothing. The
+// writeProject stores a project, and other changes of the same transaction if also is not nil. The
 // caller holds e.change.
 func (e *projectEdits) writeProject(ctx context.Context, p projectRecord, also func(*store.Tx) error) (*apiv1.Project, error) {
 	err := e.cfg.Store.Write(ctx, func(tx *store.Tx) error {

@@ -11,26 +11,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Workspace is what tasks and experiments ask of one.
+// Workspace holds the properties of a workspace for tasks and experiments.
 type Workspace struct {
 	ID   int32
 	Name string
-	// UserID is the owner's.
+	// UserID is the ID of the owner.
 	UserID   int32
 	Archived bool
-	// ComputePool and AuxPool are for what names no pool; empty is the cluster's default.
+	// ComputePool and AuxPool are the default resource pools; empty means the cluster's default.
 	ComputePool, AuxPool string
-	// Storage is where experiments keep checkpoints unless they say otherwise, secrets
-	// included; nil is the cluster's. It must not be changed.
+	// Storage is the default checkpoint storage of experiments, including secrets; nil means the
+	// cluster's default. It must not be modified.
 	Storage *expconf.Storage
-	// Unix is laid over the accounts of users.
+	// Unix overrides the accounts of users.
 	Unix Account
-	// Members are the users who may use it beside its owner, where not everybody may: see CheckUser.
+	// Members are the users who may use the workspace besides its owner, if its use is restricted;
+	// see CheckUser.
 	Members []int32
 }
 
-// CheckUser refuses a user who may not run anything in the workspace. One that has storage keys or a Unix account gives
-// them to what runs in it, and so is for its owner, its members and administrators.
+// CheckUser returns PermissionDenied if the user may not run anything in the workspace. A workspace
+// with storage keys or a Unix account passes them to its tasks, so that only its owner, its members
+// and administrators may use it.
 func (w Workspace) CheckUser(by *apiv1.User) error {
 	gives := "a Unix account"
 	switch {
@@ -46,27 +48,28 @@ func (w Workspace) CheckUser(by *apiv1.User) error {
 		"its owner can add you to its memberIds", w.Name, gives)
 }
 
-// IsOwnedBy says whether a user may change what is in the workspace because it is theirs. The first one
-// is the cluster's: who is named as its owner there has no more rights than any other.
+// IsOwnedBy reports whether the user may change the content of the workspace as its owner. The
+// nominal owner of the first workspace has no such right, because that workspace belongs to the
+// cluster.
 func (w Workspace) IsOwnedBy(user *apiv1.User) bool {
 	return w.ID != First && w.UserID == user.GetId()
 }
 
-// Project is what experiments ask of one.
+// Project holds the properties of a project for experiments.
 type Project struct {
 	ID, WorkspaceID int32
 	Name, Key       string
-	// UserID is the owner's.
+	// UserID is the ID of the owner.
 	UserID int32
-	// Archived also says that its workspace is.
+	// Archived is also true if the workspace is archived.
 	Archived bool
 }
 
-// reader answers what others ask. Errors have the code NotFound unless something else is
-// said.
+// reader provides workspaces and projects to other packages. Its methods return NotFound if the
+// object does not exist.
 type reader struct{ *shared }
 
-// Workspace is the workspace with that id.
+// Workspace returns a workspace by ID.
 func (r *reader) Workspace(id int32) (Workspace, error) {
 	w, found := r.table.findWorkspace(id)
 	if !found {
@@ -75,7 +78,7 @@ func (r *reader) Workspace(id int32) (Workspace, error) {
 	return w.answer(), nil
 }
 
-// Storages lists where workspaces say that checkpoints are kept.
+// Storages returns the checkpoint storages of all workspaces.
 func (r *reader) Storages() []*expconf.Storage {
 	var out []*expconf.Storage
 	for _, w := range r.table.listWorkspaces() {
@@ -86,7 +89,7 @@ func (r *reader) Storages() []*expconf.Storage {
 	return out
 }
 
-// WorkspaceNamed is the workspace with exactly that name.
+// WorkspaceNamed returns the workspace with exactly this name.
 func (r *reader) WorkspaceNamed(name string) (Workspace, error) {
 	for _, w := range r.table.listWorkspaces() {
 		if w.Name == name {
@@ -96,7 +99,7 @@ func (r *reader) WorkspaceNamed(name string) (Workspace, error) {
 	return Workspace{}, status.Missing("workspace", name)
 }
 
-// WorkspaceName is the name of a workspace, or its number where it was deleted.
+// WorkspaceName returns the name of a workspace, or its ID if it was deleted.
 func (r *reader) WorkspaceName(id int32) string {
 	if w, found := r.table.findWorkspace(id); found {
 		return w.Name
@@ -104,8 +107,8 @@ func (r *reader) WorkspaceName(id int32) string {
 	return strconv.Itoa(int(id))
 }
 
-// OpenWorkspace is a workspace that takes something new: not an archived one, nor one that is
-// being deleted. Those are not found either: clients of Determined 0.38.1 expect that.
+// OpenWorkspace returns a workspace that accepts new objects. It returns NotFound also for a
+// workspace that is archived or being deleted, as clients of Determined 0.38.1 expect.
 func (r *reader) OpenWorkspace(id int32) (Workspace, error) {
 	w, found := r.table.findWorkspace(id)
 	if !found {
@@ -114,8 +117,8 @@ func (r *reader) OpenWorkspace(id int32) (Workspace, error) {
 	return w.answer(), w.checkOpen()
 }
 
-// CheckWorkspace refuses what OpenWorkspace refuses, inside the transaction that stores what
-// belongs to the workspace: one whose deletion has begun gets nothing more.
+// CheckWorkspace returns the errors of OpenWorkspace inside the transaction that adds an object to
+// the workspace, so that nothing is added after its deletion has started.
 func (r *reader) CheckWorkspace(ctx context.Context, tx *store.Tx, id int32) error {
 	doc, found, err := workspaces.Get(ctx, tx, recordID(id))
 	if err != nil {
@@ -127,7 +130,7 @@ func (r *reader) CheckWorkspace(ctx context.Context, tx *store.Tx, id int32) err
 	return doc.Value.checkOpen()
 }
 
-// Project is the project with that id.
+// Project returns a project by ID.
 func (r *reader) Project(id int32) (Project, error) {
 	p, found := r.table.findProject(id)
 	if !found {
@@ -136,7 +139,7 @@ func (r *reader) Project(id int32) (Project, error) {
 	return r.answerProject(p), nil
 }
 
-// ProjectNamed is the project with exactly that name in the workspace with that one.
+// ProjectNamed returns the project with exactly this name in the workspace with exactly that name.
 func (r *reader) ProjectNamed(workspace, name string) (Project, error) {
 	w, err := r.WorkspaceNamed(workspace)
 	if err != nil {
@@ -150,9 +153,9 @@ func (r *reader) ProjectNamed(workspace, name string) (Project, error) {
 	return Project{}, status.New(status.NotFound, "project '%s' not found in workspace '%s'", name, workspace)
 }
 
-// OpenProject is a project that takes new experiments, inside the transaction that stores
-// one: a project whose deletion has begun gets none. Archived ones and those that are being
-// deleted are refused as FailedPrecondition, and their workspaces as by OpenWorkspace.
+// OpenProject returns a project that accepts new experiments, inside the transaction that adds one,
+// so that nothing is added after its deletion has started. It returns FailedPrecondition if the
+// project is archived or being deleted, and the errors of OpenWorkspace for its workspace.
 func (r *reader) OpenProject(ctx context.Context, tx *store.Tx, id int32) (Project, error) {
 	doc, found, err := projects.Get(ctx, tx, recordID(id))
 	if err != nil {
@@ -187,7 +190,7 @@ func (p projectRecord) answer(archived bool) Project {
 	}
 }
 
-// checkOpen refuses a workspace that takes nothing new.
+// checkOpen returns NotFound if the workspace accepts no new objects.
 func (w workspaceRecord) checkOpen() error {
 	switch {
 	case w.Archived:
@@ -198,7 +201,7 @@ func (w workspaceRecord) checkOpen() error {
 	return nil
 }
 
-// checkOpen refuses a project that takes nothing new.
+// checkOpen returns FailedPrecondition if the project accepts no new objects.
 func (p projectRecord) checkOpen() error {
 	switch {
 	case p.Archived:

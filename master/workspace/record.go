@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// deletion is how far the deletion of a workspace or a project is. The words are stored
-// and those of the API, without their prefix.
+// deletion is the state of the deletion of a workspace or a project. The stored values are those of
+// the API without their prefix.
 type deletion string
 
 const (
@@ -20,26 +20,26 @@ const (
 	deleteFailed deletion = "DELETE_FAILED"
 )
 
-// workspaceRecord is what the store keeps of a workspace.
+// workspaceRecord is the stored record of a workspace.
 type workspaceRecord struct {
 	ID       int32     `json:"id"`
 	Name     string    `json:"name"`
 	UserID   int32     `json:"user_id"`
 	Archived bool      `json:"archived,omitempty"`
 	Deletion deletion  `json:"deletion,omitempty"`
-	Error    string    `json:"error,omitempty"`   // why the deletion failed
-	Deleter  int32     `json:"deleter,omitempty"` // who asked for the deletion
+	Error    string    `json:"error,omitempty"`   // the reason of a failed deletion
+	Deleter  int32     `json:"deleter,omitempty"` // the user who requested the deletion
 	Compute  string    `json:"default_compute_pool,omitempty"`
 	Aux      string    `json:"default_aux_pool,omitempty"`
-	Storage  string    `json:"checkpoint_storage,omitempty"` // YAML, secrets included
+	Storage  string    `json:"checkpoint_storage,omitempty"` // YAML including secrets
 	Unix     Account   `json:"agent_user_group,omitzero"`
 	Members  []int32   `json:"members,omitempty"` // see CheckUser
 	Created  time.Time `json:"created"`
-	// Pinned is when which user pinned it, by the user's id.
+	// Pinned maps the IDs of users who pinned the workspace to the time.
 	Pinned map[int32]time.Time `json:"pinned,omitempty"`
 }
 
-// projectRecord is what the store keeps of a project, under its workspace.
+// projectRecord is the stored record of a project. Its parent is the workspace.
 type projectRecord struct {
 	ID          int32     `json:"id"`
 	WorkspaceID int32     `json:"workspace_id"`
@@ -60,8 +60,7 @@ type note struct {
 	Contents string `json:"contents"`
 }
 
-// counter is the last id that was given out. Ids of what was deleted are not given out
-// again.
+// counter is the last ID that was assigned. IDs of deleted objects are not reused.
 type counter struct {
 	Last int32 `json:"last"`
 }
@@ -88,7 +87,7 @@ func putProject(tx *store.Tx, p projectRecord) error {
 	return projects.Put(tx, recordID(p.ID), recordID(p.WorkspaceID), p.Created, p)
 }
 
-// loadStorage reads the storage of a record; nil is none.
+// loadStorage decodes the storage of a record. It returns nil if the record has no storage.
 func (w workspaceRecord) loadStorage() (*expconf.Storage, error) {
 	if w.Storage == "" {
 		return nil, nil //nolint:nilnil // no storage is a value of its own

@@ -18,16 +18,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// spaces makes and changes workspaces.
+// spaces creates and changes workspaces.
 type spaces struct {
 	*shared
 
 	views *views
 }
 
-// Create makes a workspace of by, who has it pinned. The errors have the codes
-// InvalidArgument, AlreadyExists, ResourceExhausted, PermissionDenied for a Unix account, and
-// Unimplemented for namespaces of Kubernetes.
+// Create creates a workspace of a user and pins it for the user. It returns InvalidArgument,
+// AlreadyExists, ResourceExhausted, PermissionDenied for a Unix account, or Unimplemented for
+// Kubernetes namespaces.
 func (s *spaces) Create(ctx context.Context, by *apiv1.User, in *apiv1.PostWorkspaceRequest) (*apiv1.Workspace, error) {
 	if len(in.GetClusterNamespaceMeta()) > 0 || len(in.GetClusterQuotaPairs()) > 0 {
 		return nil, refuseNamespaces()
@@ -56,7 +56,7 @@ func (s *spaces) Create(ctx context.Context, by *apiv1.User, in *apiv1.PostWorks
 	})
 }
 
-// Patch changes what p names. The errors are those of Create, and NotFound and
+// Patch changes the fields that are set in p. It returns the errors of Create, NotFound or
 // FailedPrecondition.
 func (s *spaces) Patch(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchWorkspace) (*apiv1.Workspace, error) {
 	if len(p.GetClusterNamespaceMeta()) > 0 {
@@ -77,8 +77,8 @@ func (s *spaces) Patch(ctx context.Context, by *apiv1.User, id int32, p *apiv1.P
 	return s.write(ctx, by, w, nil)
 }
 
-// SetArchived archives a workspace, with all that is in it, or takes that back. The errors
-// have the codes NotFound, PermissionDenied and FailedPrecondition.
+// SetArchived archives or unarchives a workspace with its content. It returns NotFound,
+// PermissionDenied or FailedPrecondition.
 func (s *spaces) SetArchived(ctx context.Context, by *apiv1.User, id int32, archived bool) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -94,8 +94,8 @@ func (s *spaces) SetArchived(ctx context.Context, by *apiv1.User, id int32, arch
 	return err
 }
 
-// SetPinned puts a workspace among those that by sees first, or takes it out. The error has
-// the code NotFound.
+// SetPinned pins or unpins a workspace for a user. It returns NotFound if the workspace does not
+// exist.
 func (s *spaces) SetPinned(ctx context.Context, by *apiv1.User, id int32, pinned bool) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -117,7 +117,7 @@ func (s *spaces) SetPinned(ctx context.Context, by *apiv1.User, id int32, pinned
 	return err
 }
 
-// write stores a workspace, with what else belongs to the change; nil is nothing. The caller
+// write stores a workspace, and other changes of the same transaction if also is not nil. The caller
 // holds s.change.
 func (s *spaces) write(ctx context.Context, by *apiv1.User, w workspaceRecord, also func(*store.Tx) error) (*apiv1.Workspace, error) {
 	err := s.cfg.Store.Write(ctx, func(tx *store.Tx) error {
@@ -136,7 +136,7 @@ func (s *spaces) write(ctx context.Context, by *apiv1.User, w workspaceRecord, a
 	return s.views.Get(by, w.ID)
 }
 
-// apply changes w as p says.
+// apply applies a patch to w.
 func (s *spaces) apply(by *apiv1.User, w *workspaceRecord, p *apiv1.PatchWorkspace) error {
 	if p.Name != nil && (w.ID == 0 || p.GetName() != w.Name) {
 		if err := s.checkWorkspaceName(p.GetName(), w.ID); err != nil {
@@ -170,7 +170,8 @@ func (s *spaces) apply(by *apiv1.User, w *workspaceRecord, p *apiv1.PatchWorkspa
 	return nil
 }
 
-// applyAccount takes over a Unix account, whose parts may be left out; nil changes nothing.
+// applyAccount sets the Unix account, of which parts may be missing, unless g is nil. It returns
+// PermissionDenied if the user is not an administrator.
 func applyAccount(by *apiv1.User, w *workspaceRecord, g *apiv1.AgentUserGroup) error {
 	if g == nil {
 		return nil
@@ -190,7 +191,7 @@ func applyAccount(by *apiv1.User, w *workspaceRecord, g *apiv1.AgentUserGroup) e
 	return nil
 }
 
-// applyStorage takes over a storage; an empty one takes the storage away, nil changes nothing.
+// applyStorage sets the storage unless in is nil. An empty storage removes it.
 func applyStorage(w *workspaceRecord, in *structpb.Struct) error {
 	if in == nil {
 		return nil
@@ -207,7 +208,8 @@ func applyStorage(w *workspaceRecord, in *structpb.Struct) error {
 	if err != nil {
 		return status.New(status.InvalidArgument, "checkpointStorageConfig: %v", err)
 	}
-	// What clients are shown has no secrets; sent back, it changes nothing.
+	// Clients receive the storage without secrets. If they send the same one back, it does not
+	// change.
 	if old, err := w.loadStorage(); err == nil && old != nil && !storage.HasSecrets() && reflect.DeepEqual(old.Show(), storage.Show()) {
 		return nil
 	}
@@ -216,7 +218,8 @@ func applyStorage(w *workspaceRecord, in *structpb.Struct) error {
 	return err
 }
 
-// applyPool takes over the name of a pool; an empty one is the cluster's, nil changes nothing.
+// applyPool sets the name of a resource pool unless name is nil. An empty name means the cluster's
+// default.
 func (s *spaces) applyPool(key string, to, name *string) error {
 	if name == nil {
 		return nil
@@ -232,7 +235,7 @@ func (s *spaces) applyPool(key string, to, name *string) error {
 	return nil
 }
 
-// checkEditable refuses to change a workspace that is archived or being deleted.
+// checkEditable returns FailedPrecondition if the workspace is archived or being deleted.
 func (w workspaceRecord) checkEditable() error {
 	if err := w.checkOpen(); err != nil {
 		return status.New(status.FailedPrecondition, "%v", err)

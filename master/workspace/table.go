@@ -12,17 +12,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// table is every workspace and project in memory. What is in it is not changed; a change
-// puts another one there.
+// table holds every workspace and project in memory. Its values are immutable; a change replaces
+// them.
 type table struct {
 	mu         sync.RWMutex
 	workspaces map[int32]*known
 	projects   map[int32]*projectRecord
-	// The last ids that were given out.
+	// The last assigned IDs.
 	lastWorkspace, lastProject int32
 }
 
-// known is a workspace with its storage as it is used.
+// known is a workspace with its decoded storage.
 type known struct {
 	workspaceRecord
 	storage *expconf.Storage
@@ -67,7 +67,7 @@ func (t *table) keepCounter(name string, last int32) {
 	}
 }
 
-// keepWorkspace makes memory agree with what has been stored.
+// keepWorkspace updates the table after the workspace was stored.
 func (t *table) keepWorkspace(w workspaceRecord) error {
 	s, err := w.loadStorage()
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *table) keepWorkspace(w workspaceRecord) error {
 	return nil
 }
 
-// keepProject makes memory agree with what has been stored.
+// keepProject updates the table after the project was stored.
 func (t *table) keepProject(p projectRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +102,7 @@ func (t *table) findProject(id int32) (*projectRecord, bool) {
 	return p, found
 }
 
-// findKey is the project that has a key, in any case.
+// findKey returns the project with a key, ignoring case.
 func (t *table) findKey(key string) (*projectRecord, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -114,7 +114,7 @@ func (t *table) findKey(key string) (*projectRecord, bool) {
 	return nil, false
 }
 
-// countOf is how many workspaces and projects a user has.
+// countOf returns the numbers of workspaces and projects of a user.
 func (t *table) countOf(user int32) (workspaces, projects int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -131,7 +131,7 @@ func (t *table) countOf(user int32) (workspaces, projects int) {
 	return workspaces, projects
 }
 
-// nextID is the id after the last one that was given out.
+// nextID returns the next ID.
 func (t *table) nextID(name string) int32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -153,7 +153,7 @@ func (t *table) dropProject(id int32) {
 	delete(t.projects, id)
 }
 
-// listWorkspaces is every workspace by id.
+// listWorkspaces returns all workspaces ordered by ID.
 func (t *table) listWorkspaces() []*known {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -162,7 +162,7 @@ func (t *table) listWorkspaces() []*known {
 	return list
 }
 
-// listProjects is every project of a workspace by id; of all for 0.
+// listProjects returns the projects of a workspace ordered by ID. Workspace 0 means all workspaces.
 func (t *table) listProjects(workspace int32) []*projectRecord {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

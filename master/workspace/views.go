@@ -8,10 +8,10 @@ import (
 	expconf "github.com/det-deploy/det-deploy/master/experiment/config"
 )
 
-// views is workspaces and projects as clients are shown them.
+// views converts workspaces and projects to API messages.
 type views struct{ *shared }
 
-// List is every workspace by id, as by sees them.
+// List returns all workspaces ordered by ID, with the pins of the user.
 func (v *views) List(by *apiv1.User) []*apiv1.Workspace {
 	all, counts := v.table.listWorkspaces(), v.count()
 	out := make([]*apiv1.Workspace, 0, len(all))
@@ -21,7 +21,7 @@ func (v *views) List(by *apiv1.User) []*apiv1.Workspace {
 	return out
 }
 
-// Get is a workspace as by sees it. The error has the code NotFound.
+// Get returns a workspace with the pin of the user, or NotFound.
 func (v *views) Get(by *apiv1.User, id int32) (*apiv1.Workspace, error) {
 	w, found := v.table.findWorkspace(id)
 	if !found {
@@ -30,7 +30,7 @@ func (v *views) Get(by *apiv1.User, id int32) (*apiv1.Workspace, error) {
 	return v.showWorkspace(by, w, v.count()), nil
 }
 
-// ListProjects is every project of a workspace by id; of all for 0.
+// ListProjects returns the projects of a workspace ordered by ID. Workspace 0 means all workspaces.
 func (v *views) ListProjects(workspaceID int32) []*apiv1.Project {
 	all, counts := v.table.listProjects(workspaceID), v.count()
 	out := make([]*apiv1.Project, 0, len(all))
@@ -40,7 +40,7 @@ func (v *views) ListProjects(workspaceID int32) []*apiv1.Project {
 	return out
 }
 
-// ShowProject is a project. The error has the code NotFound.
+// ShowProject returns a project, or NotFound.
 func (v *views) ShowProject(id int32) (*apiv1.Project, error) {
 	p, found := v.table.findProject(id)
 	if !found {
@@ -49,7 +49,8 @@ func (v *views) ShowProject(id int32) (*apiv1.Project, error) {
 	return v.showProject(p, v.count()[p.ID]), nil
 }
 
-// ProjectWithKey is the project that has a key, in any case. The error has the code NotFound.
+// ProjectWithKey returns the project with a key, ignoring case. It returns NotFound if no project
+// has the key.
 func (v *views) ProjectWithKey(key string) (*apiv1.Project, error) {
 	p, found := v.table.findKey(key)
 	if !found {
@@ -92,7 +93,7 @@ func (v *views) showProject(p *projectRecord, n Counts) *apiv1.Project {
 	return out
 }
 
-// count numbers the experiments of all projects.
+// count returns the numbers of experiments of all projects.
 func (v *views) count() map[int32]Counts {
 	e := v.experiments.Load()
 	if e == nil {
@@ -128,19 +129,19 @@ func showNotes(notes []note) []*apiv1.Note {
 	return out
 }
 
-// showStorage is a storage without its secrets: those reach tasks alone.
+// showStorage returns a storage without its secrets, which only tasks receive.
 func showStorage(s *expconf.Storage) *structpb.Struct {
 	if s == nil {
 		return nil
 	}
 	out, err := structpb.NewStruct(s.Show())
-	if err != nil { // it was made of JSON
+	if err != nil { // cannot fail: it was decoded from JSON
 		return nil
 	}
 	return out
 }
 
-// optional is nothing for an empty text.
+// optional returns a pointer to text, or nil if it is empty.
 func optional(text string) *string {
 	if text == "" {
 		return nil

@@ -1,12 +1,11 @@
-// Package workspace keeps the workspaces of the cluster and the projects in them: what
-// tasks and experiments belong to, and which pools, which storage of checkpoints and
-// which Unix account they get when they name none.
+// Package workspace stores the workspaces of the cluster and their projects, to which tasks and
+// experiments belong. They provide default resource pools, checkpoint storages and Unix accounts.
 //
-// There is always the workspace "Uncategorized" with the project "Uncategorized", both
-// with the id 1. They cannot be changed.
+// The workspace "Uncategorized" with the project "Uncategorized" always exists. Both have the ID 1
+// and cannot be changed.
 //
-// All of it is in memory, because every task and every list asks, and is written through
-// to the store.
+// All data is in memory, because every task and every list reads it. Changes are written through to
+// the store.
 package workspace
 
 import (
@@ -25,27 +24,27 @@ import (
 // Uncategorized is the name of the first workspace and of its first project.
 const Uncategorized = "Uncategorized"
 
-// First is the id of the first workspace and of its first project.
+// First is the ID of the first workspace and of its first project.
 const First int32 = 1
 
-// Users is who the owners are. auth.Auth has these methods.
+// Users looks up users; auth.Auth implements it.
 type Users interface {
 	User(id int32) (*apiv1.User, error)
 }
 
-// Config is what Open needs.
+// Config configures Open.
 type Config struct {
 	Store *store.Store
 	Users Users
-	// Pools is the names of the pools there are; nil is not known.
+	// Pools returns the names of the resource pools, or nil if they are unknown. It may be nil.
 	Pools func() []string
-	// Now is the clock; nil is the system's.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 	// Log may be nil.
 	Log *slog.Logger
 }
 
-// Workspaces is safe for concurrent use.
+// Workspaces holds the workspaces and projects. It is safe for concurrent use.
 type Workspaces struct {
 	*shared
 	*reader
@@ -55,21 +54,21 @@ type Workspaces struct {
 	*deletions
 }
 
-// shared is what all parts have in common.
+// shared is the state that all parts use.
 type shared struct {
 	cfg   Config
 	table *table
 
-	// change is held by each change, from the look at what there is until memory agrees
-	// with the store again. Readers never wait for it.
+	// change serializes changes, from their validation until the table is updated. Readers do not
+	// hold it.
 	change sync.Mutex
 
-	// experiments and contents are there once Attach was called.
+	// experiments and contents are set by Attach.
 	experiments atomic.Pointer[Experiments]
 	contents    []Content
 }
 
-// poolNames is the pools of the cluster, nil where they are not known.
+// poolNames returns the names of the resource pools, or nil if they are unknown.
 func (s *shared) poolNames() []string {
 	if s.cfg.Pools == nil {
 		return nil
@@ -77,8 +76,9 @@ func (s *shared) poolNames() []string {
 	return s.cfg.Pools()
 }
 
-// Open reads workspaces and projects from the store, which must be leased, and makes the
-// first ones in a store without any.
+// Open loads workspaces and projects from the store, which must hold its lease, and creates the
+// first ones in an empty store. It returns an error if a required dependency is missing or the store
+// cannot be read.
 func Open(ctx context.Context, cfg Config) (*Workspaces, error) {
 	if cfg.Store == nil || cfg.Users == nil {
 		return nil, errors.New("open workspaces: store and users are both needed")
@@ -103,8 +103,8 @@ func Open(ctx context.Context, cfg Config) (*Workspaces, error) {
 	}, nil
 }
 
-// Attach says what is in projects, nil for nothing, and what else is in workspaces. It is
-// called once, before anything is changed.
+// Attach sets the experiments in projects, which may be nil, and the other content of workspaces. It
+// must be called once, before any change.
 func (s *shared) Attach(e Experiments, contents ...Content) {
 	if e != nil {
 		s.experiments.Store(&e)
@@ -112,7 +112,7 @@ func (s *shared) Attach(e Experiments, contents ...Content) {
 	s.contents = contents
 }
 
-// seedStore makes the first workspace and its first project where there are none.
+// seedStore creates the first workspace and its first project if they do not exist.
 func (s *shared) seedStore(ctx context.Context) error {
 	if _, found := s.table.findWorkspace(First); found {
 		return nil

@@ -1,5 +1,5 @@
-// Package archive writes and reads the file of a backup: a header, rows and a sum. Nothing
-// in it is a database's own, so either restores what the other wrote.
+// Package archive writes and reads backup files: a header, rows and a checksum. The format is
+// independent of the database, so that a backup of one database can be restored into the other.
 package archive
 
 import (
@@ -10,21 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// A backup is a line that says so, and a gzip stream of
+// A backup is a magic line, followed by a gzip stream of
 //
 //	header   uvarint length, JSON
 //	row      byte table (1...), its columns: int as varint, text and bytes as uvarint length, bytes
-//	end      byte 0, uvarint number of rows, SHA-256 of all before it
+//	end      byte 0, uvarint number of rows, SHA-256 of everything before it
 const (
 	magic = "det-deploy backup 1\n"
-	// fieldLimit bounds one document; a task's context is at most 128 MiB.
+	// fieldLimit limits one field; a task's context is at most 128 MiB.
 	fieldLimit = 1 << 30
 )
 
-// ErrDamaged is returned for a backup that is cut off, changed or none at all.
+// ErrDamaged is returned for a file that is truncated, modified or not a backup.
 var ErrDamaged = errors.New("the backup is damaged or not a backup; nothing was restored, use another one")
 
-// Header says whose backup it is, and of which schema.
+// Header identifies the cluster and the schema of a backup.
 type Header struct {
 	Schema    int64     `json:"schema"`
 	ClusterID string    `json:"cluster_id"`
@@ -32,8 +32,8 @@ type Header struct {
 	MadeAt    time.Time `json:"made_at"`
 }
 
-// CheckText refuses a text that not every database keeps: PostgreSQL refuses a zero byte
-// and broken UTF-8, SQLite would keep them and never move to PostgreSQL.
+// CheckText returns an error if not every database can store a text: PostgreSQL rejects zero bytes
+// and invalid UTF-8, and SQLite would store them but could not be migrated to PostgreSQL.
 func CheckText(name, text string) error {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return fmt.Errorf("%s: must be UTF-8 without a zero byte (%q)", name, text)

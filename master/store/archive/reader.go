@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// Reader reads and compares the sum. Every error it returns is ErrDamaged.
+// Reader reads a backup and verifies its checksum. Every error it returns is ErrDamaged.
 type Reader struct {
 	r    *bufio.Reader
 	hash hash.Hash
 }
 
-// Open reads as far as the header. Every error is ErrDamaged.
+// Open reads the header. Every error it returns is ErrDamaged.
 func Open(r io.Reader) (*Reader, Header, error) {
 	var head Header
 	buffered := bufio.NewReaderSize(r, 1<<20)
@@ -44,9 +44,9 @@ func Open(r io.Reader) (*Reader, Header, error) {
 	return a, head, nil
 }
 
-// ReadRows reads to the end and proves that it is the end. When a row is refused it
-// still reads on: a changed byte may make two rows the same, and then the file, not
-// the database, is what is wrong.
+// ReadRows reads all rows and verifies the end of the file. If each returns an error, it still reads
+// to the end: a modified byte may make two rows equal, and then the file is at fault instead of the
+// database.
 func (a *Reader) ReadRows(each func(Table, []Field) error) error {
 	var refused error
 	tables := Tables()
@@ -71,11 +71,11 @@ func (a *Reader) ReadRows(each func(Table, []Field) error) error {
 	}
 }
 
-// ReadByte makes it an io.ByteReader for the varints.
+// ReadByte implements io.ByteReader for the varints.
 func (a *Reader) ReadByte() (byte, error) {
 	b, err := a.r.ReadByte()
 	if err == nil {
-		a.hash.Write([]byte{b}) // a hash refuses nothing
+		a.hash.Write([]byte{b}) // a hash never returns an error
 	}
 	return b, err
 }
@@ -85,7 +85,7 @@ func (a *Reader) readBytes() ([]byte, error) {
 	if err != nil || n > fieldLimit {
 		return nil, damagedError(err, "a length of %d", n)
 	}
-	// Grown as it is read, so that a wrong length costs an error and not memory.
+	// Grow while reading, so that a wrong length causes an error instead of a large allocation.
 	var b bytes.Buffer
 	if _, err := io.CopyN(io.MultiWriter(&b, a.hash), a.r, int64(n)); err != nil {
 		return nil, damagedError(err, "%d bytes that are not there", n)
@@ -112,7 +112,7 @@ func (a *Reader) readFields(t Table) ([]Field, error) {
 	return fields, nil
 }
 
-// checkEnd compares the count and the sum, and that nothing follows.
+// checkEnd verifies the number of rows, the checksum and the end of the file.
 func (a *Reader) checkEnd(rows uint64) error {
 	n, err := binary.ReadUvarint(a)
 	if err != nil || n != rows {

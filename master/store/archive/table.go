@@ -2,7 +2,7 @@ package archive
 
 import "strings"
 
-// ColumnType is what a column holds.
+// ColumnType is the type of a column.
 type ColumnType string
 
 // The types of columns.
@@ -21,13 +21,13 @@ type Column struct {
 // Table is one table of a store.
 type Table struct {
 	Name string
-	// Since is the version of the schema that made the table.
+	// Since is the schema version that created the table.
 	Since   int64
 	Columns []Column
 }
 
-// Tables is what a backup holds. The position of a table is its number in the file,
-// so a new one goes to the end. The lease is not state but who may change it.
+// Tables returns the tables in a backup. A table's position is its number in the file, so that new
+// tables must be appended. The lease is not part of a backup.
 func Tables() []Table {
 	return []Table{
 		{"documents", 1, []Column{
@@ -59,13 +59,13 @@ func Tables() []Table {
 	}
 }
 
-// Field is one value of a row; its column says which of the two is meant.
+// Field is one value of a row. The type of its column determines which field is set.
 type Field struct {
 	Number int64
 	Bytes  []byte
 }
 
-// ColumnNames lists the columns as SQL does.
+// ColumnNames returns a comma-separated list of the columns for SQL.
 func (t Table) ColumnNames() string {
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -74,7 +74,7 @@ func (t Table) ColumnNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Values are the fields of a row as a database takes them.
+// Values returns the fields of a row as arguments of a database statement.
 func (t Table) Values(fields []Field) []any {
 	values := make([]any, len(fields))
 	for i, c := range t.Columns {

@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// Writer writes and hashes; the first error stays.
+// Writer writes a backup with its checksum. After an error all further calls return the same error.
 type Writer struct {
 	buffered *bufio.Writer
 	zip      *gzip.Writer
@@ -21,7 +21,7 @@ type Writer struct {
 	err      error
 }
 
-// NewWriter writes the header. What it writes is a backup once Close has returned nil.
+// NewWriter writes the header. The backup is complete only after Close has returned nil.
 func NewWriter(w io.Writer, head Header) (*Writer, error) {
 	if _, err := io.WriteString(w, magic); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func NewWriter(w io.Writer, head Header) (*Writer, error) {
 	return a, a.flushBuffer()
 }
 
-// WriteRow writes a row of the table with that number, from 1.
+// WriteRow writes a row of the table with the given number, which starts at 1.
 func (a *Writer) WriteRow(number int, t Table, fields []Field) error {
 	a.buf = append(a.buf, byte(number))
 	for i, c := range t.Columns {
@@ -54,7 +54,7 @@ func (a *Writer) WriteRow(number int, t Table, fields []Field) error {
 	return a.flushBuffer()
 }
 
-// Close writes the end.
+// Close writes the end of the backup.
 func (a *Writer) Close() error {
 	a.buf = binary.AppendUvarint(append(a.buf, 0), a.rows)
 	if err := a.flushBuffer(); err != nil {
@@ -69,7 +69,7 @@ func (a *Writer) Close() error {
 
 func (a *Writer) flushBuffer() error {
 	if a.err == nil {
-		a.hash.Write(a.buf) // a hash refuses nothing
+		a.hash.Write(a.buf) // a hash never returns an error
 		_, a.err = a.zip.Write(a.buf)
 	}
 	a.buf = a.buf[:0]

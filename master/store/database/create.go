@@ -9,8 +9,8 @@ import (
 
 var errEmptyFile = errors.New("it has no bytes, and a store that was made has some: its content is lost")
 
-// newMarker is the file beside a store that is being created. While it is there an
-// empty store is one whose creation was interrupted; without it, one that was lost.
+// newMarker returns the marker file of a store that is being created. An empty store with a marker
+// was interrupted during its creation; an empty store without a marker has lost its content.
 func newMarker(path string) string { return path + ".new" }
 
 func fileExists(path string) bool {
@@ -18,7 +18,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// prepareFile locks the file and creates it, with its directory, where there is none.
+// prepareFile locks the file, and creates it with its directory if it is missing.
 func (d *Database) prepareFile() (err error) {
 	if err := makeDirectory(d.path); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (d *Database) prepareFile() (err error) {
 	return createOrCheck(d.path)
 }
 
-// refuseEmpty refuses a file that was lost, before it is read.
+// refuseEmpty returns a CorruptError if the file has lost its content.
 func refuseEmpty(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -41,8 +41,8 @@ func refuseEmpty(path string) error {
 	return nil
 }
 
-// createOrCheck creates a store's file where there is none, and refuses an empty
-// one that no process is creating. The marker is on the disk before the file is.
+// createOrCheck creates the file of a store if it is missing. It returns a CorruptError if the file
+// is empty without a marker. The marker is synced to disk before the file is created.
 func createOrCheck(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -61,7 +61,7 @@ func createOrCheck(path string) error {
 	return createPrivate(path)
 }
 
-// MarkCreated ends the creation of a file: from now on an empty one is a lost one.
+// MarkCreated removes the marker after the creation. From then on an empty file counts as corrupt.
 func (d *Database) MarkCreated() error {
 	if d.path == "" {
 		return nil
@@ -83,8 +83,8 @@ func syncDirectory(path string) error {
 	return nil
 }
 
-// createPrivate makes the file before SQLite does: it holds password hashes, and
-// SQLite gives its WAL the permissions of the file.
+// createPrivate creates the file with private permissions before SQLite opens it, because it
+// contains password hashes. SQLite applies the permissions of the file to its WAL.
 func createPrivate(path string) error {
 	if err := makeDirectory(path); err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Package database opens the SQLite file or the PostgreSQL database that holds a store.
-// All in which the two differ is in it: how they begin, lock, create, break and are full.
+// Package database opens the SQLite file or the PostgreSQL database of a store. It hides the
+// differences between the two: transactions, locks, and errors for damage, lost connections and full
+// disks.
 package database
 
 import (
@@ -14,38 +15,39 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Database is an open database, with all in which the two differ. Everything else is
-// one text.
+// Database is an open database with its specific statements and error handling. All other statements
+// are the same for both databases.
 type Database struct {
-	// Write is the one connection that writes, nil when read-only. Read are some that
-	// read and are never behind it.
+	// Write is the only connection that writes; it is nil if read-only. Read is a pool of
+	// connections that read and are not blocked by Write.
 	Write, Read *sql.DB
 
 	Name     string
 	Goose    goose.Dialect
-	Begin    string // starts a transaction that will write
-	Snapshot string // starts a transaction that reads one moment
-	Now      string // microseconds by the database's clock
-	HasTable string // selects the number of tables called ?
-	// Compiles says that a connection compiles a query each time, unless a statement is kept of it.
+	Begin    string // starts a write transaction
+	Snapshot string // starts a transaction that reads a snapshot
+	Now      string // the current time of the database in microseconds
+	HasTable string // selects the number of tables with the name ?
+	// Compiles reports whether the database compiles a query on every execution unless it is
+	// prepared.
 	Compiles bool
-	// Timed says that a lease ends by time. A file's lock ends with its process.
+	// Timed reports whether a lease expires by time. The lock of a file ends with its process.
 	Timed bool
-	// Unavailable says that an error is the connection's, not the statement's.
+	// Unavailable reports whether the connection and not the statement caused an error.
 	Unavailable func(error) bool
-	// Full says that an error is the disk's: it has no room.
+	// Full reports whether a full disk caused an error.
 	Full func(error) bool
 
-	numbered bool // placeholders are $1, $2 rather than ?
-	// damaged names the file when err says that it is damaged; nil otherwise. It is
-	// nil where a server looks after its own files.
+	numbered bool // placeholders are $1, $2 instead of ?
+	// damaged returns an error that names the file if err reports damage, and nil otherwise. It is
+	// nil for a database server.
 	damaged func(err error) error
-	path    string // of the file that may be written; empty otherwise
+	path    string // of a writable file; otherwise empty
 	lock    *lockFile
 }
 
-// RewriteQuery rewrites a statement that is written with ? for this database. A question
-// mark never occurs in our statements otherwise.
+// RewriteQuery converts the placeholders ? of a statement to the syntax of the database. Statements
+// must not contain other question marks.
 func (d *Database) RewriteQuery(query string) string {
 	if !d.numbered {
 		return query
@@ -62,7 +64,7 @@ func (d *Database) RewriteQuery(query string) string {
 	return b.String()
 }
 
-// ClassifyError gives a driver's error its kind.
+// ClassifyError wraps a driver's error in ErrFull, ErrUnavailable or ErrCorrupt if one applies.
 func (d *Database) ClassifyError(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrFull):
@@ -82,7 +84,7 @@ func (d *Database) ClassifyError(ctx context.Context, err error) error {
 	return err
 }
 
-// Close closes the connections and gives up the lock of a file.
+// Close closes the connections and releases the lock of a file.
 func (d *Database) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{d.Write, d.Read} {
@@ -93,12 +95,12 @@ func (d *Database) Close() error {
 	return errors.Join(append(errs, d.lock.releaseLock())...)
 }
 
-// readConnections bounds the read pool: enough for two cores' worth of requests
-// that wait for a disk, few enough for a shared PostgreSQL.
+// readConnections limits the read pool: enough for requests that wait for the disk on two cores, few
+// enough for a shared PostgreSQL server.
 const readConnections = 8
 
-// readIdle is how long a connection that reads is kept for the next: opening one costs as much as
-// some hundred reads.
+// readIdle is the time for which an idle read connection is kept, because opening one costs as much
+// as some hundred reads.
 const readIdle = 10 * time.Second
 
 func (d *Database) limitReads() {

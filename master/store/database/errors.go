@@ -7,25 +7,25 @@ import (
 )
 
 var (
-	// ErrHeld is what a HeldError is: another master is alive on this store.
+	// ErrHeld matches a HeldError: another live master owns the store.
 	ErrHeld = errors.New("the store is in use")
-	// ErrCorrupt is what a CorruptError is: the store's file cannot be read.
+	// ErrCorrupt matches a CorruptError: the store's file cannot be read.
 	ErrCorrupt = errors.New("the store's file is damaged")
-	// ErrUnavailable is returned while the database cannot be reached. A write was
-	// not done and may be repeated; the store recovers by itself.
+	// ErrUnavailable is returned while the database is unreachable. The write was not performed and
+	// may be repeated; the store reconnects by itself.
 	ErrUnavailable = errors.New("the database does not answer; the store tries again with the next call")
-	// ErrFull is returned by writes while the disk of the database is full. The write
-	// was not done and may be repeated; reads go on.
+	// ErrFull is returned by writes while the disk of the database is full. The write was not
+	// performed and may be repeated. Reads still work.
 	ErrFull = errors.New("the disk of the database is full and nothing was changed; free space on it, or enlarge it")
 )
 
-// HeldError names the master that uses the store.
+// HeldError reports the master that owns the store.
 type HeldError struct {
 	Store string    // the path, or "postgresql"
-	Owner string    // what the holder called itself
-	Host  string    // where it runs
-	PID   int       // its process, 0 when unknown
-	Until time.Time // when its lease ends unless renewed, zero when the system lock ends with the process
+	Owner string    // the name of the owner
+	Host  string    // the owner's host
+	PID   int       // the owner's process, 0 if unknown
+	Until time.Time // the expiry of its lease; zero if a file lock ends with the process
 }
 
 func (e *HeldError) Error() string {
@@ -43,10 +43,10 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s until %s; stop that master, or wait for its lease to end", msg, e.Until.UTC().Format(time.RFC3339))
 }
 
-// Is makes every HeldError an ErrHeld.
+// Is reports whether target is ErrHeld.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// CorruptError names the file of a store that cannot be read.
+// CorruptError reports the file of a store that cannot be read.
 type CorruptError struct {
 	Path string
 	Err  error
@@ -54,14 +54,14 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrCorrupt, e.Path, e.Err) }
 
-// Hint is how to go on: with the last backup, or with a new cluster.
+// Hint returns the steps for a recovery from the last backup, or with a new cluster.
 func (e *CorruptError) Hint() string {
 	return "move the file (and its -wal and -shm) away, and run det-deploy master restore with the last backup; " +
 		"without one, the next start makes a new, empty cluster"
 }
 
-// Is makes every CorruptError an ErrCorrupt.
+// Is reports whether target is ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// Unwrap is the database's own error.
+// Unwrap returns the database's error.
 func (e *CorruptError) Unwrap() error { return e.Err }

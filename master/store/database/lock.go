@@ -8,8 +8,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// lockFile is the exclusive lock beside a SQLite file. The system releases it when
-// the process ends, however it ends; the text in it is only for the message.
+// lockFile is the exclusive lock file of a SQLite file. The operating system releases the lock when
+// the process ends. The content is used only for error messages.
 type lockFile struct {
 	lock *flock.Flock
 }
@@ -19,7 +19,7 @@ type lockHolder struct {
 	Host string `json:"host"`
 }
 
-// takeLock refuses at once when another process, or another Store of this one, has
+// takeLock returns a HeldError immediately if another process, or another Store of this process, has
 // the file open for writing.
 func takeLock(path string) (*lockFile, error) {
 	name := path + ".lock"
@@ -30,7 +30,7 @@ func takeLock(path string) (*lockFile, error) {
 	}
 	if !got {
 		held := &HeldError{Store: path}
-		// The holder writes its name after it locked; in between there is none yet.
+		// The owner writes its name after it has locked the file, so that the name may be missing.
 		if b, err := os.ReadFile(name); err == nil {
 			var h lockHolder
 			if json.Unmarshal(b, &h) == nil {
@@ -40,7 +40,7 @@ func takeLock(path string) (*lockFile, error) {
 		return nil, held
 	}
 	if err := l.writeHolder(name); err != nil {
-		_ = l.lock.Close() // the error to tell is the first one
+		_ = l.lock.Close() // the first error is returned
 		return nil, err
 	}
 	return l, nil
@@ -61,8 +61,8 @@ func (l *lockFile) writeHolder(name string) error {
 	return nil
 }
 
-// releaseLock releases the lock. The file stays: removing it would let two processes lock
-// two files of one name.
+// releaseLock releases the lock. The file is not removed, because otherwise two processes could lock
+// different files of the same name.
 func (l *lockFile) releaseLock() error {
 	if l == nil {
 		return nil

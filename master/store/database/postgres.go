@@ -17,19 +17,20 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// connectLimit bounds one attempt to reach PostgreSQL when the URL sets none: long
-// enough for a fail-over's DNS, short enough for a person who waits for an error.
+// connectLimit is the default connect timeout: long enough for DNS during a failover, short enough
+// for a user who waits for an error.
 const connectLimit = 5 * time.Second
 
-// postgresFull says whether the server's disk has no room, or its memory.
+// postgresFull reports whether the server has no disk space or memory left.
 func postgresFull(err error) bool {
 	pe, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pe.Code == "53100" || pe.Code == "53200") // disk full, out of memory
 }
 
-// OpenPostgres opens a PostgreSQL database, a URL with a password.
+// OpenPostgres opens a PostgreSQL database. The address may contain a password. It returns an error
+// if the address is invalid.
 func OpenPostgres(address string, readOnly bool) (*Database, error) {
-	// The parser's own message hides the password.
+	// The parser's error message redacts the password.
 	pc, err := pgx.ParseConfig(address)
 	if err != nil {
 		return nil, fmt.Errorf("read the database URL: %w", err)
@@ -60,21 +61,21 @@ func OpenPostgres(address string, readOnly bool) (*Database, error) {
 	return d, nil
 }
 
-// insistOnDurability undoes a server-wide synchronous_commit=off for our session:
-// "done" means on the disk. Stronger settings are left alone.
+// insistOnDurability overrides a server-wide synchronous_commit=off for the session, so that a
+// commit is on disk when it returns. Stronger settings are preserved.
 func insistOnDurability(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) "+
 		"WHERE current_setting('synchronous_commit') = 'off'")
 	return err
 }
 
-// postgresUnavailable says whether the server, rather than the statement, is the
-// trouble: a broken connection, or a code with which it refuses or ends connections.
+// postgresUnavailable reports whether the server and not the statement caused an error: a broken
+// connection, or an error code with which the server rejects or ends connections.
 func postgresUnavailable(err error) bool {
 	if pe, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case strings.HasPrefix(pe.Code, "08"), // connection exception
-			strings.HasPrefix(pe.Code, "57P"), // shutting down, crashed, not yet up
+			strings.HasPrefix(pe.Code, "57P"), // shutting down, crashed, starting up
 			pe.Code == "53300",                // too many connections
 			pe.Code == "25006":                // read-only: a standby before its promotion
 			return true
@@ -94,5 +95,5 @@ func postgresUnavailable(err error) bool {
 	if _, network := errors.AsType[net.Error](err); network {
 		return true
 	}
-	return pgconn.SafeToRetry(err) // a connection that is closed already
+	return pgconn.SafeToRetry(err) // the connection is already closed
 }

@@ -18,7 +18,8 @@ func newSQLite(path string) *Database {
 	return &Database{
 		Name:  "sqlite",
 		Goose: goose.DialectSQLite3,
-		// Taking the write lock at once turns a late SQLITE_BUSY into a wait.
+		// Take the write lock immediately and wait for it, instead of failing later with
+		// SQLITE_BUSY.
 		Begin:       "BEGIN IMMEDIATE",
 		Snapshot:    "BEGIN",
 		Now:         "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
@@ -30,7 +31,7 @@ func newSQLite(path string) *Database {
 	}
 }
 
-// sqliteFull says whether SQLite found no room, in the file or for its journal.
+// sqliteFull reports whether SQLite found no disk space for the file or its journal.
 func sqliteFull(err error) bool {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_FULL {
 		return true
@@ -38,8 +39,8 @@ func sqliteFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// sqliteDamage is a CorruptError when SQLite says that its file is none, or that
-// its pages contradict each other.
+// sqliteDamage returns a CorruptError if SQLite reports that the file is not a database or that its
+// pages are inconsistent, and nil otherwise.
 func sqliteDamage(path string, err error) error {
 	se, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -52,8 +53,9 @@ func sqliteDamage(path string, err error) error {
 	return nil
 }
 
-// OpenSQLite opens a file, and locks it and creates it where there is none unless it is
-// read-only.
+// OpenSQLite opens a file. Unless it is read-only, the file is locked, and created if it is missing.
+// It returns a HeldError if another process has locked the file, and a CorruptError if the file has
+// lost its content.
 func OpenSQLite(path string, readOnly bool) (*Database, error) {
 	d := newSQLite(path)
 	var err error
@@ -72,8 +74,8 @@ func OpenSQLite(path string, readOnly bool) (*Database, error) {
 	return d, nil
 }
 
-// OpenToCopy opens a file for CopyTo. The connection may write, for SQLite refuses to
-// copy over one that may not; the copy is all it is used for.
+// OpenToCopy opens a file for CopyTo. The connection is writable, because VACUUM INTO fails on a
+// read-only one; it must be used only for the copy.
 func OpenToCopy(path string) (*Database, error) {
 	d := newSQLite(path)
 	var err error
@@ -83,8 +85,8 @@ func OpenToCopy(path string) (*Database, error) {
 	return d, nil
 }
 
-// CopyTo lets SQLite copy into a new file, because the newest of the data may stand in
-// the write-ahead log beside the file.
+// CopyTo copies the database into a new file. It uses SQLite instead of a file copy, because recent
+// data may still be in the write-ahead log.
 func (d *Database) CopyTo(ctx context.Context, path string) error {
 	if err := createPrivate(path); err != nil {
 		return err
@@ -95,11 +97,12 @@ func (d *Database) CopyTo(ctx context.Context, path string) error {
 	return nil
 }
 
-// openFile connects to the file. WAL lets reads go on beside the writer; FULL syncs
-// the WAL at every commit, so that "done" survives a power cut and not only a
-// killed process. What savepoints go back to is in memory: a full directory of temporary files is no full store. The WAL goes into the file after 4,000 pages, as many as one table of its index has:
-// most commits change the same pages, which are written into the file once. A master that was
-// killed reads 16 MB again, which takes 15 ms.
+// openFile opens the connections. WAL allows reads during writes. synchronous=FULL syncs the WAL at
+// every commit, so that a commit survives a power failure as well as a killed process. Savepoint
+// journals are kept in memory (temp_store=2), so that a full temporary directory does not cause
+// errors. The WAL is checkpointed after 4,000 pages, about the number of pages in the index of one
+// table: most commits change the same pages, which are then written to the file only once. After a
+// kill, the next start reads a WAL of 16 MB, which takes 15 ms.
 func (d *Database) openFile(path string) (err error) {
 	if d.path != "" {
 		if d.Write, err = sql.Open("sqlite", sqliteDSN(path,
@@ -115,10 +118,10 @@ func (d *Database) openFile(path string) (err error) {
 	return nil
 }
 
-// busyTimeout is how long a lock is waited for: only a backup from a second process ever holds one.
+// busyTimeout is the time to wait for a lock. Only a backup from another process ever holds one.
 const busyTimeout = 5 * time.Second
 
-// sqliteDSN escapes the path, so that a "?" or "%" in it stays a part of it.
+// sqliteDSN escapes the path, so that "?" and "%" in it are preserved.
 func sqliteDSN(path string, pragmas ...string) string {
 	q := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds())}, pragmas...)}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()

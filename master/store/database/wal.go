@@ -9,23 +9,25 @@ import (
 	"time"
 )
 
-// readersWait is how long writes wait for readers while the write-ahead log is emptied.
+// readersWait limits the time for which writes wait for readers while the write-ahead log is
+// truncated.
 const readersWait = time.Second
 
-// WALBytes is the size of the write-ahead log beside a file that may be written, 0 where there is none.
+// WALBytes returns the size of the write-ahead log of a writable file, or 0 if there is no log.
 func (d *Database) WALBytes() int64 {
 	if d.path == "" {
 		return 0
 	}
 	info, err := os.Stat(d.path + "-wal")
 	if err != nil {
-		return 0 // it is made by the first write
+		return 0 // the first write creates it
 	}
 	return info.Size()
 }
 
-// EmptyWAL writes the write-ahead log into the file and cuts it, on the connection that writes and in no
-// transaction. It waits up to a second for those who read: false says that one still does.
+// EmptyWAL writes the write-ahead log to the file and truncates it. It must be called on the write
+// connection outside a transaction. It waits up to a second for readers, and reports false if one is
+// still active.
 func (d *Database) EmptyWAL(ctx context.Context, conn *sql.Conn) (done bool, err error) {
 	if err := setBusyTimeout(ctx, conn, readersWait); err != nil {
 		return false, err

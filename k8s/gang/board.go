@@ -9,9 +9,9 @@ import (
 	nodes "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// board is what each node can give, in the resources that any gang asks for:
-// size if nothing ran on it, free now, and soon when what was asked to stop has
-// stopped. Each is one row of numbers a node.
+// board holds the resources of each node, for the resource names that any gang requests: size on an
+// empty node, free now, and soon after stopping gangs have released theirs. Each is one row of
+// numbers per node.
 type board struct {
 	nodes  []Node
 	index  map[NodeID]int
@@ -20,43 +20,42 @@ type board struct {
 	size   []int64
 	free   []int64
 	soon   []int64
-	// refused is the least that one pod asks for to be kept by a lesson from what stands
-	// in for nodes that are not known; nil where they are.
+	// refused is the smallest request per pod that a lesson blocks, on a placeholder of unknown
+	// nodes; nil if nodes are known.
 	refused []int64
 
 	shapes map[string]*shape
 	places map[string][]int
-	// taken counts what was taken from free, and given what was added to soon:
-	// what was counted before is then out of date.
+	// taken counts changes of free, and given counts additions to soon. Cached counts are stale
+	// when they change.
 	taken, given int
 }
 
-// shape is a request that several gangs may share: what one pod asks for, and
-// the nodes that it may be on.
+// shape is a request that several gangs may share: the resources of one pod and the nodes that it
+// may use.
 type shape struct {
 	pod   *Pod
 	needs []need
 	nodes []int
-	// scarce is the column by which nodes are compared: the first extended
-	// resource, such as GPUs, else CPU, else whatever is asked for.
+	// scarce is the column by which nodes are compared: the first extended resource, such as GPUs,
+	// else CPU, else any requested resource.
 	scarce int
 
-	// In a decision free room only shrinks, so that a count is a bound for all
-	// that come later. unblocked counts all nodes, blocked those that this
-	// gang's level may use.
+	// During a decision free resources only shrink, so a count is an upper bound for later gangs.
+	// unblocked counts all nodes, blocked only those that gangs of this priority may use.
 	unblocked, blocked bound
 	soonMost           bound
-	// noVictims is the least number of pods for which victims were not enough.
+	// noVictims is the smallest number of pods for which preempting all victims is not enough.
 	noVictims int
-	// closed marks the nodes that are kept for levels above closedAt.
+	// closed marks the nodes that are reserved for priorities above closedAt.
 	closed   []bool
 	closedAt int
-	// current is what could be had when taken was at: for words only.
+	// current describes the room when taken was at, for messages.
 	current string
 	at      int
 }
 
-// bound says that no more than most pods fit, once known.
+// bound is an upper bound on the number of pods that fit, once known.
 type bound struct {
 	most, given int
 	known       bool
@@ -93,7 +92,7 @@ func newBoard(c Cluster) *board {
 	return b
 }
 
-// shapeOf finds or makes the shape of a gang.
+// shapeOf returns the shape of a gang.
 func (b *board) shapeOf(g *Gang) *shape {
 	key := g.Pod.key
 	for _, id := range g.Exclude {
@@ -117,7 +116,7 @@ func (b *board) shapeOf(g *Gang) *shape {
 	return s
 }
 
-// placesOf lists the nodes that may take new pods of such a kind, in their order.
+// placesOf returns the nodes that may take new pods of this kind, in order.
 func (b *board) placesOf(p *Pod) []int {
 	if out, found := b.places[p.place]; found {
 		return out
@@ -142,12 +141,12 @@ func (p *Pod) allowsNode(n *Node) bool {
 	}
 	node := corev1.Node{}
 	node.Name, node.Labels = string(n.ID), n.Labels
-	// A selector that cannot be read matches nothing, for the scheduler too.
+	// As in the scheduler, an invalid selector matches nothing.
 	matches, err := p.required.Match(&node)
 	return err == nil && matches
 }
 
-// scarceOf names what nodes are compared by.
+// scarceOf returns the resource by which nodes are compared.
 func scarceOf(r Resources) corev1.ResourceName {
 	best, rank := corev1.ResourcePods, 9
 	for name := range r {
@@ -171,12 +170,12 @@ func scarceOf(r Resources) corev1.ResourceName {
 	return best
 }
 
-// nodeRoom is how many pods of a shape fit on a node, at most most.
+// nodeRoom returns the number of pods of a shape that fit on a node, at most most.
 func (b *board) nodeRoom(of []int64, s *shape, node, most int) int {
 	row := of[node*b.width : (node+1)*b.width]
 	for _, n := range s.needs {
 		if b.refused != nil && n.amount < b.refused[node*b.width+n.column] {
-			continue // of smaller pods nothing was said
+			continue // the rejection does not apply to smaller pods
 		}
 		if row[n.column] < n.amount {
 			return 0
@@ -186,7 +185,7 @@ func (b *board) nodeRoom(of []int64, s *shape, node, most int) int {
 	return most
 }
 
-// countRoom is how many pods of a shape fit, at most most.
+// countRoom returns the number of pods of a shape that fit, at most most.
 func (b *board) countRoom(of []int64, s *shape, most int, closed []bool) int {
 	total := 0
 	for _, node := range s.nodes {
@@ -200,15 +199,15 @@ func (b *board) countRoom(of []int64, s *shape, most int, closed []bool) int {
 	return total
 }
 
-// holdsPods reports whether n pods would fit if the cluster were empty.
+// holdsPods reports whether n pods would fit in an empty cluster.
 func (b *board) holdsPods(s *shape, n int) bool { return b.countRoom(b.size, s, n, nil) >= n }
 
 // share is a number of pods on a node.
 type share struct{ node, pods int }
 
-// chooseNodes picks nodes for n pods. One pod goes where the least is left of what is
-// scarce, so that whole nodes stay free for gangs. Several go to as few nodes as
-// take them.
+// chooseNodes selects nodes for n pods, or returns nil if they do not fit. A single pod goes to the
+// node with the least free scarce resource, so that whole nodes stay free for gangs. Several pods
+// go to as few nodes as possible.
 func (b *board) chooseNodes(of []int64, s *shape, n int, closed []bool) []share {
 	var found []share
 	total, best := 0, -1
@@ -249,7 +248,7 @@ func (b *board) chooseNodes(of []int64, s *shape, n int, closed []bool) []share 
 	return found
 }
 
-// takeRoom uses room that is free now.
+// takeRoom uses resources that are free now.
 func (b *board) takeRoom(s *shape, shares []share) {
 	b.taken++
 	for _, sh := range shares {
@@ -261,8 +260,7 @@ func (b *board) takeRoom(s *shape, shares []share) {
 	}
 }
 
-// promiseRoom holds room that is partly still being released: its free part goes to no
-// other gang.
+// promiseRoom reserves free resources together with resources that are still being released.
 func (b *board) promiseRoom(s *shape, shares []share) {
 	b.taken++
 	for _, sh := range shares {
@@ -274,7 +272,7 @@ func (b *board) promiseRoom(s *shape, shares []share) {
 	}
 }
 
-// giveBack adds what a gang holds to what will be free soon.
+// giveBack adds the resources of a gang to soon.
 func (b *board) giveBack(g *Gang) {
 	b.given++
 	for _, h := range g.Held {

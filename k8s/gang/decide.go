@@ -7,52 +7,47 @@ import (
 	"time"
 )
 
-// Decide says which gangs get their pods, which are let go, which have to make
-// room, which tries are undone, and why the others wait.
+// Decide decides which gangs get their pods, which are opened, which are preempted and which
+// attempts are undone, and returns the reasons why the others wait.
 //
 // Order: priority (99 first), queue position, time.
 //
-// Placement: all pods of a gang or none, on nodes that are ready, not cordoned,
-// not disabled, and allowed by the pods' selectors, affinity and tolerations;
-// what all pods of the cluster ask for counts as used. What fits is made behind
-// gates (Create) and keeps its room from then on; when all of its pods exist and
-// it still fits, the gates are taken away (Open), of no more than Options.Window
-// pods before the scheduler has placed those. Where gates can save nothing
-// (Options.Ungated) it is made without them when it fits, in the same window.
+// Placement: all pods of a gang or none, on nodes that are ready, not cordoned, not disabled, and
+// match the pods' selectors, affinity and tolerations. The requests of all pods of the cluster
+// count as used. A gang that fits is created behind gates (Create) and keeps its room from then on.
+// When all of its pods exist and it still fits, the gates are removed (Open), of at most
+// Options.Window pods that the scheduler has not placed. If gates cannot help (Options.Ungated), a
+// gang that fits is created without them, in the same window.
 //
-// Who may pass whom: a gang that does not fit does not hold up later ones of its
-// own priority. Gangs of lower priority do not start on nodes that it could use,
-// if they ask for any resource that it asks for (their places among a node's
-// pods do not count): what they take could keep it waiting for ever. With
-// preemption on they are back-filled with preemptible gangs, which can be taken
-// back. Gangs that wait for something else than room hold up no other: those over
-// their job's max_slots, those that pause after a try that was undone, and those
-// that could not fit even if the cluster were empty.
+// Overtaking: a gang that does not fit does not delay later ones of its own priority. Gangs of
+// lower priority do not start on nodes that it could use, if they request any resource that it
+// requests (except the pod count of a node); otherwise they could keep it waiting forever. With
+// preemption, these nodes are back-filled with preemptible gangs. Gangs that wait for something
+// other than room delay no other: gangs over their job's max_slots, gangs in the pause after an
+// undone attempt, and gangs that would not fit in an empty cluster.
 //
-// So no priority starves another on the nodes that both can use: what is freed
-// there goes to the highest that waits. Within one, a large gang may be passed
-// by small ones without end; the remedy is a higher priority.
+// Thus no priority starves another on the nodes that both can use: freed resources go to the
+// waiting gang of the highest priority. Within a priority, small gangs may overtake a large one
+// indefinitely; the remedy is a higher priority.
 //
-// Promises: room of gangs that were asked to stop is held for the first waiting
-// gang that fits with it, together with the free room that it needs, so that
-// no other gang is asked to stop for it and nothing is started that would have to
-// stop at once.
+// Promises: the room of stopping gangs is reserved for the first waiting gang that fits with it,
+// together with the free resources that it needs. No other gang is preempted for it, and no gang is
+// started that would have to stop immediately.
 //
-// Preemption (if on): victims are preemptible and of lower priority. They are
-// tried from the lowest priority and the newest; those not needed are left
-// alone, most important first. If all of them together are not enough, none is
-// asked.
+// Preemption (if enabled): victims are preemptible and of lower priority. They are tried from the
+// lowest priority and the newest; those not needed are spared, the most important first. If all of
+// them are not enough, none is preempted.
 //
-// The scheduler of Kubernetes has the last word, and quotas and webhooks have a
-// say before. Where pods of others may not be seen, its refusals are learned from: what
-// it has refused is not tried again until something of ours has ended or a while has
-// passed (Lesson), and makes room for itself by preemption as if those pods were seen.
-// Where nodes are not known, a refusal is the word on pods that ask for as much and no
-// more: smaller ones start, no gang is held up, victims are such of which each pod is as
-// large as what is asked for, and a try that was undone is followed by a pause.
-// A gang of which some pods have a node and others have none, or that
-// Kubernetes refuses something, is undone as a whole after Options.Limit and pauses,
-// longer each time; one that it has not come to is given Options.ScaleLimit.
+// Kubernetes' scheduler decides the placement, after quotas and webhooks. If other pods are not
+// visible, its rejections are recorded as lessons: a rejected placement is not tried again until a
+// det-deploy pod has ended or a while has passed (Lesson), and preemption treats the unseen pods as
+// known. If nodes are not known, a rejection only applies to pods with the same or larger requests:
+// smaller ones start, no gang is delayed, each pod of a victim must be at least as large as the
+// requested pod, and an undone attempt is followed by a pause.
+//
+// A gang of which only some pods have a node, or that Kubernetes rejects, is undone as a whole
+// after Options.Limit and pauses, longer each time. A gang that Kubernetes has not processed yet
+// gets Options.ScaleLimit.
 func Decide(c Cluster, now time.Time) Decision {
 	if !c.Options.NodesKnown {
 		c = placesAsNodes(c)
@@ -86,30 +81,30 @@ func Decide(c Cluster, now time.Time) Decision {
 	return p.decision
 }
 
-// pass is one walk through the queue.
+// pass is one pass through the queue.
 type pass struct {
 	options  Options
 	now      time.Time
 	board    *board
 	held     map[JobID]int
 	decision Decision
-	// queue has the queued and the gated gangs and running those that could
-	// become victims, both in the order in which they are served.
+	// queue contains queued and gated gangs, running the potential victims. Both are in the order
+	// of service.
 	queue   []*Gang
 	running []*victim
-	// unplaced is how many pods the scheduler has and is expected to place, the
-	// first of them by next.
+	// unplaced is the number of pods that the scheduler is expected to place, the first of them by
+	// next.
 	unplaced int
 	next     time.Time
-	// stretched counts the gangs of one pod that nodes are being added for; whole says
-	// that a gang of several is, or is the next.
+	// stretched is the number of single-pod gangs for which nodes are being added. whole is true if
+	// nodes are being added for a gang of several pods, or if such a gang is the next.
 	stretched int
 	whole     bool
 
-	// lessons are what the scheduler's refusals say of nodes.
+	// lessons are the conclusions from the scheduler's rejections.
 	lessons map[lessonKey]Lesson
 
-	// waiting are the shapes that wait, by the priority of the first that does.
+	// waiting contains the waiting shapes with the highest priority of their gangs.
 	waiting []waiting
 }
 
@@ -118,7 +113,7 @@ type waiting struct {
 	priority int
 }
 
-// compareGangs orders gangs as they are served; no two are equal.
+// compareGangs orders gangs by service; no two are equal.
 func compareGangs(a, b *Gang) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
@@ -128,7 +123,7 @@ func compareGangs(a, b *Gang) int {
 	)
 }
 
-// observeGangs sorts the gangs by what they are, and gives those that bind their room.
+// observeGangs sorts the gangs by state, and takes the room of binding ones.
 func (p *pass) observeGangs(gangs []Gang) {
 	var binding []*Gang
 	for i := range gangs {
@@ -166,7 +161,7 @@ func (p *pass) observeGangs(gangs []Gang) {
 	}
 }
 
-// isFuture reports whether a time is still to come, and has the caller called again then.
+// isFuture reports whether a time is in the future, and makes the caller decide again at that time.
 func (p *pass) isFuture(at time.Time) bool {
 	if !at.After(p.now) {
 		return false
@@ -177,10 +172,9 @@ func (p *pass) isFuture(at time.Time) bool {
 	return true
 }
 
-// serveGang gives a gang its turn: it is let through, undone, promised room, or told
-// why it waits.
+// serveGang advances or undoes a gang, or promises it room, or returns the reason why it waits.
 func (p *pass) serveGang(g *Gang) Reason {
-	limit, _ := p.limitOf(g) // gates always have one
+	limit, _ := p.limitOf(g) // a gated gang always has a limit
 	switch {
 	case g.State == Gated && !p.isFuture(limit):
 		return p.undoGang(g, p.incompleteReason(g))
@@ -206,7 +200,7 @@ func (p *pass) serveGang(g *Gang) Reason {
 	return p.explainNoRoom(g, s, closed)
 }
 
-// explainNoRoom says why a gang has no room, or admits it without.
+// explainNoRoom returns the reason why a gang has no room, or admits it to trigger autoscaling.
 func (p *pass) explainNoRoom(g *Gang, s *shape, closed []bool) Reason {
 	if closed != nil && p.findRoom(s, g.Pods, nil) != nil {
 		return p.forPriority(g, s)
@@ -220,19 +214,19 @@ func (p *pass) explainNoRoom(g *Gang, s *shape, closed []bool) Reason {
 	return p.forRoom(g, s)
 }
 
-// mostStretched is how many gangs of one pod may wait for new nodes at once: as many
-// as a cloud adds together, and few enough to be tried again by importance.
+// mostStretched is the maximum number of single-pod gangs that wait for new nodes at the same time:
+// as many as a cloud adds at once, and few enough that the order follows the priorities.
 const mostStretched = 16
 
-// letsGrow reports whether a gang is admitted without room, so that nodes are added for
-// it. Two gangs of several pods could each hold a part of the new nodes and wait for the
-// other; gangs of a single pod cannot.
+// letsGrow reports whether a gang is admitted without room, so that the autoscaler adds nodes. Two
+// gangs of several pods could each hold a part of the new nodes and wait for the other; single-pod
+// gangs cannot.
 func (p *pass) letsGrow(g *Gang) bool {
 	if !g.Autoscaled || p.whole {
 		return false
 	}
 	if g.Pods > 1 && p.stretched > 0 || p.stretched >= mostStretched {
-		p.whole = p.whole || g.Pods > 1 // it is the next, and those behind it wait
+		p.whole = p.whole || g.Pods > 1 // it is the next, and later ones wait
 		return false
 	}
 	p.stretchGang(g)
@@ -247,7 +241,7 @@ func (p *pass) stretchGang(g *Gang) {
 	p.stretched++
 }
 
-// admitGang lets a gang through to its next state.
+// admitGang advances a gang to its next state.
 func (p *pass) admitGang(g *Gang, shares []share, stretch bool) Reason {
 	if shares != nil {
 		p.board.takeRoom(p.board.shapeOf(g), shares)
@@ -265,7 +259,7 @@ func (p *pass) admitGang(g *Gang, shares []share, stretch bool) Reason {
 	return Reason{ForScheduler, fmt.Sprintf("%s made and handed to the scheduler", formatBeen(g.Pods))}
 }
 
-// createGang has the Job of a gang made.
+// createGang creates the Job of a gang.
 func (p *pass) createGang(g *Gang, shares []share, stretch bool) Reason {
 	c := Create{Gang: g.ID, Stretch: stretch}
 	if !stretch && p.needsNoGate(g, shares) {
@@ -280,10 +274,10 @@ func (p *pass) createGang(g *Gang, shares []share, stretch bool) Reason {
 	return Reason{ForPods, "its pods are being made"}
 }
 
-// needsNoGate reports whether a gang whose room was just taken can be left to the scheduler
-// from the start. Its pods are alike and share their hints, so that several nodes must be
-// full with it: otherwise the scheduler might leave on one of them what another gang was to
-// have on the other. One that was undone has gates the next time.
+// needsNoGate reports whether a gang whose room was just taken can be created without gates. Its
+// pods are identical and share their hints, so if they use several nodes, these must then be full:
+// otherwise the scheduler might leave room on one node that another gang was to have on the other.
+// A gang that was undone gets gates.
 func (p *pass) needsNoGate(g *Gang, shares []share) bool {
 	if !p.options.Ungated || len(shares) == 0 || len(shares) > mostHints || g.Undone > 0 {
 		return false
@@ -294,10 +288,10 @@ func (p *pass) needsNoGate(g *Gang, shares []share) bool {
 	})
 }
 
-// mostHints is how many nodes the pods of a gang may all be told of.
+// mostHints is the maximum number of nodes in the hints of a gang without gates.
 const mostHints = 32
 
-// windowFull reports whether the scheduler has enough to do before a gang's pods.
+// windowFull reports whether the scheduler has too many unplaced pods to add a gang's.
 func (p *pass) windowFull(g *Gang) bool {
 	full := p.options.Window > 0 && p.unplaced > 0 && p.unplaced+g.Pods > p.options.Window
 	if full {
@@ -306,7 +300,7 @@ func (p *pass) windowFull(g *Gang) bool {
 	return full
 }
 
-// hintsOf are the nodes of shares, one for each pod; none where nodes are not known.
+// hintsOf returns the nodes of shares, one per pod, or nil if nodes are not known.
 func (p *pass) hintsOf(shares []share) []NodeID {
 	var out []NodeID
 	for _, sh := range shares {
@@ -319,7 +313,7 @@ func (p *pass) hintsOf(shares []share) []NodeID {
 	return out
 }
 
-// findRoom looks for free room, unless it is known that there is not enough.
+// findRoom returns free nodes for n pods, or nil. It uses the cached bound.
 func (p *pass) findRoom(s *shape, n int, closed []bool) []share {
 	known := &s.unblocked
 	if closed != nil {
@@ -335,7 +329,7 @@ func (p *pass) findRoom(s *shape, n int, closed []bool) []share {
 	return shares
 }
 
-// promiseRoom holds room for g that is partly still being released.
+// promiseRoom reserves room for g, including room that is still being released.
 func (p *pass) promiseRoom(s *shape, g *Gang, closed []bool) bool {
 	k := &s.soonMost
 	if k.known && k.given == p.board.given && g.Pods > k.most {
@@ -352,8 +346,8 @@ func (p *pass) promiseRoom(s *shape, g *Gang, closed []bool) bool {
 	return true
 }
 
-// holdGang keeps lower priorities from the nodes that a waiting gang could use. Where nodes
-// are not known it keeps them from nothing: whether it could use any is not known either.
+// holdGang reserves the nodes that a waiting gang could use against lower priorities. It does
+// nothing if nodes are not known, because it is not known either whether the gang could use any.
 func (p *pass) holdGang(g *Gang) {
 	if !p.options.NodesKnown {
 		return
@@ -364,8 +358,7 @@ func (p *pass) holdGang(g *Gang) {
 	}
 }
 
-// closedTo marks the nodes that g must leave to more important gangs, nil for
-// none.
+// closedTo marks the nodes reserved for more important gangs than g; nil means none.
 func (p *pass) closedTo(g *Gang, s *shape) []bool {
 	if p.options.Preemption && g.Preemptible {
 		return nil
@@ -388,8 +381,8 @@ func (p *pass) closedTo(g *Gang, s *shape) []bool {
 	return s.closed
 }
 
-// competesWith reports whether two shapes ask for a common resource other than a
-// place among a node's pods, of which there are plenty.
+// competesWith reports whether two shapes request a common resource other than the pod count of a
+// node, which is rarely exhausted.
 func (s *shape) competesWith(o *shape) bool {
 	for name := range s.pod.requests {
 		if _, both := o.pod.requests[name]; both && name != "pods" {

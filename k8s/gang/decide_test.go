@@ -32,7 +32,7 @@ func pod(t testing.TB, s *corev1.PodSpec) *Pod {
 	return p
 }
 
-// gpus is a node with a number of GPUs, some of which are used.
+// gpus returns a node with a number of GPUs and of used GPUs.
 func gpus(id NodeID, all, used int64) Node {
 	return Node{
 		ID: id, Ready: true, Labels: map[string]string{"name": string(id)},

@@ -8,16 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// insufficient is how the scheduler names a resource of which no node has enough left.
+// insufficient matches the scheduler's reason for a resource that no node has enough of.
 var insufficient = regexp.MustCompile(`^\d+ Insufficient (\S+)$`)
 
-// foreseen is how it names what else is looked at here before a gang is let go.
+// foreseen matches the scheduler's reasons that this package checks before it opens a gang.
 var foreseen = regexp.MustCompile(`^\d+ node\(s\) (had untolerated taint|didn't match Pod's node affinity/selector$|were unschedulable$)`)
 
-// Lacking reads the resources of which the scheduler found too little out of what it
-// says of pods. It is nil if the scheduler names any reason that is not looked at here,
-// such as a volume's zone or other pods: which node it is of is not said, and that node
-// may have room enough.
+// Lacking returns the insufficient resources in the scheduler's messages about pods. It returns nil
+// if a message contains a reason that this package does not check, such as a volume's zone or other
+// pods: the message does not name the affected node, which may have enough room.
 func Lacking(messages ...string) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for _, message := range messages {
@@ -37,9 +36,9 @@ func Lacking(messages ...string) []corev1.ResourceName {
 	return slices.Compact(out)
 }
 
-// splitReasons are the parts of the first sentence of what the scheduler says of a pod, such as
-// "0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods. no new claims to
-// deallocate, preemption: 0/3 nodes are available: ...".
+// splitReasons returns the reasons in the first sentence of a scheduler's message, such as "0/3
+// nodes are available: 1 Insufficient cpu, 2 Too many pods. no new claims to deallocate,
+// preemption: 0/3 nodes are available: ...".
 func splitReasons(message string) []string {
 	if message == "" {
 		return nil

@@ -10,42 +10,42 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Lesson is what a refusal of the scheduler says of a node whose other pods may not be
-// listed: how much of a resource this cluster's own pods can hold there.
+// Lesson is a conclusion from a rejection of the scheduler about a node whose other pods cannot be
+// listed: an upper bound on how much of a resource this cluster's own pods can hold there.
 //
-// It is learned when a gang was let go, because there seemed to be room, and a pod of
-// it was not placed. Others come and go unseen, so it is believed for a while only,
-// twice as long each time that it turns out to be still true.
+// It is recorded when a gang was opened because there seemed to be room, and one of its pods was
+// not placed. Other pods change unseen, so a lesson is valid for a limited time, which doubles each
+// time that it proves true.
 type Lesson struct {
 	Node     NodeID
 	Resource corev1.ResourceName
-	// Most is the amount with which one more of the refused pods would have had room;
-	// ours hold less. Sure is what they held at that time, and can hold again.
+	// Most is the amount with which one more rejected pod would have fit; det-deploy's pods hold
+	// less. Sure is the amount that they held at that time, and can hold again.
 	Most, Sure int64
-	// At is when it was learned the last time, Until when it is no longer believed, and
-	// Times how often it was learned in a row.
+	// At is the time of the latest rejection, Until the end of validity, and Times the number of
+	// consecutive rejections.
 	At, Until time.Time
 	Times     int
 }
 
-// inForce reports whether a lesson is believed.
+// inForce reports whether a lesson is valid.
 func (l Lesson) inForce(now time.Time) bool { return l.Until.After(now) }
 
-// lessonKey is what a lesson is of.
+// lessonKey identifies a lesson.
 type lessonKey struct {
 	node     NodeID
 	resource corev1.ResourceName
 }
 
-// recallLessons takes up the lessons that are not disproved, and forgets those that have not
-// been learned again for as long as they may be believed.
+// recallLessons restores the lessons that are not disproved. It drops lessons that were not
+// confirmed within MaxBackOff after their end.
 func (p *pass) recallLessons(lessons []Lesson) {
 	for _, l := range lessons {
 		if p.seesAll() || !l.Until.Add(p.options.MaxBackOff).After(p.now) {
 			continue
 		}
 		node, known := p.board.index[l.Node]
-		// Where nodes are not known, ours hold more as soon as smaller pods find room.
+		// If nodes are not known, the own usage grows as soon as smaller pods are placed.
 		disproved := !known || p.board.nodes[node].Own[l.Resource] >= l.Most
 		switch {
 		case disproved && p.options.NodesKnown:
@@ -57,11 +57,11 @@ func (p *pass) recallLessons(lessons []Lesson) {
 	}
 }
 
-// seesAll reports whether all that is taken of nodes is known.
+// seesAll reports whether all usage of nodes is visible.
 func (p *pass) seesAll() bool { return p.options.NodesKnown && p.options.OthersKnown }
 
-// learnLesson concludes from the scheduler's refusal of a gang's pod that no node on which it
-// seems to have room has any.
+// learnLesson records, for a rejected pod of a gang, that no node on which it seemed to fit has
+// room for it.
 func (p *pass) learnLesson(g *Gang) {
 	if !p.wasRefused(g) || g.Stretched {
 		return
@@ -89,20 +89,19 @@ func (p *pass) learnLesson(g *Gang) {
 	}
 }
 
-// wasRefused reports whether the scheduler has refused a pod of a gang for long enough to
-// be believed: it may learn of an ended pod a moment later than we do.
+// wasRefused reports whether a pod of a gang has been unschedulable for longer than Settle: the
+// scheduler may learn of an ended pod a moment later than this package.
 func (p *pass) wasRefused(g *Gang) bool {
 	return !p.seesAll() && !g.Refused.IsZero() && !p.isFuture(g.Refused.Add(p.options.Settle))
 }
 
-// triedInVain reports whether a gang was refused and its other pods have no known room.
+// triedInVain reports whether a gang was rejected and its remaining pods have no known room.
 func (p *pass) triedInVain(g *Gang) bool {
 	left := g.Pods - g.boundPods()
 	return p.wasRefused(g) && !g.Stretched && g.lackingResource() != "" && p.board.countRoom(p.board.free, p.board.shapeOf(g), left, nil) < left
 }
 
-// lackingResource is the resource of which the scheduler found too little; empty if it
-// found enough of all that the pods request.
+// lackingResource returns the insufficient resource, or "" if none of the requested resources is.
 func (g *Gang) lackingResource() corev1.ResourceName {
 	asked := Resources{}
 	for _, name := range g.Lacks {
@@ -116,10 +115,10 @@ func (g *Gang) lackingResource() corev1.ResourceName {
 	return scarceOf(asked)
 }
 
-// refusedAmount is what one of the refused pods requested.
+// refusedAmount returns the request of a rejected pod.
 func (l Lesson) refusedAmount() int64 { return l.Most - l.Sure }
 
-// limitFree caps what is free on a node by what others leave.
+// limitFree limits the free resources of a node according to a lesson.
 func (b *board) limitFree(node int, l Lesson) {
 	column, asked := b.column[l.Resource]
 	if !asked {
@@ -132,12 +131,12 @@ func (b *board) limitFree(node int, l Lesson) {
 	b.free[at] = min(b.free[at], l.Most-1-own)
 	b.soon[at] = min(b.soon[at], b.free[at], l.Sure-own)
 	if b.refused != nil {
-		b.soon[at] = max(b.soon[at], 0) // what smaller pods hold by now is not where victims are
+		b.soon[at] = max(b.soon[at], 0) // resources of smaller pods do not reduce the room of victims
 	}
 	b.taken++
 }
 
-// lessonText says for how long the scheduler's refusal keeps a shape waiting.
+// lessonText describes when a rejected shape is tried again, or returns "".
 func (p *pass) lessonText(s *shape) string {
 	next := p.nextAsked(s)
 	if next.IsZero() {
@@ -149,7 +148,7 @@ func (p *pass) lessonText(s *shape) string {
 	return fmt.Sprintf("; the scheduler has refused more, because others hold the rest, and is asked again at %s", next.UTC().Format("15:04:05 UTC"))
 }
 
-// nextAsked is when the first lesson ends that concerns a shape, zero for none.
+// nextAsked returns the end of the first lesson about a shape, or zero.
 func (p *pass) nextAsked(s *shape) time.Time {
 	var next time.Time
 	if len(p.lessons) == 0 {
@@ -169,7 +168,7 @@ func (p *pass) nextAsked(s *shape) time.Time {
 	return next
 }
 
-// sortedLessons are all that are to be kept, in a fixed order.
+// sortedLessons returns the lessons to keep, in a fixed order.
 func (p *pass) sortedLessons() []Lesson {
 	return slices.SortedFunc(maps.Values(p.lessons), func(a, b Lesson) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Resource, b.Resource))

@@ -22,8 +22,7 @@ func shared(edit ...func(*Options)) Options {
 	return o
 }
 
-// trialled is an ungated gang of which the scheduler has placed some pods and rejected the others a
-// while ago.
+// trialled is an ungated gang that was rejected a while ago; some of its pods may be placed.
 //
 //nolint:revive // the words of a table's row
 func trialled(t testing.TB, id ID, n int, each int64, ago time.Duration, bound ...Held) Gang {
@@ -239,7 +238,8 @@ type neighbours struct {
 	preempted []Preempt
 }
 
-// drawNodes adds nodes with a number of GPUs, of which other pods use one of the given numbers.
+// drawNodes adds nodes with a number of GPUs, and other pods that use one of the given numbers of
+// GPUs.
 func (n *neighbours) drawNodes(t *rapid.T, gpusEach int64, hidden ...int64) {
 	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 		node := gpus(NodeID(fmt.Sprintf("n%d", i)), gpusEach, 0)

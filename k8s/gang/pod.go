@@ -15,10 +15,10 @@ import (
 // Taint keeps pods that do not tolerate it from a node.
 type Taint = corev1.Taint
 
-// Resources is an amount of each resource: milli for cpu, else whole units.
+// Resources maps resource names to amounts: milli-units for cpu, whole units for others.
 type Resources map[corev1.ResourceName]int64
 
-// ResourcesOf reads what Kubernetes writes.
+// ResourcesOf converts a Kubernetes resource list.
 func ResourcesOf(list corev1.ResourceList) Resources {
 	out := make(Resources, len(list))
 	for name, q := range list {
@@ -31,15 +31,15 @@ func ResourcesOf(list corev1.ResourceList) Resources {
 	return out
 }
 
-// Add adds what another asks for.
+// Add adds the amounts of o.
 func (r Resources) Add(o Resources) {
 	for name, n := range o {
 		r[name] += n
 	}
 }
 
-// RequestsOf is what a pod asks of its node, its place among the node's pods
-// counted: containers and init containers, overhead, pod-level requests.
+// RequestsOf returns the requests of a pod, including one for the pod count: containers, init
+// containers, overhead and pod-level requests.
 func RequestsOf(spec *corev1.PodSpec) Resources {
 	out := ResourcesOf(resource.PodRequests(&corev1.Pod{Spec: *spec}, resource.PodResourcesOptions{}))
 	maps.DeleteFunc(out, func(_ corev1.ResourceName, n int64) bool { return n == 0 })
@@ -47,25 +47,25 @@ func RequestsOf(spec *corev1.PodSpec) Resources {
 	return out
 }
 
-// Pod is what decides where one pod of a gang may be. It is made once for each
-// gang, because decisions compare it often.
+// Pod contains the placement constraints of a gang's pods. It is created once per gang, because
+// decisions compare it often.
 type Pod struct {
 	requests    Resources
 	tolerations []corev1.Toleration
 	required    nodeaffinity.RequiredNodeAffinity
-	// place is the same for pods that may be on the same nodes, and key for
-	// those that also ask for the same.
+	// place is equal for pods that may use the same nodes, and key for pods that also have the same
+	// requests.
 	place, key string
 }
 
-// PodOf reads a pod spec. What it says of other pods (affinity to pods, spread)
-// and of volumes is left to the scheduler.
+// PodOf converts a pod spec. Constraints about other pods (pod affinity, topology spread) and
+// volumes are left to the scheduler.
 func PodOf(spec *corev1.PodSpec) (*Pod, error) {
 	var affinity *corev1.NodeAffinity
 	if spec.Affinity != nil {
 		affinity = spec.Affinity.NodeAffinity
 	}
-	// What is only preferred keeps it from no node, and differs by gang.
+	// Preferred affinity excludes no node, and differs by gang.
 	if affinity != nil && affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		affinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity.RequiredDuringSchedulingIgnoredDuringExecution}
 	} else {
@@ -85,7 +85,7 @@ func PodOf(spec *corev1.PodSpec) (*Pod, error) {
 	return p, nil
 }
 
-// coversPod reports whether the room of one such pod is enough for one of another kind.
+// coversPod reports whether the room of this pod is enough for another.
 func (p *Pod) coversPod(o *Pod) bool {
 	for name, amount := range o.requests {
 		if p.requests[name] < amount {
@@ -95,7 +95,7 @@ func (p *Pod) coversPod(o *Pod) bool {
 	return true
 }
 
-// formatRequests lists the requests in a fixed order, for people and for comparing.
+// formatRequests formats the requests in a fixed order, for messages and comparisons.
 func (p *Pod) formatRequests() string {
 	var b strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(p.requests)) {
@@ -107,8 +107,7 @@ func (p *Pod) formatRequests() string {
 	return b.String()
 }
 
-// formatScarce lists the requests of scarce resources, without the place among a node's
-// pods.
+// formatScarce formats the requests without the pod count.
 func (p *Pod) formatScarce() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.requests)) {

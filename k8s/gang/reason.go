@@ -19,7 +19,7 @@ func formatBeen(n int) string {
 	return fmt.Sprintf("all its %d pods have been", n)
 }
 
-// formatNeeds is what a gang requests, as text.
+// formatNeeds describes the requests of a gang.
 func formatNeeds(g *Gang) string {
 	return fmt.Sprintf("needs %s of %s", formatPods(g.Pods), g.Pod.formatScarce())
 }
@@ -31,7 +31,7 @@ func withReason(text, trouble string) string {
 	return text + ": " + trouble
 }
 
-// incompleteReason says how many pods of a gated gang exist.
+// incompleteReason describes how many pods of a gated gang exist.
 func (p *pass) incompleteReason(g *Gang) string {
 	if g.Made >= g.Pods {
 		return withReason(fmt.Sprintf("its pods (%d) exist, but there is no room left for them", g.Pods), g.Trouble)
@@ -39,7 +39,7 @@ func (p *pass) incompleteReason(g *Gang) string {
 	return withReason(fmt.Sprintf("%d of its %s exist", g.Made, formatPods(g.Pods)), g.Trouble)
 }
 
-// countUnbound says how many pods of a gang the scheduler has placed.
+// countUnbound describes how many pods of a gang the scheduler has placed.
 func (p *pass) countUnbound(g *Gang) string {
 	if g.Made < g.Pods {
 		return p.incompleteReason(g) // it has no gates
@@ -67,7 +67,7 @@ func (p *pass) forRoom(g *Gang, s *shape) Reason {
 	return Reason{ForRoom, formatNeeds(g) + "; " + s.current}
 }
 
-// describeRoom says how much room there is now, as far as that is known.
+// describeRoom describes the available room, as far as it is known.
 func (p *pass) describeRoom(s *shape) string {
 	if !p.options.NodesKnown {
 		return "no room for them is known"
@@ -75,7 +75,7 @@ func (p *pass) describeRoom(s *shape) string {
 	return p.board.describeBest(s)
 }
 
-// describeBest says how much room there is now.
+// describeBest describes the available room.
 func (b *board) describeBest(s *shape) string {
 	var most int64
 	fit := 0

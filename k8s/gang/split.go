@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Split says how many pods a task of so many slots has and how many slots each
-// gets. The error is a sentence for the task's owner.
+// Split returns the number of pods of a task and the slots of each. The error is a sentence for the
+// task's owner.
 func Split(slots, maxPerPod int, singleNode bool) (pods, perPod int, err error) {
 	switch {
 	case slots < 0:
@@ -29,7 +29,7 @@ func Split(slots, maxPerPod int, singleNode bool) (pods, perPod int, err error) 
 	return slots / maxPerPod, maxPerPod, nil
 }
 
-// formatQuantity formats an amount for people.
+// formatQuantity formats an amount for messages.
 func formatQuantity(name corev1.ResourceName, n int64) string {
 	if name == corev1.ResourceCPU {
 		return resource.NewMilliQuantity(n, resource.DecimalSI).String()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// bindGang gives a gang that was let go the room of its pods that have no node yet,
-// or takes the try back when it has lasted too long.
+// bindGang takes the room for a binding gang's unplaced pods, or undoes the attempt if it has
+// lasted too long.
 func (p *pass) bindGang(g *Gang) {
 	if limit, runs := p.limitOf(g); runs && !p.isFuture(limit) {
 		p.decision.Waiting[g.ID] = p.undoGang(g, p.countUnbound(g))
@@ -33,10 +33,10 @@ func (p *pass) bindGang(g *Gang) {
 	}
 }
 
-// explainLostRoom says what a gang without gates waits for when pods of others have come between
-// the decision to make it and the scheduler. With gates that is seen before they are taken away.
-// When the scheduler has refused it a pod, it is undone at once, and has gates the next time. It
-// need not pause: it is not made again before there is room.
+// explainLostRoom returns the reason why a gang without gates waits if other pods took its room
+// before the scheduler placed it. With gates, that is detected before they are removed. If the
+// scheduler has rejected a pod, the gang is undone at once and gets gates the next time. It need
+// not pause, because it is not created again before there is room.
 func (p *pass) explainLostRoom(g *Gang, s *shape) Reason {
 	if !p.board.holdsPods(s, g.Pods) {
 		return p.forCapacity(g, s)
@@ -44,8 +44,7 @@ func (p *pass) explainLostRoom(g *Gang, s *shape) Reason {
 	return p.forRoom(g, s)
 }
 
-// handOver counts pods that the scheduler has, as long as it can be expected to place
-// them.
+// handOver counts pods that the scheduler has and is expected to place.
 func (p *pass) handOver(n int, since time.Time) {
 	until := since.Add(p.options.Limit)
 	if !until.After(p.now) {
@@ -57,10 +56,10 @@ func (p *pass) handOver(n int, since time.Time) {
 	}
 }
 
-// limitOf is when a gang that has not got all of its pods, or a node for each, is
-// undone. Part of a gang keeps others from what it holds; one that Kubernetes has
-// said nothing about holds nothing yet, and its turn may be late where thousands of
-// pods are made or placed at once. Where nodes are not known it stays for ever.
+// limitOf returns the time at which a gang without all of its pods, or without a node for each, is
+// undone. A partial gang keeps others from its resources. A gang without any response from
+// Kubernetes holds nothing yet, and may be late if thousands of pods are created or placed at once.
+// If nodes are not known, it has no limit.
 func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
 	binds, holds := g.State == Binding, g.State == Binding && g.boundPods() > 0
 	switch {
@@ -76,14 +75,13 @@ func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
 	return g.Since.Add(p.options.Limit), true
 }
 
-// undoGang takes a try back, and has the gang pause.
+// undoGang undoes an attempt and pauses the gang.
 func (p *pass) undoGang(g *Gang, why string) Reason {
 	return p.undoUntil(g, why, p.now.Add(p.options.pauseAfter(g.ID, g.Undone)))
 }
 
-// undoRefused takes back a try that the scheduler has refused. Where nodes are known a
-// lesson of each keeps the gang from being tried again: it need not pause, and can ask
-// others to make room.
+// undoRefused undoes an attempt that the scheduler has rejected. If nodes are known, the gang need
+// not pause and can preempt others, because a lesson prevents it from being tried again.
 func (p *pass) undoRefused(g *Gang) Reason {
 	if !p.options.NodesKnown {
 		return p.undoGang(g, p.countUnbound(g))
@@ -91,24 +89,24 @@ func (p *pass) undoRefused(g *Gang) Reason {
 	return p.undoUntil(g, p.countUnbound(g), p.now)
 }
 
-// undoUntil takes a try back.
+// undoUntil undoes an attempt and pauses the gang until a time.
 func (p *pass) undoUntil(g *Gang, why string, until time.Time) Reason {
 	p.decision.Undo = append(p.decision.Undo, Undo{Gang: g.ID, Until: until, Reason: why})
 	p.board.giveBack(g)
 	return Reason{ForBackOff, why + "; all of them are deleted"}
 }
 
-// pauseAfter is how long a gang waits after so many undone tries. It doubles, and each
-// gang's is shorter by up to half, always by the same, so that gangs that blocked each
-// other do not collide again.
+// pauseAfter returns the pause after a number of undone attempts. It doubles each time, and is
+// shortened by up to half, depending on the gang, so that gangs that blocked each other do not
+// collide again.
 func (o Options) pauseAfter(id ID, undone int) time.Duration {
 	d := doublePause(o.BackOff, undone, o.MaxBackOff)
 	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%s/%d", id, undone) // a hash takes everything
+	_, _ = fmt.Fprintf(h, "%s/%d", id, undone) // writes to a hash never fail
 	return d - d/2*time.Duration(h.Sum32()%1024)/1024
 }
 
-// doublePause is a pause doubled so many times, at most most.
+// doublePause returns d doubled a number of times, at most most.
 func doublePause(d time.Duration, times int, most time.Duration) time.Duration {
 	for range min(times, 30) {
 		if d *= 2; d >= most {
@@ -118,7 +116,7 @@ func doublePause(d time.Duration, times int, most time.Duration) time.Duration {
 	return min(d, most)
 }
 
-// boundPods counts the pods that have a node.
+// boundPods returns the number of pods that have a node.
 func (g *Gang) boundPods() int {
 	n := 0
 	for _, h := range g.Held {

@@ -1,11 +1,11 @@
 package gang
 
-// plenty is more of a resource than anybody asks for, and small enough to be added up.
+// plenty is more of a resource than any pod requests, and small enough to be summed.
 const plenty = int64(1) << 52
 
-// placesAsNodes replaces nodes that must not be listed: each kind of place that
-// pods ask for (selectors, affinity, tolerations) is taken for one node of any size, on
-// which all pods of that kind are. What the scheduler refuses there says how large it is.
+// placesAsNodes replaces nodes that cannot be listed: each combination of selectors, affinity and
+// tolerations becomes one node of unlimited size with all pods of that combination. Rejections of
+// the scheduler limit its size.
 func placesAsNodes(c Cluster) Cluster {
 	at := map[string]int{}
 	gangs := make([]Gang, len(c.Gangs))

@@ -2,15 +2,14 @@ package gang
 
 import "slices"
 
-// victim is a running gang that may be asked to make room.
+// victim is a running gang that may be preempted.
 type victim struct {
 	*Gang
 	asked bool
 }
 
-// preemptVictims asks running gangs to make room for g, and counts what they hold as
-// released. It asks none of them, and reports false, if all that may be asked are not
-// enough.
+// preemptVictims preempts running gangs for g, and adds their resources to soon. If all possible
+// victims are not enough, it preempts none and returns false.
 func (p *pass) preemptVictims(g *Gang, s *shape, closed []bool) bool {
 	if !p.options.Preemption || s.noVictims > 0 && g.Pods >= s.noVictims {
 		return false
@@ -30,9 +29,8 @@ func (p *pass) preemptVictims(g *Gang, s *shape, closed []bool) bool {
 	return true
 }
 
-// collectVictims tries victims from the least important until g fits, then spares those
-// that turned out not to be needed, the most important first. It is nil if g does
-// not fit with all of them.
+// collectVictims adds victims from the least important until g fits, then spares those not needed,
+// the most important first. It returns nil if g does not fit with all of them.
 func (p *pass) collectVictims(g *Gang, s *shape, closed []bool) []*victim {
 	t := newTrial(p.board, s, g.Pods, closed)
 	var tried []*victim
@@ -60,13 +58,13 @@ func (p *pass) collectVictims(g *Gang, s *shape, closed []bool) []*victim {
 	return tried
 }
 
-// trial asks "what if these were gone" without touching the board.
+// trial computes the room without some gangs, leaving the board unchanged.
 type trial struct {
 	board *board
 	shape *shape
 	soon  []int64
 	pods  int
-	// room is how many pods each node takes, -1 for nodes that do not count.
+	// room is the number of pods that fit on each node, or -1 for nodes that do not count.
 	room  []int
 	total int
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// requestedResources is what a pod spec asks of its node, in the words of the task policy.
+// requestedResources returns the privileges that a pod spec requests of its node, in terms of the
+// task policy.
 func requestedResources(p *corev1.Pod) policy.Asked {
 	a := &asking{spec: &p.Spec}
 	a.addPod()
@@ -25,7 +26,7 @@ func requestedResources(p *corev1.Pod) policy.Asked {
 	return a.Asked
 }
 
-// listed is a container and the list that it is in.
+// listed is a container and its path in the pod spec.
 type listed struct {
 	*corev1.Container
 
@@ -49,15 +50,15 @@ type asking struct {
 	spec *corev1.PodSpec
 }
 
-// noteValue adds a field that asks for something that is allowed or not.
+// noteValue appends the field of a requested privilege.
 func noteValue(list *[]string, set bool, field string) {
 	if set {
 		*list = append(*list, field)
 	}
 }
 
-// systemPriority begins the names of Kubernetes' own priority classes, for which it
-// stops every other pod of a node; no user can create a class of such a name.
+// systemPriority is the prefix of Kubernetes' own priority classes, whose pods preempt all others
+// of a node. No user can create a class with this prefix.
 const systemPriority = "system-"
 
 func (a *asking) addPod() {
@@ -80,7 +81,7 @@ func (a *asking) addPod() {
 	a.addConfinement(at, c.SELinuxOptions, c.SeccompProfile, c.AppArmorProfile, c.WindowsOptions)
 }
 
-// safeSysctls are those that the Pod Security level baseline lets every pod set.
+// safeSysctls returns the sysctls that the Pod Security level baseline permits.
 func safeSysctls() []string {
 	return []string{
 		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start",
@@ -90,8 +91,8 @@ func safeSysctls() []string {
 	}
 }
 
-// addConfinement takes whatever lifts what confines every container for a privileged
-// one, as the Pod Security level baseline does.
+// addConfinement counts settings that weaken the confinement of containers as privileged, like the
+// Pod Security level baseline.
 func (a *asking) addConfinement(at string, se *corev1.SELinuxOptions, sec *corev1.SeccompProfile, armor *corev1.AppArmorProfile, win *corev1.WindowsSecurityContextOptions) {
 	if se != nil {
 		ordinary := []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
@@ -116,10 +117,10 @@ func (a *asking) addVolume(v *corev1.Volume) {
 	case v.HostPath != nil:
 		a.hostPath(at+".hostPath.path", v)
 	case v.GitRepo != nil:
-		// The kubelet runs git on the node, with hooks out of the repository.
+		// The kubelet runs git on the node, with hooks from the repository.
 		noteValue(&a.Privileged, true, at+".gitRepo")
 	case v.FlexVolume != nil:
-		noteValue(&a.Privileged, true, at+".flexVolume") // a program of the node runs as root
+		noteValue(&a.Privileged, true, at+".flexVolume") // runs a program of the node as root
 	case v.Image != nil:
 		a.Images = append(a.Images, policy.Text{Field: at + ".image.reference", Value: v.Image.Reference})
 	case v.Projected != nil:
@@ -135,7 +136,7 @@ func (a *asking) addVolume(v *corev1.Volume) {
 
 func isToken(p corev1.VolumeProjection) bool { return p.ServiceAccountToken != nil }
 
-// hostPath is read-only when every container mounts it so, and shared when one does.
+// hostPath is read-only if all containers mount it read-only, and shared if one does.
 func (a *asking) hostPath(field string, v *corev1.Volume) {
 	m := policy.Mount{Field: field, Path: v.HostPath.Path, ReadOnly: true}
 	for _, c := range containersOf(a.spec) {
@@ -180,8 +181,8 @@ func (a *asking) addContainer(c listed) {
 	}
 }
 
-// addUser notes the account of a container beside the task's own, which may be its
-// image's and so root. That of the task's container is its owner's.
+// addUser records a container other than the task's that may run as root, for example because of
+// its image. The user of the task's container is its owner's.
 func (a *asking) addUser(c listed) {
 	if c.Name == MainContainer {
 		return
@@ -201,8 +202,8 @@ func (a *asking) addUser(c listed) {
 	}
 }
 
-// addSysctls notes probes and hooks of which the kubelet, from the node's network, calls
-// another address than the pod's.
+// addSysctls records probes and hooks that make the kubelet, on the node's network, call another
+// address than the pod's.
 func (a *asking) addSysctls(c listed) {
 	hook := func(field string, h *corev1.LifecycleHandler) {
 		if h != nil {
@@ -218,7 +219,7 @@ func (a *asking) addSysctls(c listed) {
 	}
 }
 
-// listedProbe is a probe and the field of its container that it is in.
+// listedProbe is a probe and its field in the container.
 type listedProbe struct {
 	field string
 	of    *corev1.Probe
@@ -233,7 +234,7 @@ func callsAway(get *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction) bool {
 	return get != nil && get.Host != "" || tcp != nil && tcp.Host != ""
 }
 
-// withoutOwn leaves out what the cluster itself has asked for.
+// withoutOwn returns the privileges in a without those that the cluster itself has requested.
 func withoutOwn(a, given policy.Asked) policy.Asked {
 	return policy.Asked{
 		Mounts: withoutGiven(a.Mounts, given.Mounts), Devices: withoutGiven(a.Devices, given.Devices),

@@ -19,18 +19,17 @@ const (
 	runDir   = "/run/determined"
 	hookPath = runDir + "/agent-startup-hook.sh"
 	certPath = runDir + "/etc/ssl/master.crt"
-	// indexVariable is what a Job gives each pod, at the end of its variables. We
-	// give it at their beginning, where the others may refer to it.
+	// indexVariable is appended by a Job to the variables of each pod. It is set here as the first
+	// one, so that other variables can refer to it.
 	indexVariable = "JOB_COMPLETION_INDEX"
 )
 
-// runHook runs the startup hook in the shell that becomes the program, as agents
-// do: what the hook exports is there, and a command of it that fails ends the task
-// with its code.
+// runHook runs the startup hook in the shell that then executes the program, as agents do: exported
+// variables are inherited, and if a command of the hook fails, the task exits with its code.
 const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c 'set -e; . "$0"; set +e; exec "$@"' "$h" "$@"`
 
-// commonSpec is the one spec that all ranks share. Where theirs have the container's ID
-// it has an expression over the rank.
+// commonSpec returns the spec shared by all ranks. It replaces the container ID with an expression
+// of the rank.
 func commonSpec(a rm.AllocationID, specs []*agentv1.Spec) (*agentv1.Spec, error) {
 	if len(specs) == 0 {
 		return nil, fmt.Errorf("build the pods of %s: there is nothing to run", a)
@@ -57,7 +56,7 @@ func containerExpression(a rm.AllocationID) string {
 	return containerPrefix(a) + "$(" + indexVariable + ")"
 }
 
-// escapeVariables keeps Kubernetes from expanding variables in a text: $$ is its $.
+// escapeVariables escapes "$" as "$$", so that Kubernetes does not expand variables in a text.
 func escapeVariables(s string) string {
 	if !strings.Contains(s, "$(") && !strings.Contains(s, "$$") {
 		return s
@@ -65,9 +64,9 @@ func escapeVariables(s string) string {
 	return strings.ReplaceAll(s, "$", "$$")
 }
 
-// setEnvironment gives the variables: the pod spec's, then those that an agent would
-// give, then the task's, all after those that hold otherwise; of a repeated name the last counts. All of the task's are
-// in its Secret, because any of them may be a secret.
+// setEnvironment sets the variables: defaults, then the pod spec's, then those that an agent would
+// set, then the task's. The last value of a repeated name applies. All variables of the task are in
+// its Secret, because any of them may be secret.
 func (b *builder) setEnvironment() error {
 	vars := variables{at: map[string]int{}}
 	vars.setVariable(corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
@@ -100,8 +99,8 @@ func (b *builder) setEnvironment() error {
 	return nil
 }
 
-// defaultVariables hold where neither the pod spec nor the task says otherwise. Python would keep its
-// output until a buffer is full, and an account that the image does not know has no home there.
+// defaultVariables returns variables that the pod spec or the task may override. Python would
+// buffer its output, and an account without an entry in the image has no home.
 func (b *builder) defaultVariables() []corev1.EnvVar {
 	out := []corev1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}}
 	if b.spec.GetUser().GetUid() != 0 && b.spec.GetWorkDir() != "" {
@@ -110,7 +109,7 @@ func (b *builder) defaultVariables() []corev1.EnvVar {
 	return out
 }
 
-// dropUnused forgets what was replaced by a later variable of the same name.
+// dropUnused removes the secret entries of variables that were overridden.
 func (b *builder) dropUnused() {
 	used := map[string]bool{}
 	for _, e := range b.main.Env {
@@ -131,8 +130,8 @@ func (b *builder) fromSecret(key string) *corev1.EnvVarSource {
 	}}
 }
 
-// secretKey is where a variable is in the Secret; names that no key may have are
-// counted.
+// secretKey returns the key of a variable in the Secret. Names that are not valid keys are
+// numbered.
 func secretKey(name string, i int) string {
 	if regexp.MustCompile(`^[-._a-zA-Z0-9]{1,200}$`).MatchString(name) {
 		return "env." + name
@@ -140,14 +139,14 @@ func secretKey(name string, i int) string {
 	return "env-" + strconv.Itoa(i)
 }
 
-// variables is a list in which each name is once.
+// variables is a list of variables with unique names.
 type variables struct {
 	list []corev1.EnvVar
 	at   map[string]int
 }
 
-// setVariable replaces an earlier variable where it stands, or appends. The index comes
-// first and stays there, for others refer to it.
+// setVariable replaces a variable in place, or appends it. The index stays first, because others
+// refer to it.
 func (v *variables) setVariable(e corev1.EnvVar) {
 	if i, found := v.at[e.Name]; found {
 		v.list[i] = e
@@ -157,7 +156,7 @@ func (v *variables) setVariable(e corev1.EnvVar) {
 	v.list = append(v.list, e)
 }
 
-// addOwnVariables is what an agent would say of itself and of the master.
+// addOwnVariables returns the variables about the agent and the master that an agent would set.
 func (b *builder) addOwnVariables() []corev1.EnvVar {
 	t := b.request.Template
 	m := t.Master
@@ -183,15 +182,15 @@ func (b *builder) addOwnVariables() []corev1.EnvVar {
 		out = append(out, plain("DET_MASTER_CERT_NAME", m.CertName))
 	}
 	if !b.seesNVIDIA() {
-		// Without this a container whose image asks for all GPUs sees all of them,
-		// asked for or not.
+		// Without this, a container whose image requests all GPUs sees all of them, whether or not
+		// it has slots.
 		out = append(out, plain("NVIDIA_VISIBLE_DEVICES", "void"), plain("CUDA_VISIBLE_DEVICES", ""))
 	}
 	return out
 }
 
-// seesNVIDIA reports whether the container is given devices of NVIDIA's, by slots
-// or by a pod spec that asks for parts of one.
+// seesNVIDIA reports whether the container has NVIDIA devices, through slots or resource claims in
+// the pod spec.
 func (b *builder) seesNVIDIA() bool {
 	for name := range b.main.Resources.Limits {
 		if strings.HasPrefix(string(name), "nvidia.com/") {
@@ -205,7 +204,7 @@ func (m Master) masterURL() string {
 	return m.Scheme + "://" + net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
 }
 
-// slotIDs is a JSON list: a pod counts its own slots from 0.
+// slotIDs returns a JSON list: a pod numbers its own slots from 0.
 func slotIDs(n int) string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -214,7 +213,7 @@ func slotIDs(n int) string {
 	return "[" + strings.Join(ids, ",") + "]"
 }
 
-// hasMount reports whether something is mounted at a path of the container.
+// hasMount reports whether the container has a mount at a path.
 func hasMount(c *corev1.Container, at string) bool {
 	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == at })
 }

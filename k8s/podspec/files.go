@@ -24,7 +24,7 @@ const (
 	tarSymlink = '2'
 )
 
-// The volumes of a task's files, and where the init container sees them.
+// Volumes of a task's files, and their mount paths in the init container.
 const (
 	volumeFiles = "determined-files"
 	volumeOrder = "determined-order"
@@ -32,16 +32,15 @@ const (
 	mountOrder  = "/run/determined-order"
 )
 
-// root is a place of the container that is filled from a part of the volume.
+// root is a path of the container that is mounted from a part of the volume.
 type root struct {
 	// at is the path in the container, sub the one in the volume.
 	at, sub string
 }
 
-// archive collects the files of a container, which the init container puts into a
-// volume: the part of it for /run/determined, one for a work directory elsewhere
-// that the context goes to, and one each for files and directories elsewhere. A
-// directory that is filled so hides what the image has there.
+// archive collects the files of a container, which the init container extracts to a volume: a part
+// for /run/determined, one for a work directory elsewhere that receives the context, and one for
+// each file or directory elsewhere. A directory mounted this way hides the image's content.
 type archive struct {
 	spec  *agentv1.Spec
 	roots []root
@@ -60,7 +59,7 @@ func (a *archive) addFile(name string, content []byte, mode uint32) {
 	a.files = append(a.files, &apiv1.File{Path: name, Type: tarFile, Content: content, Mode: mode})
 }
 
-// placeFile finds the part of the volume that a path belongs to.
+// placeFile returns the path in the volume for a path of the container.
 func (a *archive) placeFile(name string) (string, bool) {
 	for _, r := range a.roots {
 		if isUnder(name, r.at) {
@@ -70,7 +69,7 @@ func (a *archive) placeFile(name string) (string, bool) {
 	return "", false
 }
 
-// settlePaths gives the files that are elsewhere places of their own.
+// settlePaths adds separate mounts for files outside of the known directories.
 func (a *archive) settlePaths() error {
 	for _, kind := range []int32{tarDir, tarFile, tarSymlink} {
 		for _, f := range a.files {
@@ -106,8 +105,8 @@ func isUnder(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// packFiles writes the archive. The directories above a file belong to the task's
-// account where they are the task's, as an agent makes them.
+// packFiles writes the archive. The directories above a file belong to the task's account, as with
+// agents.
 func (a *archive) packFiles() ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -127,7 +126,7 @@ func (a *archive) packFiles() ([]byte, error) {
 	}
 	for _, f := range a.files {
 		if name, _ := a.placeFile(path.Clean(f.GetPath())); typeOf(f) == tarDir {
-			done[name] = true // said with its own owner and mode, if later
+			done[name] = true // written later with its own owner and mode
 		}
 	}
 	for _, f := range a.files {
@@ -153,7 +152,7 @@ func (a *archive) packFiles() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// workDir is where in the volume the program starts, empty for elsewhere.
+// workDir returns the path of the work directory in the volume, or "" if it is elsewhere.
 func (a *archive) workDir() string {
 	dir, _ := a.placeFile(path.Clean(a.spec.GetWorkDir()))
 	return dir
@@ -180,8 +179,7 @@ func writeFile(w *tar.Writer, f *apiv1.File, name string) error {
 	return err
 }
 
-// filesAndMaster gives the pod its files, and the init container that puts them
-// into place.
+// filesAndMaster adds the volume of the pod's files and the init container that fills it.
 func (b *builder) filesAndMaster() error {
 	m := b.request.Template.Master
 	if m.Scheme == "https" && len(m.CA) > 0 && !m.NoVerify {
@@ -227,10 +225,10 @@ func (b *builder) mountFiles() {
 	}
 }
 
-// initContainer runs as the task's account, so that it need not be root to give
-// the files to their owner. It asks for what the task's container asks for, the
-// slots apart: that costs a pod nothing, and is enough for namespaces that want
-// each container to say.
+// initContainer returns the init container. It runs as the task's account, so that it can create
+// the files without root. It has the same requests as the task's container except devices: this
+// does not increase the pod's requests, and satisfies quotas that require requests of each
+// container.
 func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 	var items []corev1.KeyToPath
 	for k := range keys {
@@ -245,7 +243,7 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
 	if uid == 0 {
-		// Root's files may be anybody's.
+		// Root's files may have any owner.
 		security.Capabilities.Add = []corev1.Capability{"CHOWN", "DAC_OVERRIDE", "FOWNER"}
 	}
 	return corev1.Container{
@@ -262,8 +260,8 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 	}
 }
 
-// infoVariables are the task's variables from which the init container writes the files
-// that tell programs where they run.
+// infoVariables returns the task's variables that the init container needs for the information
+// files.
 func (b *builder) infoVariables() []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, e := range b.main.Env {
@@ -274,7 +272,7 @@ func (b *builder) infoVariables() []corev1.EnvVar {
 	return out
 }
 
-// withoutDevices leaves out devices.
+// withoutDevices returns the list without devices.
 func withoutDevices(list corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {

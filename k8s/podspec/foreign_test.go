@@ -97,7 +97,7 @@ func TestAPodSpecIsJudgedByItsPolicy(t *testing.T) {
 	const side = "environment.pod_spec: spec.containers[side]."
 	for _, test := range []struct {
 		name, pod, want string
-		// allow is a policy that permits the request; nil if there is none.
+		// allow is a policy that permits the request, or nil.
 		allow *apiv1.TaskPolicy
 	}{
 		{"a host path", volume(`"hostPath":{"path":"/srv/data"}`), "spec.volumes[x].hostPath.path: /srv/data is not among", &apiv1.TaskPolicy{HostPaths: []*apiv1.TaskPolicy_HostPath{{Path: "/srv"}}}},

@@ -10,17 +10,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// grace is how long a pod has between being asked to end and being ended, as in
-// Determined 0.38.1.
+// grace is the default termination grace period in seconds, as in Determined 0.38.1.
 const grace = 15
 
-// defaultGraceLimit is the limit of templates that have none: room for a large checkpoint, and
-// short enough that a drained node does not wait for long.
+// defaultGraceLimit is the default maximum: enough for a large checkpoint, and short enough for
+// draining a node.
 const defaultGraceLimit = 10 * time.Minute
 
-// GraceLimit returns the longest time between SIGTERM and SIGKILL that a pod of a request gets:
-// the limit of its pool, or more if the cluster's own pod spec has more. A pod spec that cannot
-// be read has no more; Validate and Build return its mistakes.
+// GraceLimit returns the maximum time between SIGTERM and SIGKILL for a pod of a request: the limit
+// of its resource pool, or more if the cluster's own pod spec sets more. It ignores an invalid pod
+// spec; Validate and Build return its errors.
 func (t Template) GraceLimit(r rm.Request) time.Duration {
 	most := cmp.Or(t.MaxGrace, defaultGraceLimit)
 	if !t.givesPodSpec(r) {
@@ -36,17 +35,17 @@ func (t Template) GraceLimit(r rm.Request) time.Duration {
 	return most
 }
 
-// maxDuration is the most seconds that a time.Duration holds.
+// maxDuration is the maximum of a time.Duration in seconds.
 const maxDuration = (1<<63 - 1) / time.Second
 
-// gracePeriod is a field of a pod spec that says how long a program may take to end.
+// gracePeriod is a field of a pod spec with a termination grace period.
 type gracePeriod struct {
 	field   string
 	seconds *int64
 }
 
-// gracesOf lists the fields that are set. A probe that fails ends a container too, and the
-// kubelet that waits for that end does not heed a shorter time afterwards.
+// gracesOf returns the grace periods that are set. A failed probe ends a container too, and the
+// kubelet does not apply a shorter period while it waits for that.
 func gracesOf(s *corev1.PodSpec) []gracePeriod {
 	var out []gracePeriod
 	add := func(field string, seconds *int64) {
@@ -63,8 +62,8 @@ func gracesOf(s *corev1.PodSpec) []gracePeriod {
 	return out
 }
 
-// checkGrace refuses a task's pod spec that lets the task take longer to end than its
-// pool allows. Administrators are not exempt: their tasks too hold up drained nodes.
+// checkGrace returns an error if a task's pod spec sets a longer grace period than its resource
+// pool permits. This applies to administrators too, because their tasks also delay drained nodes.
 func checkGrace(r rm.Request, t Template) error {
 	p, err := userPod(r, t)
 	if err != nil {
@@ -80,8 +79,8 @@ func checkGrace(r rm.Request, t Template) error {
 	return nil
 }
 
-// limitGrace shortens what is longer than the limit in a task that was submitted under another
-// one, so that it still runs.
+// limitGrace shortens grace periods above the limit, so that a task that was submitted under
+// another limit still runs.
 func limitGrace(s *corev1.PodSpec, most time.Duration) {
 	for _, g := range gracesOf(s) {
 		*g.seconds = min(*g.seconds, int64(most/time.Second))

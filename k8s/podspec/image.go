@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// setImages says which image is run, and how it is got.
+// setImages sets the image, its pull policy and pull secrets.
 func (b *builder) setImages() {
 	b.main.Image = b.spec.GetImage()
 	b.main.ImagePullPolicy = corev1.PullIfNotPresent
@@ -22,7 +22,7 @@ func (b *builder) setImages() {
 	}
 	refs := b.pod.Spec.ImagePullSecrets
 	if b.signsIn() {
-		// The kubelet tries the first that fits the registry first.
+		// The kubelet tries them in order.
 		refs = append([]corev1.LocalObjectReference{{Name: b.pullName()}}, refs...)
 	}
 	if t := b.request.Template; len(t.Logins) == 0 {
@@ -33,7 +33,7 @@ func (b *builder) setImages() {
 	b.pod.Spec.ImagePullSecrets = refs
 }
 
-// pullSuffix ends the name of the Secret with the sign-in to a task's registry.
+// pullSuffix is the suffix of the Secret with the registry credentials of a task.
 const pullSuffix = "-pull"
 
 func (b *builder) pullName() string { return b.jobName() + pullSuffix }
@@ -42,11 +42,11 @@ func (b *builder) signsIn() bool {
 	return b.spec.GetRegistryAuth() != nil || len(b.request.Template.Logins) > 0
 }
 
-// hub is what image names without a registry mean.
+// hub is the registry of image names without a registry.
 const hub = "https://index.docker.io/v1/"
 
-// pullSecret is how the kubelet signs in to registries: as the cluster does, and to the
-// registry of the task's image as the task says.
+// pullSecret returns the Secret with the registry credentials: the cluster's, and those of the task
+// for the registry of its image.
 func (b *builder) pullSecret() (*corev1.Secret, error) {
 	logins := maps.Clone(b.request.Template.Logins)
 	if a := b.spec.GetRegistryAuth(); a != nil {
@@ -68,7 +68,7 @@ func (b *builder) pullSecret() (*corev1.Secret, error) {
 	return s, nil
 }
 
-// ownLogin is the sign-in that a task's configuration gives, and to which registry.
+// ownLogin returns the registry credentials in a task's configuration, and the registry.
 func (b *builder) ownLogin(a *agentv1.RegistryAuth) (server string, own json.RawMessage, err error) {
 	if a.GetIdentityToken() != "" || a.GetRegistryToken() != "" {
 		return "", nil, refuseField("environment.registry_auth", "identitytoken and registrytoken are not for pods: the kubelet signs in with username and password, or auth")
@@ -91,7 +91,7 @@ func registryLogin(a *agentv1.RegistryAuth) map[string]string {
 	return out
 }
 
-// registryOf is the registry that an image's name begins with.
+// registryOf returns the registry in an image name.
 func registryOf(image string) string {
 	first, _, found := strings.Cut(image, "/")
 	if !found || !strings.ContainsAny(first, ".:") && first != "localhost" || first == "docker.io" {
@@ -100,11 +100,11 @@ func registryOf(image string) string {
 	return first
 }
 
-// Logins are sign-ins to registries by address, each as Docker's configuration has it.
+// Logins maps registry addresses to credentials, in the format of Docker's configuration.
 type Logins map[string]json.RawMessage
 
-// ParseLogins reads the content of a Secret for registries, of either type that
-// Kubernetes knows. What else its file holds is left out: pods cannot use it.
+// ParseLogins parses the content of a registry Secret of either type. It ignores other parts of the
+// file, which pods cannot use.
 func ParseLogins(content map[string][]byte) (Logins, error) {
 	if data, is := content[corev1.DockerConfigJsonKey]; is {
 		var doc struct {

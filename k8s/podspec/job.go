@@ -6,15 +6,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// leftover is how long Kubernetes keeps a Job that has ended and was not
-// deleted: the resource manager does, as soon as it has read the logs, and this is
-// for a cluster whose master is gone. Until then a master that is only down may
-// still come back for logs and exit codes.
+// leftover is how long, in seconds, Kubernetes keeps a finished Job. Normally the resource manager
+// deletes it after reading the logs; this is for a cluster whose master was removed. A master that
+// is only down can still read logs and exit codes until then.
 const leftover = 24 * 60 * 60
 
-// buildJob makes the pods of all ranks. A rank that fails is not run again and ends no
-// other: the resource manager decides what becomes of them, when it has their
-// exit codes and logs.
+// buildJob returns the Job with the pods of all ranks. A failed rank is not restarted and does not
+// stop others: the resource manager decides, after reading exit codes and logs.
 func (b *builder) buildJob() *batchv1.Job {
 	n := int32(b.pods)
 	j := &batchv1.Job{
@@ -35,16 +33,16 @@ func (b *builder) buildJob() *batchv1.Job {
 	return j
 }
 
-// Own makes a Job the owner of another object, so that it goes when the Job goes. The Job
-// does not wait for it: for that, some servers want the right to update jobs/finalizers,
-// which the administrator of a namespace has not got and cannot give.
+// Own makes a Job the owner of another object, which is then deleted with the Job. It does not
+// block the Job's deletion: for that, some servers require permission to update jobs/finalizers,
+// which the administrator of a namespace does not have and cannot grant.
 func Own(j *batchv1.Job, o metav1.Object) {
 	o.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: j.Name, UID: j.UID, Controller: new(true),
 	}})
 }
 
-// OrderOf names the Secrets that were made for a task's pod.
+// OrderOf returns the names of the Secrets created for a task's pod.
 func OrderOf(pod *corev1.Pod) []string {
 	var out []string
 	for _, v := range pod.Spec.Volumes {

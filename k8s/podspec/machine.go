@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// setSecurity says who the program runs as, and what it may.
+// setSecurity sets the user of the program and its privileges.
 func (b *builder) setSecurity() error {
 	c := b.main.SecurityContext
 	if c == nil {
@@ -46,7 +46,7 @@ func (b *builder) setSecurity() error {
 		s.ServiceAccountName = b.request.Template.Account
 	}
 	if s.AutomountServiceAccountToken == nil {
-		// Also with an account of the task's choice: Kubernetes would mount its token.
+		// Also for a service account that the task names; Kubernetes would mount its token.
 		s.AutomountServiceAccountToken = new(false)
 	}
 	if s.EnableServiceLinks == nil {
@@ -58,8 +58,8 @@ func (b *builder) setSecurity() error {
 	return nil
 }
 
-// restrictContainer has a container that is not root's satisfy the Pod Security level restricted,
-// as far as its pod spec says nothing else. Such a program has no capabilities anyway.
+// restrictContainer makes a container that does not run as root conform to the Pod Security level
+// restricted, unless its pod spec sets otherwise. Such a program has no capabilities anyway.
 func restrictContainer(pod *corev1.PodSecurityContext, c *corev1.SecurityContext) {
 	if isTrue(c.Privileged) {
 		return
@@ -78,8 +78,8 @@ func restrictContainer(pod *corev1.PodSecurityContext, c *corev1.SecurityContext
 	}
 }
 
-// confinePod keeps programs with the set-user-ID bit from gaining rights, in every
-// container that may not have them all anyway.
+// confinePod disables privilege escalation by setuid programs in every container that is not
+// privileged.
 func confinePod(s *corev1.PodSpec) {
 	for _, c := range containersOf(s) {
 		if c.SecurityContext == nil {
@@ -92,8 +92,8 @@ func confinePod(s *corev1.PodSpec) {
 	}
 }
 
-// administersSystem reports a capability beside which Kubernetes refuses a container
-// that may not gain rights.
+// administersSystem reports whether a container has a capability with which Kubernetes rejects
+// allowPrivilegeEscalation=false.
 func administersSystem(c *corev1.Capabilities) bool {
 	return c != nil && slices.ContainsFunc(c.Add, func(name corev1.Capability) bool {
 		n := policy.Capability(string(name))
@@ -108,13 +108,12 @@ func (b *builder) setAccount() (uid, gid int64) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// setPrivileged reports whether the pod spec gives the container all that its node
-// has.
+// setPrivileged reports whether the pod spec makes the container privileged.
 func (b *builder) setPrivileged() bool {
 	return b.main.SecurityContext != nil && isTrue(b.main.SecurityContext.Privileged)
 }
 
-// capabilityNames are names as Kubernetes writes them, without the kernel's prefix.
+// capabilityNames returns the names in Kubernetes' format, without the prefix CAP_.
 func capabilityNames(names []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, n := range names {
@@ -132,7 +131,7 @@ func addCapabilities(a, b []corev1.Capability) []corev1.Capability {
 	return a
 }
 
-// setNetwork knows a pod's own network and its node's.
+// setNetwork sets the pod's network, which is the cluster's or its node's, and its ports.
 func (b *builder) setNetwork() error {
 	s := &b.pod.Spec
 	switch mode := b.spec.GetNetworkMode(); mode {
@@ -143,8 +142,8 @@ func (b *builder) setNetwork() error {
 		return refuseField("task_container_defaults.network_mode", "is %q; a pod has the cluster's network (bridge) or its node's (host)", mode)
 	}
 	if s.HostNetwork && s.DNSPolicy == "" {
-		// Otherwise a pod on its node's network asks the node's name servers, who
-		// do not know the master's Service.
+		// Otherwise a pod on its node's network uses the node's name servers, which cannot resolve
+		// the master's Service.
 		s.DNSPolicy = corev1.DNSClusterFirstWithHostNet
 	}
 	for _, p := range b.spec.GetPorts() {
@@ -167,8 +166,8 @@ func (b *builder) setNetwork() error {
 	return nil
 }
 
-// setDevices are those of the node. The kubelet lets a container open one only if it
-// may open all of them.
+// setDevices mounts devices of the node. The kubelet lets a container open them only if it is
+// privileged.
 func (b *builder) setDevices() error {
 	for i, d := range b.spec.GetDevices() {
 		if !b.setPrivileged() {
@@ -186,7 +185,7 @@ func (b *builder) setDevices() error {
 	return nil
 }
 
-// addMounts shows directories of the node, and shared memory.
+// addMounts adds bind mounts and shared memory.
 func (b *builder) addMounts() error {
 	for i, m := range b.spec.GetMounts() {
 		to := path.Clean(m.GetContainerPath())
@@ -214,8 +213,9 @@ func (b *builder) addMounts() error {
 	return nil
 }
 
-// addMountedVolume adds the volume of a mount, and returns its name and the path in it. Of a checkpoint storage the
-// kubelet makes what is missing, with the permissions of the directory above, and follows no link out of that.
+// addMountedVolume adds the volume of a mount, and returns its name and the path in it. In a
+// checkpoint storage the kubelet creates missing directories with the permissions of the parent,
+// and does not follow links out of it.
 func (b *builder) addMountedVolume(i int, m *agentv1.Mount) (name, below string, err error) {
 	name = fmt.Sprintf("determined-mount-%d", i)
 	above := m.GetStorage()
@@ -232,12 +232,13 @@ func (b *builder) addMountedVolume(i int, m *agentv1.Mount) (name, below string,
 }
 
 const (
-	// claimVolume is the volume with checkpoints. A pod has a claim once, for whatever it mounts of it.
+	// claimVolume is the name of the volume with checkpoints. A pod uses a claim once, for all its
+	// mounts.
 	claimVolume = "determined-checkpoints"
-	// checkpointClaims begins the names of claims that masters make for checkpoints.
+	// checkpointClaims is the prefix of claims that masters create for checkpoints.
 	checkpointClaims = "determined-checkpoints-"
-	// checkpointGroup owns the files of a volume claim with checkpoints, so that the accounts of all users may
-	// write there. Each pod sees the directory of its own experiment.
+	// checkpointGroup owns the files of a volume claim with checkpoints, so that the accounts of
+	// all users can write to it. Each pod sees only the directory of its experiment.
 	checkpointGroup = 65532
 )
 
@@ -261,7 +262,7 @@ func (b *builder) addClaim(claim string) error {
 	return nil
 }
 
-// shareFiles has the kubelet give the pod's volumes to the group, unless its pod spec names one.
+// shareFiles sets the fsGroup of the pod, unless its pod spec sets one.
 func (b *builder) shareFiles() {
 	if b.pod.Spec.SecurityContext == nil {
 		b.pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
@@ -271,7 +272,7 @@ func (b *builder) shareFiles() {
 	}
 }
 
-// mountPropagation translates Docker's propagation.
+// mountPropagation converts Docker's propagation mode.
 func (b *builder) mountPropagation(word, at string) (*corev1.MountPropagationMode, error) {
 	var mode corev1.MountPropagationMode
 	switch word {

@@ -16,8 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// userPod is what the pool, and over it the task, say of the pod, with the task's
-// container in it.
+// userPod merges the pod specs of the resource pool and of the task, and adds the task's container.
 func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 	pool, field := t.poolSpec(r)
 	merged := []byte("{}")
@@ -41,8 +40,8 @@ func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(merged, &pod); err != nil {
 		return nil, fmt.Errorf("read the merged pod spec: %w", err)
 	}
-	// Lists are merged newest first; the task's container is the first of the
-	// pod's, which is what kubectl logs and exec go to.
+	// The merge puts new list entries first. The task's container becomes the first of the pod,
+	// which is the default of kubectl logs and exec.
 	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == MainContainer })
 	if at < 0 {
 		pod.Spec.Containers = slices.Insert(pod.Spec.Containers, 0, corev1.Container{Name: MainContainer})
@@ -53,10 +52,10 @@ func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 	return &pod, nil
 }
 
-// taskField is where a task says what its pod is laid over.
+// taskField is the setting with a task's pod spec.
 const taskField = "environment.pod_spec"
 
-// poolSpec is what the pool says of the pods of such a request, and where.
+// poolSpec returns the resource pool's pod spec for a request, and the setting that contains it.
 func (t Template) poolSpec(r rm.Request) (spec []byte, field string) {
 	if r.Slots > 0 && t.SlotType.GPU() {
 		return t.GPUPodSpec, gpuField
@@ -66,9 +65,9 @@ func (t Template) poolSpec(r rm.Request) (spec []byte, field string) {
 
 func mainContainer(p *corev1.Pod) *corev1.Container { return &p.Spec.Containers[0] }
 
-// CheckPod refuses a pod spec that cannot be read, that sets a field that is reserved, or
-// that uses what belongs to the cluster or to another task. Field is where it is
-// written. The error joins a *Refusal for each mistake.
+// CheckPod returns an error for a pod spec that is invalid, that sets a reserved field, or that
+// uses objects of the cluster or another task. field is the setting that contains it. The error
+// joins a *Refusal per problem.
 func CheckPod(field string, data []byte, t Template) error {
 	pod, err := readPod(field, data)
 	if err != nil {
@@ -82,10 +81,9 @@ func CheckPod(field string, data []byte, t Template) error {
 	return errors.Join(all...)
 }
 
-// readPod reads a pod spec as strictly as the API server can: every field once and
-// in its own case. encoding/json takes "Volumes" for volumes and the merge does not,
-// so that what was checked would not be what is run. The error joins a *Refusal for each
-// mistake.
+// readPod parses a pod spec as strictly as the API server: no duplicate fields and exact case.
+// encoding/json accepts "Volumes" for volumes and the merge does not, so the checked spec could
+// differ from the one that is run. The error joins a *Refusal per problem.
 func readPod(field string, data []byte) (*corev1.Pod, error) {
 	var pod corev1.Pod
 	strict, err := kjson.UnmarshalStrict(data, &pod)
@@ -111,8 +109,8 @@ func readPod(field string, data []byte) (*corev1.Pod, error) {
 
 const notAPod = "is not a Pod of Kubernetes (apiVersion, kind, metadata, spec): "
 
-// unreadable is the refusal of a pod spec with a value of the wrong type, in which err is
-// what ended reading. encoding/json stops at the same value and knows its path.
+// unreadable returns the error for a pod spec with a value of the wrong type; err is the parser's
+// error. encoding/json fails at the same value and reports its path.
 func unreadable(field string, data []byte, err error) error {
 	mistake, typed := errors.AsType[*json.UnmarshalTypeError](json.Unmarshal(data, new(corev1.Pod)))
 	switch {
@@ -129,7 +127,7 @@ func unreadable(field string, data []byte, err error) error {
 	}
 }
 
-// wordFor names what is written for a Go type.
+// wordFor describes the expected value of a Go type.
 func wordFor(k reflect.Kind) string {
 	switch k { //nolint:exhaustive // the others are numbers
 	case reflect.Bool:
@@ -146,7 +144,7 @@ func wordFor(k reflect.Kind) string {
 	return "a whole number"
 }
 
-// wordOf names a value by encoding/json's word for it.
+// wordOf describes a value, given encoding/json's description.
 func wordOf(value string) string {
 	kind, number, _ := strings.Cut(value, " ")
 	switch kind {

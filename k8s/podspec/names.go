@@ -17,19 +17,19 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Gate is the scheduling gate that pods of a gang wait behind.
+// Gate is the scheduling gate of a gang's pods.
 const Gate = "det-deploy.dev/gang"
 
-// The containers of a task's pod, as in Determined 0.38.1.
+// Container names in a task's pod, as in Determined 0.38.1.
 const (
 	MainContainer = "determined-container"
 	InitContainer = "determined-init-container"
 )
 
-// The labels of a task's Job, its pods and its Secrets. Users' own kubectl lines
-// select by those of Determined 0.38.1.
+// Labels of a task's Job, its pods and its Secrets. Users' kubectl commands may select by those of
+// Determined 0.38.1.
 const (
-	// LabelTask is on what belongs to tasks, and on nothing else.
+	// LabelTask is set on all objects of tasks, and on no others.
 	LabelTask         = "determined"
 	LabelCluster      = "det-deploy.dev/cluster"
 	LabelAttempt      = "det-deploy.dev/attempt"
@@ -39,12 +39,12 @@ const (
 	LabelTaskType     = "determined.ai/task_type"
 	LabelTaskID       = "determined.ai/task_id"
 	LabelAllocationID = "determined.ai/allocation_id"
-	// LabelContainerID is on pods only, and gets there as their gates go. The pods of a gang
-	// that has none differ by LabelIndex alone.
+	// LabelContainerID is set on pods when their gates are removed. The pods of a gang without
+	// gates only differ by LabelIndex.
 	LabelContainerID = "determined.ai/container_id"
 )
 
-// The annotations of the same objects: values that no label may have.
+// Annotations of the same objects, for values that are not valid labels.
 const (
 	AnnotationAllocation = "det-deploy.dev/allocation"
 	AnnotationJob        = "det-deploy.dev/job"
@@ -52,15 +52,15 @@ const (
 	AnnotationUser       = "det-deploy.dev/user"
 )
 
-// LabelIndex is where the kubelet and we find a pod's rank.
+// LabelIndex is the label with a pod's rank, set by Kubernetes.
 const LabelIndex = "batch.kubernetes.io/job-completion-index"
 
-// ids is the namespace of container ids.
+// ids is the UUID namespace of container IDs.
 const ids = "3c8f3f4f-3b7e-4d0a-9a55-2f4a5a7b0c11"
 
-// ContainerID names the container of a rank. It follows from the allocation, so
-// that it is the same over all tries; and it ends in the rank, because the pods
-// of a Job share one template and put it together themselves.
+// ContainerID returns the ID of the container of a rank. It is derived from the allocation, so that
+// it is the same in all attempts, and ends in the rank, because the pods of a Job share a template
+// in which an expression inserts the rank.
 func ContainerID(a rm.AllocationID, rank int) rm.ContainerID {
 	return rm.ContainerID(containerPrefix(a) + strconv.Itoa(rank))
 }
@@ -70,7 +70,7 @@ func containerPrefix(a rm.AllocationID) string {
 	return uuid.NewSHA1(space, []byte(a)).String() + "-"
 }
 
-// RankOf is a pod's rank among its Job's; false for a pod without.
+// RankOf returns the rank of a pod in its Job; found is false without one.
 func RankOf(pod *corev1.Pod) (rank int, found bool) {
 	rank, err := strconv.Atoi(pod.Labels[LabelIndex])
 	if err != nil {
@@ -79,24 +79,24 @@ func RankOf(pod *corev1.Pod) (rank int, found bool) {
 	return rank, err == nil && rank >= 0
 }
 
-// Gated reports whether a pod still waits behind our gate.
+// Gated reports whether a pod still has det-deploy's gate.
 func Gated(pod *corev1.Pod) bool {
 	return HasGate(&pod.Spec)
 }
 
-// HasGate reports whether pods of a spec are made behind our gate.
+// HasGate reports whether a pod spec has det-deploy's gate.
 func HasGate(s *corev1.PodSpec) bool {
 	return slices.ContainsFunc(s.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == Gate })
 }
 
-// maxName leaves room for what a Job adds for its pods' host names: "-", a rank
-// of up to four digits.
+// maxName leaves room for the suffix that a Job appends to host names: "-" and a rank of up to four
+// digits.
 const maxName = 63 - 5
 
-// jobPrefix begins the names of all Jobs of tasks and of their Secrets.
+// jobPrefix is the prefix of all Jobs of tasks and of their Secrets.
 const jobPrefix = "det-"
 
-// JobName is the name of the Job of one try. Its Secrets begin with it.
+// JobName returns the name of the Job of one attempt. The names of its Secrets start with it.
 func JobName(a rm.AllocationID, attempt int) string {
 	name := jobPrefix + cleanName(string(a)) + "-" + strconv.Itoa(attempt)
 	if len(name) <= maxName {
@@ -118,7 +118,7 @@ func cleanName(s string) string {
 	}, s), "-")
 }
 
-// LabelValue is s as far as a label may hold it: what it may not becomes "_".
+// LabelValue converts s to a valid label value: invalid characters become "_".
 func LabelValue(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < 128 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)) {
@@ -132,7 +132,7 @@ func LabelValue(s string) string {
 	return strings.Trim(s, "-_.")
 }
 
-// setAnnotations puts our names on the pod.
+// setAnnotations sets det-deploy's labels and annotations on the pod.
 func (b *builder) setAnnotations() {
 	b.pod.Labels = withAll(b.pod.Labels, b.podLabels())
 	b.pod.Annotations = withAll(b.pod.Annotations, b.podAnnotations())
@@ -177,16 +177,15 @@ func withAll(to, from map[string]string) map[string]string {
 	return to
 }
 
-// objectMeta is the metadata of an object of this attempt.
+// objectMeta returns the metadata of an object of this attempt.
 func (b *builder) objectMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, Namespace: b.request.Template.Namespace, Labels: b.podLabels(), Annotations: b.podAnnotations(),
 	}
 }
 
-// OpenPatch is the strategic merge patch that takes a pod's gate away, names its
-// container, and tells the scheduler on which node there is room for it, if node
-// is not empty. The scheduler prefers that node and may choose another.
+// OpenPatch returns the strategic merge patch that removes a pod's gate, sets its container ID, and
+// adds a preference for node, if not empty. The scheduler may choose another node.
 func OpenPatch(pod *corev1.Pod, a rm.AllocationID, node gang.NodeID) ([]byte, error) {
 	rank, found := RankOf(pod)
 	if !found {
@@ -205,7 +204,7 @@ func OpenPatch(pod *corev1.Pod, a rm.AllocationID, node gang.NodeID) ([]byte, er
 	})
 }
 
-// preferenceOf is the wish for a node.
+// preferenceOf returns a preference for a node.
 func preferenceOf(node gang.NodeID) corev1.PreferredSchedulingTerm {
 	return corev1.PreferredSchedulingTerm{
 		Weight: 100,
@@ -215,7 +214,7 @@ func preferenceOf(node gang.NodeID) corev1.PreferredSchedulingTerm {
 	}
 }
 
-// preferNodes adds a wish for each of some nodes to a pod's own.
+// preferNodes adds preferences for nodes to those of the pod.
 func preferNodes(s *corev1.PodSpec, nodes []gang.NodeID) {
 	distinct := slices.Compact(slices.Sorted(slices.Values(nodes)))
 	if len(distinct) == 0 {
@@ -233,8 +232,7 @@ func preferNodes(s *corev1.PodSpec, nodes []gang.NodeID) {
 	}
 }
 
-// nodePreferences are the pod's preferred node affinities; the list is replaced as a
-// whole.
+// nodePreferences returns the pod's preferred node affinities. The patch replaces the whole list.
 func nodePreferences(pod *corev1.Pod) []corev1.PreferredSchedulingTerm {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
 		return nil

@@ -1,9 +1,8 @@
-// Package podspec turns a task into what Kubernetes runs: one Job whose pods find
-// around them what an agent's container finds, and the Secrets that they read.
-// It is pure.
+// Package podspec converts a task to Kubernetes objects: a Job whose pods provide the same
+// environment as an agent's container, and the Secrets that they read. It makes no calls.
 //
-// The pods of a gang are made from one template. Each knows its rank by the index
-// that the Job gives it; what differs by rank is an expression over it.
+// The pods of a gang share one template. Each one gets its rank from the index of the Job; values
+// that depend on the rank are expressions.
 package podspec
 
 import (
@@ -20,17 +19,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// SlotType is what a slot is.
+// SlotType is the type of a slot.
 type SlotType string
 
-// The kinds of slots.
+// Values of SlotType.
 const (
 	CUDA SlotType = "cuda"
 	ROCm SlotType = "rocm"
 	CPU  SlotType = "cpu"
 )
 
-// Resource is what the kubelet calls a slot of this kind.
+// Resource returns the Kubernetes resource of a slot.
 func (t SlotType) Resource() corev1.ResourceName {
 	switch t {
 	case CUDA:
@@ -45,109 +44,104 @@ func (t SlotType) Resource() corev1.ResourceName {
 // GPU reports whether slots are GPUs.
 func (t SlotType) GPU() bool { return t == CUDA || t == ROCm }
 
-// Template is what all tasks of a pool have in common.
+// Template contains the settings that all tasks of a resource pool share.
 type Template struct {
-	// Cluster is the name of the installation, which labels carry. ClusterID and
-	// MasterID are what the master answers for itself.
+	// Cluster is the name of the installation, used in labels. ClusterID and MasterID are the IDs
+	// that the master reports.
 	Cluster, ClusterID, MasterID string
 	Namespace                    string
-	// Image is the master's own, whose program is det-deploy: it puts the files
-	// into place.
+	// Image is the image of the master, whose det-deploy program is used in the init container.
 	Image string
-	// PullSecrets are names of Secrets for registries.
+	// PullSecrets are names of registry Secrets.
 	PullSecrets []string
-	// Logins are the sign-ins to registries that every task's own Secret holds, which
-	// then takes the place of PullSecrets.
+	// Logins are registry credentials to copy to every task's own Secret, replacing PullSecrets.
 	Logins Logins
-	// Account is the ServiceAccount of pods whose spec names none; empty is the
-	// namespace's default one.
+	// Account is the default ServiceAccount of pods; empty for the namespace's default.
 	Account string
-	// Protected are names of Secrets, volume claims and priority classes of the cluster,
-	// beside those that its chart names, which no task may use.
+	// Protected are names of Secrets, volume claims and priority classes of the cluster that no
+	// task may use, in addition to those of its chart.
 	Protected []string
-	// CheckpointClaim is the volume claim of checkpoints, of which a pod gets what is its experiment's;
-	// empty for none.
+	// CheckpointClaim is the volume claim with checkpoints; a pod only mounts the directory of its
+	// experiment. Empty for none.
 	CheckpointClaim string
 	Master          Master
 
 	SlotType       SlotType
 	MaxSlotsPerPod int
-	// SlotCPU is how many CPUs a slot of type cpu is.
+	// SlotCPU is the number of CPUs of a slot of type cpu.
 	SlotCPU float64
-	// Scheduler is the name of the scheduler, empty for the cluster's own.
-	// Pods for Coscheduler are marked as a group.
+	// Scheduler is the name of the scheduler, or empty for the cluster's default. Pods for
+	// Coscheduler are labeled as a group.
 	Scheduler string
-	// CPUPodSpec and GPUPodSpec are Pods as JSON that tasks without and with
-	// slots of GPUs are laid over; empty for none.
+	// CPUPodSpec and GPUPodSpec are Pods as JSON, merged into tasks without and with GPU slots;
+	// empty for none.
 	CPUPodSpec, GPUPodSpec []byte
-	// CheckpointGCPodSpec is the Pod as JSON that tasks which delete checkpoints bring as
-	// theirs; empty for none.
+	// CheckpointGCPodSpec is the Pod as JSON for tasks that delete checkpoints; empty for none.
 	CheckpointGCPodSpec []byte
-	// MaxGrace is how long a task's pod spec may let its program take to end; 0 is ten minutes.
+	// MaxGrace is the maximum termination grace period in a task's pod spec; 0 means ten minutes.
 	MaxGrace time.Duration
-	// HostNetwork says that the pool's pods are on the network of their nodes.
+	// HostNetwork is true if the resource pool's pods use the network of their nodes.
 	HostNetwork bool
 }
 
 // Coscheduler is the scheduler plugin that starts groups of pods together.
 const Coscheduler = "coscheduler"
 
-// Master is where pods reach the master, and how they know it.
+// Master is the master's address as seen by pods, and its certificate.
 type Master struct {
 	// Scheme is http or https.
 	Scheme string
 	Host   string
 	Port   int
-	// CA is what signs the master's certificate, as PEM. Without it the pod's
-	// own authorities are asked.
+	// CA is the CA of the master's certificate, as PEM. Without it, the pod's system CAs are used.
 	CA []byte
-	// CertName is the name in the certificate when it is not Host.
+	// CertName is the name in the certificate if it differs from Host.
 	CertName string
 	NoVerify bool
 }
 
-// Request is one try to run an allocation.
+// Request is one attempt to run an allocation.
 type Request struct {
 	rm.Request
 	Template Template
-	// Attempt counts tries from 1. Each has a Job of its own name, so that a new
-	// one need not wait until the last is deleted.
+	// Attempt counts attempts from 1. Each has a Job with its own name, so that a new attempt need
+	// not wait for the deletion of the previous one.
 	Attempt int
-	// Ungated has its pods placed as they are made, on one of Nodes rather than elsewhere.
+	// Ungated creates the pods without gates, with a preference for Nodes.
 	Ungated bool
 	Nodes   []gang.NodeID
-	// Specs is what the task wants run, for each container by rank.
+	// Specs are the task's specs of the containers, by rank.
 	Specs []*agentv1.Spec
 }
 
-// Objects is what is made for one try. The Job comes first and owns the others.
+// Objects are the objects of one attempt. The Job is created first and owns the others.
 type Objects struct {
 	Job *batchv1.Job
-	// Secrets hold the environment, the files and the sign-in to a registry.
+	// Secrets contain the environment, the files and the registry credentials.
 	Secrets []*corev1.Secret
 }
 
-// Refusal is what a task, or its pool, asks for and no pod can have. It is for
-// the task's owner.
+// Refusal is an error for the task's owner: a setting of the task, or of its resource pool, that no
+// pod can have.
 type Refusal struct {
 	// Field is the setting: "environment.pod_spec".
 	Field string
-	// At is the path within a pod spec, "spec.restartPolicy"; empty where it is not known.
+	// At is the path within a pod spec, "spec.restartPolicy", or empty if unknown.
 	At string
-	// Why is the rule with what was found, and with At.
+	// Why is the violated rule and the actual value, including At.
 	Why string
 }
 
-// Error is one sentence.
+// Error returns one sentence.
 func (r *Refusal) Error() string { return r.Field + ": " + r.Why }
 
 func refuseField(field, format string, args ...any) error {
 	return &Refusal{Field: field, Why: fmt.Sprintf(format, args...)}
 }
 
-// Validate says what of a request can never be run: slots that cannot be divided
-// over pods, a pod spec that is not ours to follow, or one that asks for what the
-// task's policy does not allow. Of a task's own pod spec the error is a *Refusal.
+// Validate returns an error if a request can never run: slots that cannot be divided among pods, an
+// invalid pod spec, or one that the task's policy does not permit. For a task's own pod spec the
+// error is a *Refusal.
 func Validate(r rm.Request, t Template) error {
 	if _, err := Draft(r, t); err != nil {
 		return err
@@ -155,7 +149,7 @@ func Validate(r rm.Request, t Template) error {
 	return errors.Join(checkPolicy(policy.FromAPI(r.Policy), r, t), checkGrace(r, t))
 }
 
-// Pods is how many pods a request has, and how many slots each.
+// Pods returns the number of pods of a request, and the slots of each.
 func Pods(r rm.Request, t Template) (pods, perPod int, err error) {
 	pods, perPod, err = gang.Split(r.Slots, t.MaxSlotsPerPod, r.SingleNode)
 	if err != nil {
@@ -164,8 +158,8 @@ func Pods(r rm.Request, t Template) (pods, perPod int, err error) {
 	return pods, perPod, err
 }
 
-// Draft is a pod of r as far as its place matters: what it asks for, and which
-// nodes it may be on. It is known before the task says what to run.
+// Draft returns a pod spec of r with its requests and placement constraints only. It does not need
+// the task's specs.
 func Draft(r rm.Request, t Template) (*corev1.PodSpec, error) {
 	pods, perPod, err := Pods(r, t)
 	if err != nil {
@@ -189,7 +183,7 @@ func Draft(r rm.Request, t Template) (*corev1.PodSpec, error) {
 	return &p.Spec, nil
 }
 
-// Build makes the objects of one try.
+// Build returns the objects of one attempt.
 func Build(r Request) (Objects, error) {
 	pods, perPod, err := Pods(r.Request, r.Template)
 	if err != nil {
@@ -202,8 +196,8 @@ func Build(r Request) (Objects, error) {
 	if len(r.Specs) != pods {
 		return Objects{}, fmt.Errorf("build the pods of %s: there are %d pods and what to run for %d", r.Allocation, pods, len(r.Specs))
 	}
-	// What was submitted is judged again: the master may be another since, and so the
-	// cluster's configuration.
+	// Check the submitted request again, because the master's version and the cluster's
+	// configuration may have changed since.
 	rules := policy.FromAPI(spec.GetPolicy())
 	if err := errors.Join(judgeSpec(rules, spec), checkPolicy(rules, r.Request, r.Template)); err != nil {
 		return Objects{}, err
@@ -225,7 +219,7 @@ func Build(r Request) (Objects, error) {
 	return Objects{Job: b.buildJob(), Secrets: secrets}, nil
 }
 
-// builder makes one pod template, step by step.
+// builder builds a pod template step by step.
 type builder struct {
 	request Request
 	spec    *agentv1.Spec
@@ -235,7 +229,7 @@ type builder struct {
 	pod *corev1.Pod
 	// main is the task's container in pod.
 	main *corev1.Container
-	// files and data are what the task's Secret holds.
+	// files and data are the content of the task's Secret.
 	files *archive
 	data  map[string][]byte
 }
@@ -261,7 +255,7 @@ func (b *builder) buildObjects() error {
 	return nil
 }
 
-// maxSecret leaves room for keys and labels below the 1 MiB of a Secret.
+// maxSecret leaves room for keys and labels within the limit of 1 MiB per Secret.
 const maxSecret = 1_000_000
 
 func sizeOf(data map[string][]byte) int {
@@ -272,7 +266,7 @@ func sizeOf(data map[string][]byte) int {
 	return n
 }
 
-// setPlacement says what the pod asks for and where it may be.
+// setPlacement sets the pod's requests and placement constraints.
 func (b *builder) setPlacement() error {
 	if err := giveSlots(&b.pod.Spec, b.main, b.request.Template, b.slots); err != nil {
 		return err
@@ -289,7 +283,7 @@ func (b *builder) setPlacement() error {
 	return nil
 }
 
-// setProgram says what is run.
+// setProgram sets the command of the task's container.
 func (b *builder) setProgram() error {
 	command := b.spec.GetEntrypoint()
 	if hook := b.spec.GetStartupHook(); hook != "" {

@@ -15,9 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// checkPolicy says what of a request's pod spec its policy does not allow. What the pool's
-// own pod spec asks for is the cluster's doing, and only checked for what no task may
-// have.
+// checkPolicy returns an error for each privilege in a request's pod spec that its policy does not
+// permit. The resource pool's own pod spec counts as the cluster's, and is only checked against the
+// rules for all tasks.
 func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 	merged, err := userPod(r, t)
 	if err != nil {
@@ -40,8 +40,8 @@ func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 	)
 }
 
-// givesPodSpec reports whether a task's pod spec is the cluster's and not its owner's: that
-// of a task that deletes checkpoints. No user submits such a task.
+// givesPodSpec reports whether a task's pod spec is the cluster's rather than its owner's: that of
+// a task that deletes checkpoints. Users cannot submit such a task.
 func (t Template) givesPodSpec(r rm.Request) bool {
 	return r.JobType == apiv1.Job_TYPE_CHECKPOINT_GC && len(t.CheckpointGCPodSpec) > 0 && sameJSON(r.PodSpec, t.CheckpointGCPodSpec)
 }
@@ -51,7 +51,7 @@ func sameJSON(a, b []byte) bool {
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// judgeSpec says what of the rest of a task its policy does not allow.
+// judgeSpec returns an error for each other part of a task that its policy does not permit.
 func judgeSpec(p policy.Policy, s *agentv1.Spec) error {
 	var all []error
 	for _, v := range policy.Judge(p, policy.OfSpec(s)) {
@@ -72,8 +72,8 @@ func joinViolations(field string, list []policy.Violation) error {
 	return errors.Join(all...)
 }
 
-// limitMemory gives the most memory that is allowed to containers that say nothing of
-// it. They ask for none, as before.
+// limitMemory sets the maximum permitted memory as the limit of containers without one. Their
+// request stays 0.
 func limitMemory(s *corev1.PodSpec, most int64) {
 	if most == 0 {
 		return
@@ -96,15 +96,15 @@ func limitMemory(s *corev1.PodSpec, most int64) {
 	}
 }
 
-// The settings that pod specs of a pool come from.
+// Settings with the pod specs of a resource pool.
 const (
 	cpuField = "task_container_defaults.cpu_pod_spec"
 	gpuField = "task_container_defaults.gpu_pod_spec"
 	gcField  = "task_container_defaults.checkpoint_gc_pod_spec"
 )
 
-// Check lists every mistake in the pod specs of a pool, under the settings they come
-// from: no task of the pool could run. A master that has one does not start.
+// Check returns all errors in the pod specs of a resource pool, with their settings: no task of the
+// pool could run. A master with such an error does not start.
 func (t Template) Check() []*Refusal {
 	var out []*Refusal
 	for _, spec := range []struct {
@@ -125,7 +125,7 @@ func (t Template) Check() []*Refusal {
 		}
 		for _, r := range refusals(err) {
 			if r.Field != spec.field && r.Field == cpuField {
-				continue // it is listed already
+				continue // already listed
 			}
 			r.Field = spec.field
 			out = append(out, r)
@@ -134,7 +134,8 @@ func (t Template) Check() []*Refusal {
 	return out
 }
 
-// refusals are the refusals that an error joins. Another error is one without a path.
+// refusals returns the *Refusals joined in an error. Any other error becomes a Refusal without a
+// path.
 func refusals(err error) []*Refusal {
 	if many, joined := err.(interface{ Unwrap() []error }); joined {
 		var out []*Refusal
@@ -152,7 +153,7 @@ func refusals(err error) []*Refusal {
 	return nil
 }
 
-// Rule is what is wrong, without the path that At has.
+// Rule returns the message without the path At.
 func (r *Refusal) Rule() string {
 	if rest, found := strings.CutPrefix(r.Why, r.At); found && r.At != "" {
 		return strings.TrimLeft(rest, ": ")

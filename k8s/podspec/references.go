@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kindOfObject is a kind of object that a pod spec names.
+// kindOfObject is a kind of object that a pod spec references.
 type kindOfObject string
 
 const (
@@ -19,21 +19,21 @@ const (
 	accountObject kindOfObject = "ServiceAccount"
 	claimObject   kindOfObject = "PersistentVolumeClaim or its snapshot"
 	priorityClass kindOfObject = "PriorityClass"
-	// optionObject is an option of a volume's driver, which may be the name of
-	// anything: some drivers read Secrets that their options name.
+	// optionObject is an option of a volume driver, which may be the name of any object: some
+	// drivers read Secrets named in their options.
 	optionObject kindOfObject = "driver option"
 )
 
-// reference is one object that a pod spec names, and where.
+// reference is a referenced object and the path of the reference.
 type reference struct {
 	path, name string
 	kind       kindOfObject
 }
 
-// listReferences lists the Secrets, ServiceAccounts, volume claims and the priority class
-// that a pod spec names, wherever it can. It walks over all fields rather than over a list of those
-// that are known, so that a field of a later Kubernetes is walked over too; a test
-// holds the types and what this file knows of them together.
+// listReferences returns all references to Secrets, ServiceAccounts, volume claims and the priority
+// class in a pod spec. It walks all fields instead of a list of known ones, so that it covers
+// fields added by later Kubernetes versions; a test compares the types with the knowledge in this
+// file.
 func listReferences(s *corev1.PodSpec) []reference {
 	w := &walk{}
 	w.walkValue("spec", reflect.ValueOf(s).Elem())
@@ -64,7 +64,7 @@ func (w *walk) walkValue(path string, v reflect.Value) {
 	}
 }
 
-// elementName identifies an entry of a list for people, by its name where it has one.
+// elementName formats an entry of a list, by name if it has one.
 func elementName(v reflect.Value, i int) string {
 	if v.Kind() == reflect.Struct {
 		if name := v.FieldByName("Name"); name.IsValid() && name.Kind() == reflect.String && name.String() != "" {
@@ -92,7 +92,7 @@ func (w *walk) walkFields(path string, v reflect.Value) {
 	}
 }
 
-// jsonName is a field's name as users write it; that of an embedded one is empty.
+// jsonName returns a field's JSON name, or "" for an embedded field.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
@@ -132,8 +132,8 @@ func (w *walk) addNamed(kind kindOfObject, path string, v reflect.Value) {
 	}
 }
 
-// kindOfField says what a field names, by its type and its name. A reference of
-// unknown kind counts as one to a Secret.
+// kindOfField returns the kind of object that a field references, by its type and name. A reference
+// of unknown kind counts as a Secret.
 func kindOfField(parent reflect.Type, f reflect.StructField) (kindOfObject, bool) {
 	switch f.Type {
 	case reflect.TypeFor[corev1.LocalObjectReference](), reflect.TypeFor[*corev1.LocalObjectReference](), reflect.TypeFor[[]corev1.LocalObjectReference]():
@@ -164,9 +164,9 @@ func isString(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String
 }
 
-// foreignContainers lists what a pod spec uses that belongs to the cluster or to another task,
-// as sentences. No task may, not even an administrator's: with the passwords of the
-// master and its database, or with another task's token, a task acts as another user.
+// foreignContainers returns an error text for each object in a pod spec that belongs to the cluster
+// or to another task. This applies to administrators too: with the passwords of the master and its
+// database, or with another task's token, a task could act as another user.
 func foreignContainers(s *corev1.PodSpec, t Template) []string {
 	var out []string
 	for _, r := range listReferences(s) {
@@ -177,7 +177,7 @@ func foreignContainers(s *corev1.PodSpec, t Template) []string {
 	return out
 }
 
-// ownerOf is the owner of an object that no task may use; empty if tasks may use it.
+// ownerOf returns the owner of an object that no task may use, or "" if tasks may use it.
 func (t Template) ownerOf(r reference) string {
 	const cluster = "the cluster"
 	begins := func(prefixes ...string) bool {
@@ -187,7 +187,7 @@ func (t Template) ownerOf(r reference) string {
 	isClaim := r.kind == claimObject || r.kind == optionObject
 	switch {
 	case r.kind == pullObject && slices.Contains(t.PullSecrets, r.name):
-		return "" // every task of the cluster pulls with it
+		return "" // all tasks of the cluster pull with it
 	case r.kind != accountObject && (slices.Contains(t.Protected, r.name) || isSecret && slices.Contains(t.PullSecrets, r.name)):
 		return cluster
 	case isClaim && (r.name == t.CheckpointClaim || begins(checkpointClaims)):

@@ -14,15 +14,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// The variables by which the pods of a gang find each other. They have the names of
-// the keys of rendezvous.json, in which trials read the same.
+// Variables by which the pods of a gang find each other, named like the keys of rendezvous.json,
+// which trials read.
 const (
 	rankVariable  = "DET_CONTAINER_RANK"
 	addrsVariable = "DET_CONTAINER_ADDRS"
 )
 
-// setSubdomain has the pods of a gang find each other: a Job gives each a host name, and under a
-// subdomain with a Service of its name that is one that DNS knows.
+// setSubdomain sets the subdomain of a gang's pods to the name of its Service: a Job gives each pod
+// a host name, which DNS resolves under that subdomain.
 func (b *builder) setSubdomain() error {
 	if b.pods > 1 {
 		b.pod.Spec.Subdomain = b.jobName()
@@ -30,7 +30,8 @@ func (b *builder) setSubdomain() error {
 	return nil
 }
 
-// refuseSubdomain keeps a gang's subdomain free for the Service under which it meets.
+// refuseSubdomain returns an error if the pod spec of a gang sets the subdomain, which is reserved
+// for its Service.
 func refuseSubdomain(p *corev1.Pod, pods int) error {
 	if pods > 1 && p.Spec.Subdomain != "" {
 		return refuseField("environment.pod_spec: spec.subdomain", "must not be set for a task of several pods: they find each other under one of their own")
@@ -38,8 +39,8 @@ func refuseSubdomain(p *corev1.Pod, pods int) error {
 	return nil
 }
 
-// setPeers are the variables of a gang's pods that say who the others are. The addresses
-// are in the Secret, which all pods share: each pod's spec would have all of them.
+// setPeers returns the variables of a gang's pods that contain their peers. The addresses are in
+// the Secret, which all pods share, because each pod spec would otherwise repeat all of them.
 func (b *builder) setPeers() []corev1.EnvVar {
 	if b.pods == 1 {
 		return nil
@@ -52,8 +53,8 @@ func (b *builder) setPeers() []corev1.EnvVar {
 	}
 }
 
-// Addresses are the names of a gang's pods in DNS, by rank. They are resolved from
-// the whole cluster, and as soon as a pod has an address.
+// Addresses returns the DNS names of a gang's pods, by rank. They can be resolved in the whole
+// cluster, as soon as a pod has an IP address.
 func Addresses(job, namespace string, pods int) []string {
 	out := make([]string, pods)
 	for rank := range out {
@@ -62,9 +63,9 @@ func Addresses(job, namespace string, pods int) []string {
 	return out
 }
 
-// ServiceOf is the headless Service of a gang's Job, nil for that of a single pod. It has no port
-// and no address: all that it does is to give pods their names. One that there is before all
-// pods have an address is written again for each that comes.
+// ServiceOf returns the headless Service of a gang's Job, or nil for a single pod. It has neither
+// ports nor an address and only creates the DNS names of the pods. If it is created before all pods
+// have an address, Kubernetes updates its endpoints for each one.
 func ServiceOf(j *batchv1.Job) *corev1.Service {
 	if j.Spec.Template.Spec.Subdomain != j.Name {
 		return nil
@@ -76,30 +77,30 @@ func ServiceOf(j *batchv1.Job) *corev1.Service {
 		},
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{batchv1.JobNameLabel: j.Name},
-			// A rank looks for the others before they are ready.
+			// A rank looks up the others before they are ready.
 			PublishNotReadyAddresses: true,
 		},
 	}
 	return s
 }
 
-// The numbers of an allocation's ports are so many steps above their bases: few enough to
-// stay below the ports that nodes give to outgoing connections.
+// Ports of an allocation are offset from their bases by a number of steps, small enough to stay
+// below the ports that nodes use for outgoing connections.
 const (
 	portSteps = 800
 	portStep  = 4
 )
 
-// HostPorts are the numbers of a request's ports where its pods are on their nodes' network, in
-// its order; nil where each pod has a network of its own. They follow from the allocation's
-// ID, so that a restarted master answers the same. Two allocations may have the same ones:
-// the pods declare them, and Kubernetes keeps such pods off each other's nodes.
+// HostPorts returns the ports of a request whose pods use their nodes' network, in the order of the
+// request, or nil if each pod has its own network. They are derived from the allocation ID, so that
+// a restarted master returns the same. Two allocations may have the same ports: the pods declare
+// them, and Kubernetes places such pods on different nodes.
 func HostPorts(r rm.Request, t Template) []int {
 	if len(r.Ports) == 0 || !onHostNetwork(r, t) {
 		return nil
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(r.Allocation)) // a hash takes everything
+	_, _ = h.Write([]byte(r.Allocation)) // writes to a hash never fail
 	above := int(h.Sum32()%portSteps) * portStep
 	out := make([]int, len(r.Ports))
 	for i, base := range r.Ports {
@@ -108,7 +109,7 @@ func HostPorts(r rm.Request, t Template) []int {
 	return out
 }
 
-// onHostNetwork reports whether the pool, or the task's own pod spec, puts pods on the network
+// onHostNetwork reports whether the resource pool, or the task's pod spec, puts pods on the network
 // of their nodes.
 func onHostNetwork(r rm.Request, t Template) bool {
 	if t.HostNetwork {
@@ -118,7 +119,7 @@ func onHostNetwork(r rm.Request, t Template) bool {
 	return err == nil && p.Spec.HostNetwork
 }
 
-// declareHostPorts has Kubernetes give each number once on a node.
+// declareHostPorts declares the host ports, so that Kubernetes assigns each one once per node.
 func (b *builder) declareHostPorts() {
 	for _, n := range HostPorts(b.request.Request, b.request.Template) {
 		number := int32(n) //nolint:gosec // a port

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// reservedFields lists the fields that a pod spec sets and may not set, as sentences.
+// reservedFields returns an error text for each reserved field that a pod spec sets.
 func reservedFields(p *corev1.Pod, t Template) []string {
 	var out []string
 	add := func(set bool, field, why string) {
@@ -69,8 +69,8 @@ func reservedMeta(p *corev1.Pod) []string {
 	return out
 }
 
-// reservedKey says why a label or annotation is not a pod spec's to set. The cluster's
-// own pods are found by some of them: one of a task would get their logins.
+// reservedKey returns the reason why a pod spec may not set a label or annotation, or "". Some of
+// them select the cluster's own pods: a task's pod with such a label would receive their logins.
 func reservedKey(key, value string) string {
 	if strings.HasPrefix(key, "$") {
 		return "it directs how pod specs are merged, which is not a task's to say"
@@ -93,8 +93,8 @@ func reservedKey(key, value string) string {
 	return ""
 }
 
-// reservedContainers looks at containers: the task's own may have what concerns
-// its machine and no more, ours nothing but resources.
+// reservedContainers returns an error text for each reserved name, volume mount or field of the
+// containers.
 func reservedContainers(s *corev1.PodSpec, t Template) []string {
 	var out []string
 	for _, c := range containersOf(s) {
@@ -150,7 +150,7 @@ func reservedMain(c *corev1.Container, t Template) []string {
 		of    corev1.ResourceList
 	}{{"limits", c.Resources.Limits}, {"requests", c.Resources.Requests}} {
 		_, set := list.of[slot]
-		// Without slots a task on CPUs may still say how much it wants.
+		// On CPUs, a task without slots may set its CPU request.
 		add(set && t.SlotType.GPU(), "resources."+list.field+"["+string(slot)+"]", "it is resources.slots")
 	}
 	return out

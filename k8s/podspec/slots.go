@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// giveSlots makes a pod ask for its slots: as much as it may use, and no more.
+// giveSlots sets the slots as requests and limits of a pod.
 func giveSlots(s *corev1.PodSpec, main *corev1.Container, t Template, slots int) error {
 	if slots == 0 {
 		return nil
@@ -35,8 +35,8 @@ func giveSlots(s *corev1.PodSpec, main *corev1.Container, t Template, slots int)
 	return nil
 }
 
-// addTolerations lets pods that ask for a device onto the nodes that are kept for such
-// pods: by custom these have a taint with the name of the resource.
+// addTolerations lets pods with a device use nodes that are reserved for them, which by convention
+// have a taint with the name of the resource.
 func addTolerations(s *corev1.PodSpec, key string) {
 	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists}
 	if !slices.ContainsFunc(s.Tolerations, func(o corev1.Toleration) bool { return o == t }) {
@@ -44,8 +44,8 @@ func addTolerations(s *corev1.PodSpec, key string) {
 	}
 }
 
-// excludeNodes keeps a pod from nodes. Terms of a node affinity are alternatives, so
-// each of them has to say so.
+// excludeNodes excludes nodes. The terms of a node affinity are alternatives, so each one needs the
+// exclusion.
 func excludeNodes(s *corev1.PodSpec, agents []rm.AgentID) {
 	if len(agents) == 0 {
 		return

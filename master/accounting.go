@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// accountBook is what was used when, by whom, with the names that experiments, projects and
-// workspaces have now.
+// accountBook returns the usage by time and owner, with the current names of experiments, projects
+// and workspaces.
 func (m *Master) accountBook() *accounting.Book {
 	return &accounting.Book{
 		Store: m.store, Placed: m.tasks.Placed, Now: time.Now,
@@ -18,7 +18,7 @@ func (m *Master) accountBook() *accounting.Book {
 	}
 }
 
-// subjectOf is the experiment that a job is.
+// subjectOf returns the experiment of a job.
 func (m *Master) subjectOf(job rm.JobID) accounting.Subject {
 	x, found := m.experiments.OfJob(job)
 	if !found {
@@ -27,8 +27,7 @@ func (m *Master) subjectOf(job rm.JobID) accounting.Subject {
 	return accounting.Subject{ID: x.ID, Name: x.Name, Labels: x.Labels, Project: x.ProjectID}
 }
 
-// projectName is the name of a project behind that of its workspace, empty for one that is
-// gone.
+// projectName returns "workspace / project", or "" if the project was deleted.
 func (m *Master) projectName(id int32) string {
 	p, err := m.workspaces.Project(id)
 	if err != nil {
@@ -37,7 +36,7 @@ func (m *Master) projectName(id int32) string {
 	return m.workspaces.WorkspaceName(p.WorkspaceID) + " / " + p.Name
 }
 
-// DescribeSlotPrice is what clients are shown of what a pool's slots cost; nil is not known.
+// DescribeSlotPrice returns the price of a pool's slots for clients; nil means unknown.
 func DescribeSlotPrice(p config.Pool) *apiv1.SlotPrice {
 	if p.SlotPrice == nil {
 		return nil
@@ -45,8 +44,8 @@ func DescribeSlotPrice(p config.Pool) *apiv1.SlotPrice {
 	return &apiv1.SlotPrice{PerHour: p.SlotPrice.PerHour, SpotPerHour: p.SlotPrice.SpotPerHour, Currency: p.SlotPrice.Currency}
 }
 
-// priceAssignment is what a slot costs in an hour where an allocation was placed, nil where
-// its pool has no price.
+// priceAssignment returns the hourly price of a slot where an allocation was placed, or nil if its
+// pool has no price.
 func (m *Master) priceAssignment(as rm.Assignment) *rm.Price {
 	for _, p := range m.parts.Config.ResourcePools {
 		if p.Name == as.Pool && p.SlotPrice != nil {
@@ -56,8 +55,8 @@ func (m *Master) priceAssignment(as rm.Assignment) *rm.Price {
 	return nil
 }
 
-// priceSlots is the mean over the slots of all containers, which may be on spot machines and
-// on others.
+// priceSlots returns the mean over the slots of all containers, because only some may be on spot
+// machines.
 func priceSlots(p config.SlotPrice, containers []rm.Container, isSpot func(rm.AgentID) bool) *rm.Price {
 	var sum float64
 	slots := 0

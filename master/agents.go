@@ -20,8 +20,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// agentConfig is how the resource manager of agents is built: connected to the tasks
-// and, in both directions, to what launches machines.
+// agentConfig returns the configuration of the resource manager for agents. It connects it with
+// tasks and, in both directions, with the launchers of machines.
 func (m *Master) agentConfig() (agentrm.Config, error) {
 	cfg := m.parts.Config
 	launched, err := provision.Configs(cfg, m.log)
@@ -53,7 +53,7 @@ func (m *Master) agentConfig() (agentrm.Config, error) {
 	}, nil
 }
 
-// noticeReason is why a machine is about to end.
+// noticeReason returns the reason why a machine is about to end.
 func noticeReason(n agentrm.Notice) string {
 	reason := fmt.Sprintf("its platform announced its %s for %s", n.Kind, n.At.UTC().Format(time.RFC3339))
 	if n.Reason != "" {
@@ -62,9 +62,8 @@ func noticeReason(n agentrm.Notice) string {
 	return reason
 }
 
-// JoinToken makes a token that lets machines join a pool for a while. It needs
-// the store that the master uses, and a master that has been started
-// once; the master may be running.
+// JoinToken creates a token with which machines can join a pool for a limited time. It opens the
+// master's store, which a master must have initialized; the master may be running.
 func JoinToken(ctx context.Context, parts Parts, n auth.NewJoin) (text token.Text, j token.Join, err error) {
 	if !slices.ContainsFunc(parts.Config.ResourcePools, func(p config.Pool) bool { return p.Name == n.Pool }) {
 		return "", j, &UnknownPool{Name: n.Pool}
@@ -81,13 +80,13 @@ func JoinToken(ctx context.Context, parts Parts, n auth.NewJoin) (text token.Tex
 	return text, j, err
 }
 
-// UnknownPool refuses a pool that master.yaml does not have.
+// UnknownPool reports a pool that is not in master.yaml.
 type UnknownPool struct{ Name string }
 
 func (e *UnknownPool) Error() string { return "no resource pool " + e.Name + " in the configuration" }
 
-// Unwrap makes it an rm.ErrUnknownPool.
+// Unwrap returns rm.ErrUnknownPool.
 func (e *UnknownPool) Unwrap() error { return rm.ErrUnknownPool }
 
-// Hint says where pools are written.
+// Hint names the setting with the pools.
 func (e *UnknownPool) Hint() string { return "name one of resource_pools in master.yaml with --pool" }

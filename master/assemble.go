@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// openAccounts opens users, sessions and agents' credentials, and the audit log.
+// openAccounts opens users, sessions, agents' credentials, and the audit log.
 func (m *Master) openAccounts(ctx context.Context) error {
 	cfg := m.parts.Config.Security
 	admin, determined, err := firstPasswords(ctx, cfg, m.parts.Secrets)
@@ -68,7 +68,7 @@ func (m *Master) openTasks(ctx context.Context) error {
 	return err
 }
 
-// openLaunchers makes what launches the machines of pools with a provider.
+// openLaunchers creates the launchers of pools with a provider.
 func (m *Master) openLaunchers(ctx context.Context) (err error) {
 	if m.launchers, err = newLaunchers(ctx, m.env, m.parts.Providers, m.store); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (m *Master) openLaunchers(ctx context.Context) (err error) {
 	return nil
 }
 
-// openResourceManager makes the resource manager that the settings name.
+// openResourceManager creates the resource manager in the settings.
 func (m *Master) openResourceManager(context.Context) error {
 	if m.parts.Config.ResourceManager.Kubernetes != nil {
 		return m.openKubernetes()
@@ -96,13 +96,13 @@ func (m *Master) openResourceManager(context.Context) error {
 	return nil
 }
 
-// restoreState reads what an earlier master has stored of machines and of what runs.
+// restoreState reads the state of machines and tasks that an earlier master stored.
 func (m *Master) restoreState(ctx context.Context) error {
 	return errors.Join(m.launchers.Restore(ctx), m.rm.Restore(ctx))
 }
 
-// configureServer makes the admissions and the settings of the HTTP server, which
-// need all the other parts.
+// configureServer creates the admissions and the configuration of the HTTP server, which need all
+// other parts.
 func (m *Master) configureServer(context.Context) error {
 	m.admissions = admission.API{Auth: m.auth, Launchers: m.launchers}
 	if m.agents != nil {
@@ -112,7 +112,7 @@ func (m *Master) configureServer(context.Context) error {
 	return nil
 }
 
-// serverConfig is how the HTTP server reaches the parts.
+// serverConfig connects the HTTP server with the other parts.
 func (m *Master) serverConfig() server.Config {
 	cfg := m.parts.Config
 	c := server.Config{
@@ -133,7 +133,7 @@ func (m *Master) serverConfig() server.Config {
 	return c
 }
 
-// readinessChecks are what this master needs to be ready.
+// readinessChecks returns the conditions of readiness.
 func (m *Master) readinessChecks() []guard.Check {
 	return []guard.Check{
 		{Name: "lease", Failure: "another master has taken over", Ask: m.checkLease},
@@ -142,5 +142,5 @@ func (m *Master) readinessChecks() []guard.Check {
 	}
 }
 
-// checkLease is an error when another master has taken over the store.
+// checkLease returns an error if another master has taken over the store.
 func (m *Master) checkLease(context.Context) error { return m.lease.Err() }

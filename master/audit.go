@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// auditAPI answers the server's questions about the audit log.
+// auditAPI implements server.Audit.
 type auditAPI struct{ *audit.Log }
 
 var _ server.Audit = auditAPI{}
@@ -28,16 +28,15 @@ func (a auditAPI) ReadEntries(ctx context.Context, q server.AuditQuery, send fun
 	return a.Read(ctx, audit.Query(q), send)
 }
 
-// settingsRecord is what the master was last started with: a digest for each setting.
+// settingsRecord holds a digest of each setting at the last start of the master.
 type settingsRecord struct {
 	Digests map[string]string `json:"digests"`
 }
 
 var settings = store.Collection[settingsRecord]{Kind: "audit_settings"}
 
-// recordStart records that the master starts, and which settings are others than the
-// last time. Secrets are masked before they are compared, so that a new one that
-// replaces another is not noticed; the value of no setting is recorded.
+// recordStart records the start of the master and which settings have changed since the last one.
+// Secrets are redacted first, so that a changed secret is not noticed; no value is recorded.
 func (m *Master) recordStart(ctx context.Context) error {
 	b, err := json.Marshal(m.parts.Config.Printable())
 	if err != nil {
@@ -75,7 +74,7 @@ func short(b []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// digestSettings gives each leaf of a document its digest; lists are leaves.
+// digestSettings adds the digest of each leaf of a document to out; a list counts as a leaf.
 func digestSettings(out map[string]string, path string, v any) {
 	if m, ok := v.(map[string]any); ok {
 		for key, value := range m {
@@ -83,7 +82,7 @@ func digestSettings(out map[string]string, path string, v any) {
 		}
 		return
 	}
-	b, _ := json.Marshal(v) // it came out of JSON
+	b, _ := json.Marshal(v) // it was decoded from JSON
 	out[path] = short(b)
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// openExperiments opens checkpoints, metrics and the experiments that they belong to.
+// openExperiments opens checkpoints, metrics and experiments.
 func (m *Master) openExperiments(ctx context.Context) error {
 	cfg, err := withRegistries(ctx, m.parts.Config, m.parts.Secrets)
 	if err != nil {
@@ -51,7 +51,7 @@ func (m *Master) openExperiments(ctx context.Context) error {
 	return nil
 }
 
-// ownerOfLog implements log.UserOf for tasks of the cluster and programs elsewhere.
+// ownerOfLog implements log.UserOf for tasks of the cluster and external programs.
 func (m *Master) ownerOfLog(ctx context.Context, id string) (quota.User, error) {
 	if u, found := m.experiments.OwnerOfLog(id); found {
 		return u, nil
@@ -59,7 +59,7 @@ func (m *Master) ownerOfLog(ctx context.Context, id string) (quota.User, error) 
 	return m.tasks.OwnerOfLog(ctx, id)
 }
 
-// serveExperiments adds the calls of experiments to a server.
+// serveExperiments adds the experiment API to a server.
 func (m *Master) serveExperiments(c *server.Config) {
 	experiments, trials := experimentview.New(experimentview.Config{
 		Experiments: m.experiments, Store: m.store, Metrics: m.trialMetrics, Users: m.auth, Places: m.workspaces, LogDays: logDays(m.parts.Config.RetentionPolicy),
@@ -76,7 +76,7 @@ func (m *Master) workspaceOfProject(id int32) (int32, error) {
 	return p.WorkspaceID, err
 }
 
-// poolOrDefault is a pool, or another one where that no longer exists.
+// poolOrDefault returns a pool, or the default pool if it no longer exists.
 func (m *Master) poolOrDefault(name string) string {
 	if names := m.poolNames(); len(names) > 0 && !slices.Contains(names, name) {
 		return names[0]
@@ -84,7 +84,7 @@ func (m *Master) poolOrDefault(name string) string {
 	return name
 }
 
-// logDays is how long logs are kept, -1 for ever.
+// logDays returns the retention of logs in days, or -1 for ever.
 func logDays(r config.RetentionPolicy) int {
 	if r.Days == nil {
 		return -1
@@ -92,7 +92,7 @@ func logDays(r config.RetentionPolicy) int {
 	return *r.Days
 }
 
-// storages lists where administrators let checkpoints be kept.
+// storages returns the checkpoint storages that administrators have configured.
 func (m *Master) storages() []config.CheckpointStorage {
 	var out []config.CheckpointStorage
 	if s := m.parts.Config.CheckpointStorage; s != nil {
@@ -104,7 +104,8 @@ func (m *Master) storages() []config.CheckpointStorage {
 	return out
 }
 
-// withStorageKeys is a storage with its keys, with which programs upload checkpoints; nil is none.
+// withStorageKeys returns a storage with resolved keys, which programs need to upload checkpoints.
+// It returns nil for nil.
 func withStorageKeys(ctx context.Context, s *config.CheckpointStorage, from secret.Resolver) (*config.CheckpointStorage, error) {
 	if s == nil {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// sharedDirectory is a directory that checkpoint_storage of type shared_fs has named.
+// sharedDirectory is a directory that was configured as checkpoint_storage of type shared_fs.
 type sharedDirectory struct {
 	Path   string `json:"path"`
 	Shared bool   `json:"shared,omitempty"`
@@ -27,10 +27,9 @@ func sharedDirectories() store.Collection[sharedDirectory] {
 	return store.Collection[sharedDirectory]{Kind: "shared_storage"}
 }
 
-// formerMounts stores which directory the cluster keeps checkpoints in, and returns the earlier
-// ones that experiments still use. An experiment keeps the storage that it was created with; its
-// mount was the cluster's doing and stays allowed. A directory that no experiment uses is
-// forgotten.
+// formerMounts stores the cluster's current checkpoint directory, and returns earlier ones that
+// experiments still use. An experiment keeps the storage of its creation, so its mount stays
+// allowed. formerMounts forgets directories that no experiment uses.
 func (m *Master) formerMounts(ctx context.Context) ([]policy.HostPath, error) {
 	current := sharedDirectoryOf(m.parts.Config.CheckpointStorage)
 	docs, err := sharedDirectories().All(ctx, m.store)
@@ -76,7 +75,7 @@ func (m *Master) formerMounts(ctx context.Context) ([]policy.HostPath, error) {
 	return out, nil
 }
 
-// firstIDs names the first experiments in the order of their IDs, and says how many more there are.
+// firstIDs lists the first experiments by ID and the number of others.
 func firstIDs(ids []int32) string {
 	const most = 10
 	var out []string
@@ -96,8 +95,8 @@ func sharedDirectoryOf(s *config.CheckpointStorage) sharedDirectory {
 	return sharedDirectory{Path: s.SharedFS.HostPath, Shared: container.IsShared(s.SharedFS.Propagation)}
 }
 
-// usersOf lists the experiments whose configurations have one of the directories, by directory.
-// Nothing is read for a cluster that has had one storage.
+// usersOf returns the experiments that use one of the directories, by directory. It reads nothing
+// if the cluster has had only one storage.
 func (m *Master) usersOf(ctx context.Context, all []sharedDirectory) (map[string][]int32, error) {
 	users := make(map[string][]int32)
 	if len(all) == 0 {
@@ -126,7 +125,7 @@ func (m *Master) usersOf(ctx context.Context, all []sharedDirectory) (map[string
 }
 
 // keepsCheckpointsIn reports whether an experiment's complete configuration has a directory as its
-// checkpoint storage. Only one that has the path anywhere is decoded.
+// checkpoint storage. It decodes only configurations that contain the path anywhere.
 func keepsCheckpointsIn(complete []byte, dir string) (bool, error) {
 	if !bytes.Contains(complete, []byte(dir)) {
 		return false, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// An experiment that is paused or queued while the cluster's storage changes starts again with the
-// one that it was created with.
+// An experiment that is paused or queued while the cluster's storage changes resumes with the
+// storage of its creation.
 func TestTheDirectoryOfAnEarlierCheckpointStorageStaysAllowedWhileExperimentsUseIt(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)

@@ -18,13 +18,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// holdDir is where a master on hold keeps its copy of the store, below the data
-// directory: where there is room for a store.
+// holdDir is the directory, below the data directory, for the copy of the store: a place with room
+// for a store.
 const holdDir = "hold"
 
-// RunOnHold answers who this master is, and nothing else, while it tries on a copy of
-// the store whether it could serve. It ends with ctx; what lifts the hold is the next
-// start, without it.
+// RunOnHold serves only the master's identity while it rehearses on a copy of the store whether it
+// could serve. It returns when ctx ends; the hold ends with the next start without it.
 func RunOnHold(ctx context.Context, p Parts) error {
 	if err := certificate.CheckEncryption(p.Config); err != nil {
 		return err
@@ -60,7 +59,7 @@ func (d *deps) runOnHold(ctx context.Context, l net.Listener) error {
 	return g.Wait()
 }
 
-// tryRehearsal rehearses and logs how that ended.
+// tryRehearsal rehearses and logs the result.
 func (d *deps) tryRehearsal(ctx context.Context) server.Rehearsal {
 	start := time.Now()
 	r, err := d.rehearseUpgrade(ctx)
@@ -74,8 +73,8 @@ func (d *deps) tryRehearsal(ctx context.Context) server.Rehearsal {
 	return r
 }
 
-// Rehearse tries on a copy of the store whether this program could serve it. It does
-// not listen, and changes nothing else.
+// Rehearse tests on a copy of the store whether this program could serve it. It does not listen,
+// and changes nothing else.
 func Rehearse(ctx context.Context, p Parts) (r server.Rehearsal, err error) {
 	d, err := openDeps(ctx, p)
 	if err != nil {
@@ -85,8 +84,8 @@ func Rehearse(ctx context.Context, p Parts) (r server.Rehearsal, err error) {
 	return d.rehearseUpgrade(ctx)
 }
 
-// rehearseUpgrade copies the store, brings the copy up to date, and assembles a master on it,
-// up to the point where it would begin to act.
+// rehearseUpgrade copies the store, migrates the copy, and assembles a master on it, up to the
+// point where it would start to act.
 func (d *deps) rehearseUpgrade(ctx context.Context) (r server.Rehearsal, err error) {
 	if err := removeRehearsal(d.parts.Config); err != nil {
 		return r, err
@@ -113,8 +112,7 @@ func (d *deps) rehearseUpgrade(ctx context.Context) (r server.Rehearsal, err err
 	return r, err
 }
 
-// assembleOn assembles a silent master on a copy of the store, and returns how many
-// tasks it has.
+// assembleOn assembles a silent master on a copy of the store, and returns its number of tasks.
 func (d *deps) assembleOn(ctx context.Context, s *store.Store) (tasks int, err error) {
 	lease, err := s.Acquire(ctx, "rehearsal")
 	if err != nil {
@@ -132,7 +130,7 @@ func (d *deps) assembleOn(ctx context.Context, s *store.Store) (tasks int, err e
 	return m.tasks.CountCommands(ctx)
 }
 
-// removeRehearsal removes the copy, also one that a killed master left behind.
+// removeRehearsal deletes the copy, or the one that a killed master left behind.
 func removeRehearsal(cfg config.Master) error {
 	return os.RemoveAll(filepath.Join(cfg.DataDir, holdDir))
 }

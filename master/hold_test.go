@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/server"
 )
 
-// held runs a master on hold over the data directory of cfg until the test ends and
-// returns its address.
+// held runs a master on hold with the data directory of cfg until the test ends, and returns its
+// address.
 func held(t *testing.T, cfg config.Master) string {
 	t.Helper()
 	l, err := listenAll(t.Context(), "127.0.0.1", 0)
@@ -45,7 +45,7 @@ func held(t *testing.T, cfg config.Master) string {
 	return "http://" + l.Addr().String()
 }
 
-// parts are those of a master without a cloud and without a log.
+// parts returns the parts of a master without a cloud or a log.
 func parts(cfg config.Master) Parts {
 	return Parts{Config: cfg, Version: "1.2.3", Log: slog.DiscardHandler}
 }
@@ -60,7 +60,7 @@ func ask(t *testing.T, method, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // all of it was read
+	defer func() { _ = resp.Body.Close() }() // read to the end
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func rehearsed(t *testing.T, master string) server.Rehearsal {
 	}
 }
 
-// served makes a store as a master does that has run once.
+// served creates a store as a master does that has run once.
 func served(t *testing.T, cfg config.Master) {
 	t.Helper()
 	d, err := openDeps(t.Context(), parts(cfg))

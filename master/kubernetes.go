@@ -15,24 +15,24 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Memory keeps the documents of a resource manager in the store, by key.
+// Memory stores the documents of a resource manager by key.
 type Memory struct{ store *store.Store }
 
 func podDocs() store.Collection[json.RawMessage] {
 	return store.Collection[json.RawMessage]{Kind: "pods"}
 }
 
-// Put stores a document under a key, over the one that is there.
+// Put creates or replaces a document.
 func (m Memory) Put(ctx context.Context, key string, doc []byte) error {
 	return m.store.Write(ctx, func(tx *store.Tx) error { return podDocs().Put(tx, key, "", time.Now(), doc) })
 }
 
-// Delete removes a document; one that does not exist is not an error.
+// Delete deletes a document. It returns nil if the document does not exist.
 func (m Memory) Delete(ctx context.Context, key string) error {
 	return m.store.Write(ctx, func(tx *store.Tx) error { return podDocs().Delete(tx, key) })
 }
 
-// All lists every document by key.
+// All returns all documents by key.
 func (m Memory) All(ctx context.Context) (map[string][]byte, error) {
 	docs, err := podDocs().All(ctx, m.store)
 	if err != nil {
@@ -45,7 +45,7 @@ func (m Memory) All(ctx context.Context) (map[string][]byte, error) {
 	return out, nil
 }
 
-// openKubernetes makes the resource manager that runs tasks as pods.
+// openKubernetes creates the resource manager that runs tasks as pods.
 func (m *Master) openKubernetes() error {
 	cfg := m.parts.Config
 	if m.parts.Kubernetes == nil {
@@ -66,7 +66,7 @@ func (m *Master) openKubernetes() error {
 	return nil
 }
 
-// lastLine is the time of a container's last stored line.
+// lastLine returns the time of a container's last stored log line.
 func (m *Master) lastLine(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error) {
 	f := log.Filter{Task: taskOf(id), Containers: []string{string(c)}, Limit: 1, Order: log.Newest}
 	for e, err := range m.logs.Query(ctx, f) {
@@ -75,7 +75,7 @@ func (m *Master) lastLine(ctx context.Context, id rm.AllocationID, c rm.Containe
 	return time.Time{}, nil
 }
 
-// taskOf is the task of an allocation: "<task>.<n>".
+// taskOf returns the task of an allocation "<task>.<n>".
 func taskOf(id rm.AllocationID) string {
 	if i := strings.LastIndexByte(string(id), '.'); i >= 0 {
 		return string(id[:i])

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// newLaunchers builds what launches the machines of every pool with a provider.
+// newLaunchers creates the launchers of all pools with a provider.
 func newLaunchers(ctx context.Context, env Env, providers map[string]Provider, st *store.Store) (*launcher.Launchers, error) {
 	c := launcher.Config{Store: st, Log: env.Log}
 	for _, p := range env.Config.ResourcePools {
@@ -37,7 +37,7 @@ func newLaunchers(ctx context.Context, env Env, providers map[string]Provider, s
 	return launcher.New(c)
 }
 
-// newMachines asks the provider that a pool names.
+// newMachines calls the provider of a pool.
 func newMachines(ctx context.Context, env Env, providers map[string]Provider, p config.Pool) (Machines, error) {
 	provider, ok := providers[p.Provider.Type()]
 	if !ok {
@@ -46,8 +46,8 @@ func newMachines(ctx context.Context, env Env, providers map[string]Provider, p 
 	return provider.Machines(ctx, env, p)
 }
 
-// newAttestors check what launched machines show, by the kind of the proof. A master
-// accepts only the kinds of the providers that its pools have.
+// newAttestors returns the attestors by kind of proof. A master accepts only the kinds of its
+// pools' providers.
 func newAttestors(env Env, providers map[string]Provider) (map[string]cloud.Attestor, error) {
 	pools := map[string][]config.Pool{}
 	for _, p := range env.Config.ResourcePools {
@@ -81,8 +81,9 @@ func launchLimits(e provider.Elastic) elastic.Limits {
 	return l
 }
 
-// describeMachines shows clients what is configured of a pool's machines. Scripts may
-// hold secrets and are shown to administrators only, with the master's configuration.
+// describeMachines returns a function that adds the configuration of a pool's machines to an API
+// message. It omits scripts, which may contain secrets; only administrators see them, with the
+// master's configuration.
 func describeMachines(p provider.Provider, platform func(*apiv1.ResourcePool)) func(*apiv1.ResourcePool) {
 	return func(out *apiv1.ResourcePool) {
 		e := p.Elastic()

@@ -32,7 +32,7 @@ func TestAPoolShowsTheAgentsOfItsMachinesAndWhatThePlatformAdds(t *testing.T) {
 	}
 }
 
-// proving is a platform whose machines prove themselves in several ways.
+// proving is a platform with several kinds of proofs.
 type proving struct {
 	kinds []string
 	err   error

@@ -1,5 +1,5 @@
-// Package master assembles a master from its parts and runs it: the HTTP server,
-// tasks, users, logs, and what runs the tasks and launches machines for them.
+// Package master assembles a master from its parts and runs it: the HTTP server, tasks, users,
+// logs, the resource manager, and the launchers of machines.
 package master
 
 import (
@@ -45,29 +45,28 @@ type Master struct {
 	quota    *quota.Quota
 	wheels   harness.Wheels
 	tasks    *task.Tasks
-	// What tasks and experiments belong to, begin with and lead to.
+	// Workspaces, templates and models of tasks and experiments.
 	workspaces *workspace.Workspaces
 	templates  *template.Templates
 	models     *model.Models
-	// experiments own the tasks of their trials; trialMetrics is what these report, and
-	// checkpoints what they save.
+	// experiments own the tasks of their trials; trialMetrics stores the metrics of trials, and
+	// checkpoints their checkpoints.
 	experiments  *experiment.Experiments
 	trialMetrics *metric.Metrics
 	checkpoints  *checkpoint.Checkpoints
-	// checkpointView is how clients see them.
+	// checkpointView converts checkpoints for clients.
 	checkpointView *checkpointview.Checkpoints
 	launchers      *launcher.Launchers
 	metrics        *prometheus.Registry
-	// rm runs the tasks. It is agents, unless they run on Kubernetes.
+	// rm runs the tasks. It is agents, unless tasks run on Kubernetes.
 	rm         ResourceManager
 	agents     *agentrm.RM
 	admissions admission.API
 	server     server.Config
 }
 
-// New listens, opens the store and assembles a master on it. The port comes before the
-// store, so that a second master which is started by mistake is refused while it has
-// touched nothing. The caller must call Close.
+// New listens, opens the store and assembles a master on it. It listens first, so that a second
+// master started by mistake fails before it touches the store. The caller must call Close.
 func New(ctx context.Context, p Parts) (*Master, error) {
 	if err := certificate.CheckEncryption(p.Config); err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func listenAll(ctx context.Context, address string, port int) (net.Listener, err
 	return l, nil
 }
 
-// Addr is where the master listens.
+// Addr returns the address on which the master listens.
 func (m *Master) Addr() net.Addr { return m.listener.Addr() }
 
 // Close closes everything that New opened. Run must have returned.
@@ -123,8 +122,8 @@ func (m *Master) closeLogs() {
 	}
 }
 
-// assembleMaster makes the parts of a master, up to the point where it begins to act:
-// nothing outside the store is changed, so that it may be done on a copy.
+// assembleMaster creates the parts of a master, up to the point where it starts to act. It changes
+// only the store, so that it can run on a copy.
 func assembleMaster(ctx context.Context, d *deps) (*Master, error) {
 	m := &Master{deps: d, metrics: prometheus.NewRegistry()}
 	for _, open := range []func(context.Context) error{
@@ -138,11 +137,10 @@ func assembleMaster(ctx context.Context, d *deps) (*Master, error) {
 	return m, nil
 }
 
-// sweepEvery is how often what has expired is deleted. Nothing but space depends
-// on it.
+// sweepEvery is the interval between deletions of expired data, which only save space.
 const sweepEvery = 10 * time.Minute
 
-// Run starts every loop and returns when the first has stopped and all have.
+// Run runs all loops. When one returns, it stops the others and returns when all have ended.
 func (m *Master) Run(ctx context.Context) error {
 	if err := m.recordStart(ctx); err != nil {
 		return unlessStopped(ctx, err)
@@ -151,7 +149,7 @@ func (m *Master) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Tasks before agents and pods: what is reported of them must find its task.
+	// Tasks before agents and pods, because the reports of those refer to tasks.
 	if err := m.tasks.Attach(ctx, m.rm); err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -172,8 +170,8 @@ func (m *Master) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// unlessStopped is what keeps a master from running. To be stopped while it starts is no error, as
-// to be stopped later.
+// unlessStopped returns nil if ctx was cancelled, because stopping a master during its start is no
+// error, and err otherwise.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // it was asked to stop
@@ -181,7 +179,7 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-// watchLease stops a master that another one has taken over from.
+// watchLease returns an error when another master has taken over.
 func (m *Master) watchLease(ctx context.Context) error {
 	select {
 	case <-m.lease.Lost():
@@ -191,7 +189,7 @@ func (m *Master) watchLease(ctx context.Context) error {
 	}
 }
 
-// sweepExpired deletes tasks, sessions and entries whose time is over.
+// sweepExpired deletes expired tasks, sessions and entries.
 func (m *Master) sweepExpired(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -210,8 +208,8 @@ func (m *Master) sweepExpired(ctx context.Context) {
 	}
 }
 
-// endOrphans ends machines of pools that the configuration no longer has. A failure
-// does not end the master: it tries again when it starts the next time.
+// endOrphans terminates machines of pools that were removed from the configuration. Errors do not
+// stop the master; the next start tries again.
 func (m *Master) endOrphans(ctx context.Context) {
 	ended := func(pool string, id cloud.InstanceID) error {
 		return m.launchers.Ended(ctx, pool, id, "its pool launches no machines any more")

@@ -25,7 +25,7 @@ import (
 
 const password = "Initial-1234"
 
-// newParts are those of a master on a free port of this machine, without a cloud.
+// newParts returns the parts of a master on a free port, without a cloud.
 func newParts(t *testing.T) master.Parts {
 	t.Helper()
 	cfg, _, err := config.Load(nil, nil)
@@ -45,7 +45,7 @@ func newParts(t *testing.T) master.Parts {
 	return master.Parts{Config: cfg, Version: "1.2.3", Log: slog.NewTextHandler(t.Output(), nil)}
 }
 
-// start runs something until the test ends, or the function that it returns is called.
+// start runs a function until the test ends or stop is called.
 func start(t *testing.T, name string, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +71,7 @@ func start(t *testing.T, name string, run func(context.Context) error) (stop fun
 	return stop
 }
 
-// startMaster builds a master of its parts and runs it.
+// startMaster assembles a master and runs it.
 func startMaster(t *testing.T, p master.Parts) (address *net.TCPAddr, stop func()) {
 	t.Helper()
 	m, err := master.New(t.Context(), p)
@@ -154,8 +154,8 @@ func awaitAgent(t *testing.T, c *client.Client) {
 	}
 }
 
-// A master needs nothing of the commands: built of its parts, with a store and an agent,
-// it runs a task that is submitted over HTTP, and remembers it.
+// A master works without the commands: assembled from its parts, with a store and an agent, it runs
+// a task that is submitted over HTTP, and stores it.
 func TestAMasterWithoutCommandsRunsATask(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
@@ -195,7 +195,7 @@ func TestAMasterWithoutCommandsRunsATask(t *testing.T) {
 	}
 }
 
-// What an upgrade asks of a new program is answered beside the master that runs.
+// The rehearsal of an upgrade works while a master runs.
 func TestARehearsalRunsBesideAMaster(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
@@ -207,7 +207,7 @@ func TestARehearsalRunsBesideAMaster(t *testing.T) {
 	}
 }
 
-// A master that is stopped before it has begun ends as one that is stopped later.
+// A master that is stopped during its start returns nil, as it does later.
 func TestAMasterMayBeStoppedWhileItStarts(t *testing.T) {
 	t.Parallel()
 	m, err := master.New(t.Context(), newParts(t))

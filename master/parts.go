@@ -24,80 +24,80 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Parts is what a master is built from: its settings, and everything that needs a
-// platform's SDK.
+// Parts are the inputs of a master: its settings, and everything that needs a platform's SDK.
 type Parts struct {
 	Config config.Master
 	// Version is the version of this program.
 	Version string
-	// Log writes the master's own log.
+	// Log handles the master's own log.
 	Log slog.Handler
-	// Secrets reads the secrets that the settings refer to.
+	// Secrets resolves the secrets to which the settings refer.
 	Secrets secret.Resolver
-	// Providers launch machines, by the type of a pool's provider: "aws".
+	// Providers launch machines, by the type of a pool's provider, such as "aws".
 	Providers map[string]Provider
-	// Kubernetes makes the resource manager that runs tasks as pods. It is nil in
-	// masters that run them on agents only.
+	// Kubernetes creates the resource manager that runs tasks as pods. It is nil if the program
+	// supports only agents.
 	Kubernetes func(Env, KubernetesDeps) (Kubernetes, error)
-	// Uploads write a backup into object storage, by the scheme of its URL: "s3".
+	// Uploads write a backup to object storage, by URL scheme, such as "s3".
 	Uploads map[string]Upload
-	// Buckets read checkpoints in object storage, by the type of the storage: "s3".
+	// Buckets read checkpoints in object storage, by type of storage, such as "s3".
 	Buckets checkpoint.Buckets
 }
 
-// Upload writes all that it reads from from to url, or leaves no object.
+// Upload writes the content of from to url. If it fails, it leaves no object.
 type Upload func(ctx context.Context, url string, from io.Reader) error
 
-// Env is what providers and Kubernetes know of the master that they work for.
+// Env describes the master to providers and Kubernetes.
 type Env struct {
 	Config    config.Master
 	ClusterID string
 	MasterID  string
 	Version   string
 	Log       *slog.Logger
-	// Certificate is what the master shows, nil without TLS.
+	// Certificate is the master's certificate, or nil without TLS.
 	Certificate certificate.Source
-	// Programs waits for the SHA-256 of the programs that the master hands out, by platform.
+	// Programs waits for the SHA-256 of the programs that the master serves, and returns them by
+	// platform.
 	Programs func() map[string]string
 }
 
 // Provider launches machines on one platform.
 type Provider interface {
-	// Attestor checks what machines of the pools show to prove who they are, and names
-	// the kinds of those proofs. Pools are all that have this provider.
+	// Attestor returns an attestor of the machines of pools and the kinds of proofs that it
+	// accepts. Pools are all pools with this provider.
 	Attestor(env Env, pools []config.Pool) (kinds []string, a cloud.Attestor, err error)
-	// Machines launches the machines of one pool.
+	// Machines returns the machines of one pool.
 	Machines(ctx context.Context, env Env, pool config.Pool) (Machines, error)
 }
 
-// OrphanEnder is a Provider whose machines no launcher ends when the pool they were
-// launched for is removed from the configuration.
+// OrphanEnder is a Provider whose machines would outlive the removal of their pool from the
+// configuration.
 type OrphanEnder interface {
-	// EndOrphans ends the machines of pools that no longer have this provider, and
-	// calls ended for each.
+	// EndOrphans terminates the machines of pools that no longer have this provider, and calls
+	// ended for each.
 	EndOrphans(ctx context.Context, env Env, ended func(pool string, id cloud.InstanceID) error) error
 }
 
-// Machines is how one platform gives a pool its machines.
+// Machines is one platform's implementation of a pool's machines.
 type Machines struct {
 	Instances cloud.Instances
 	Offers    []cloud.Offer
-	// Slots is how many devices one machine has.
+	// Slots is the number of devices per machine.
 	Slots int
-	// LaunchWait is how long the platform may take for one launch; zero is the usual time.
+	// LaunchWait is the time limit of one launch; zero means the default.
 	LaunchWait time.Duration
-	// Describe adds to what clients are shown of the pool; it may be nil.
+	// Describe adds the platform's settings to the API message of the pool; it may be nil.
 	Describe func(*apiv1.ResourcePool)
 }
 
-// ResourceManager runs tasks: on agents, or on Kubernetes.
+// ResourceManager runs tasks on agents or on Kubernetes.
 type ResourceManager interface {
 	rm.ResourceManager
 	rm.Machines
-	// Restore reads what an earlier master has stored, and Run works until ctx ends.
+	// Restore reads the state that an earlier master stored. Run works until ctx ends.
 	Restore(ctx context.Context) error
 	Run(ctx context.Context) error
-	// Ready is why tasks are not placed; it may wait until ctx ends to find out.
+	// Ready returns an error if tasks cannot be placed. It may wait until ctx ends.
 	Ready(ctx context.Context) error
 }
 
@@ -107,24 +107,24 @@ type Kubernetes interface {
 	Metrics() prometheus.Collector
 }
 
-// KubernetesDeps are the parts of the master that a resource manager for pods uses.
+// KubernetesDeps are the parts of the master that the resource manager for pods uses.
 type KubernetesDeps struct {
 	Tasks  rm.Tasks
 	Logs   rm.Logs
 	Memory Memory
-	// LastLine is the time of a container's last stored line, zero when it has none.
+	// LastLine returns the time of a container's last stored log line, or zero.
 	LastLine func(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error)
-	// Policy is what tasks of a pool may do, as clients are shown it.
+	// Policy returns the task policy of a pool for clients.
 	Policy func(config.Pool) *apiv1.TaskPolicy
-	// Metadata is shown to clients as it is.
+	// Metadata is passed to clients unchanged.
 	Metadata map[string]string
 }
 
-// ringSize is how many lines of its own log a master shows; at some 200 bytes a
-// line, 2 MB.
+// ringSize is the number of lines of its own log that a master serves: 2 MB at some 200 bytes per
+// line.
 const ringSize = 10_000
 
-// deps are what the parts of a master depend on.
+// deps are the dependencies of a master's parts.
 type deps struct {
 	parts       Parts
 	ring        *server.Ring
@@ -150,7 +150,7 @@ func openDeps(ctx context.Context, p Parts) (*deps, error) {
 	if d.binaries, err = openBinaries(p.Config.Binaries); err != nil {
 		return nil, err
 	}
-	// The cluster's ID is in the store; a master on hold does not show it.
+	// The cluster ID is in the store; a master on hold does not report it.
 	d.identity = server.Identity{
 		ClusterName: p.Config.ClusterName, MasterID: uuid.NewString(),
 		Version: p.Version, Program: d.binaries.Own,
@@ -158,7 +158,7 @@ func openDeps(ctx context.Context, p Parts) (*deps, error) {
 	return d, nil
 }
 
-// openBinaries opens the programs that a master hands out, its own among them.
+// openBinaries opens the programs that a master serves, including its own.
 func openBinaries(dir string) (*server.Binaries, error) {
 	self, err := ownProgram()
 	if err != nil {
@@ -167,8 +167,8 @@ func openBinaries(dir string) (*server.Binaries, error) {
 	return server.OpenBinaries(dir, self)
 }
 
-// ownProgram is where the program of this process is. On Linux that is a path that
-// still leads to it when another file has taken its place.
+// ownProgram returns the path of this process's program. On Linux, the path stays valid when the
+// file is replaced.
 func ownProgram() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
@@ -180,7 +180,7 @@ func ownProgram() (string, error) {
 	return self, nil
 }
 
-// useStore makes s the master's store.
+// useStore sets the master's store.
 func (d *deps) useStore(s *store.Store, l *store.Lease) {
 	d.store, d.lease = s, l
 	d.identity.ClusterID = s.Meta().ClusterID
@@ -190,7 +190,7 @@ func (d *deps) useStore(s *store.Store, l *store.Lease) {
 	}
 }
 
-// closeAll closes what is open.
+// closeAll closes everything that is open.
 func (d *deps) closeAll() error {
 	var err error
 	if d.store != nil {

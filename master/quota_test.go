@@ -19,7 +19,7 @@ type httpUser struct {
 	url, token string
 }
 
-// call returns the code and the body of the answer.
+// call returns the status code and body of the response.
 func (u httpUser) call(path, body string) (int, string) {
 	u.Helper()
 	r, err := http.NewRequestWithContext(u.Context(), http.MethodPost, u.url+path, strings.NewReader(body))
@@ -39,7 +39,7 @@ func (u httpUser) call(path, body string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// must calls and decodes the answer.
+// must decodes the response of a call that has to succeed.
 func (u httpUser) must(path, body string, out any) {
 	u.Helper()
 	code, text := u.call(path, body)

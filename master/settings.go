@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-// agentPools are the pools of master.yaml as agentrm has them.
+// agentPools converts the pools of master.yaml for agentrm.
 func agentPools(cfg config.Master) []agentrm.Pool {
 	all := make([]agentrm.Pool, 0, len(cfg.ResourcePools))
 	for _, p := range cfg.ResourcePools {
@@ -40,8 +40,8 @@ func agentPools(cfg config.Master) []agentrm.Pool {
 	return all
 }
 
-// taskPolicy is what tasks of a pool may do to their machines, and what the master's own
-// settings give them that no task gets.
+// taskPolicy returns the task policy of a pool for clients, including the master's own defaults
+// that the policy forbids.
 func taskPolicy(cfg config.Master, p config.Pool) *apiv1.TaskPolicy {
 	out := cfg.Policy(p).API()
 	if out == nil {
@@ -69,7 +69,7 @@ func metadataOf(given map[string]document.Raw) map[string]string {
 	return m
 }
 
-// serverLimits is what calls may cost.
+// serverLimits converts the limits of API calls.
 func serverLimits(l security.Limits) server.Limits {
 	return server.Limits{
 		Bodies: int64(l.BodyBytes), Spooled: int64(l.SpooledBytes), Streams: l.StreamsPerUser,
@@ -77,19 +77,19 @@ func serverLimits(l security.Limits) server.Limits {
 	}
 }
 
-// linkLimits is what connections of agents may cost.
+// linkLimits converts the limits of agents' connections.
 func linkLimits(l security.Limits) link.Limits {
 	out := link.DefaultLimits()
 	out.Unwelcomed, out.UnwelcomedEach = l.AgentsInAll, l.AgentsEach
 	return out
 }
 
-// taskLimits is what one user's tasks may take.
+// taskLimits converts the limits of one user's tasks.
 func taskLimits(l security.Limits) task.Limits {
 	return task.Limits{Tasks: l.TasksPerUser, Contexts: int64(l.ContextsPerUser)}
 }
 
-// taskPolicies is what tasks of each pool may do, and mount of earlier checkpoint storages.
+// taskPolicies returns the task policies by pool, which allow mounts of former checkpoint storages.
 func taskPolicies(cfg config.Master, former []policy.HostPath) func(pool string) policy.Policy {
 	all := make(map[string]policy.Policy, len(cfg.ResourcePools))
 	given := policy.Policy{Storages: former}
@@ -104,7 +104,7 @@ func taskPolicies(cfg config.Master, former []policy.HostPath) func(pool string)
 	}
 }
 
-// taskDefaults is what containers of each pool get.
+// taskDefaults returns the container defaults by pool.
 func taskDefaults(cfg config.Master) func(pool string) container.Defaults {
 	all := make(map[string]container.Defaults, len(cfg.ResourcePools))
 	for _, p := range cfg.ResourcePools {
@@ -118,7 +118,7 @@ func taskDefaults(cfg config.Master) func(pool string) container.Defaults {
 	}
 }
 
-// firstPasswords are those of admin and determined in a new database.
+// firstPasswords returns the initial passwords of admin and determined.
 func firstPasswords(ctx context.Context, s security.Settings, secrets secret.Resolver) (admin, determined auth.Password, err error) {
 	user, err := secrets.Resolve(ctx, s.InitialUserPassword)
 	if err != nil {
@@ -131,15 +131,15 @@ func firstPasswords(ctx context.Context, s security.Settings, secrets secret.Res
 	return auth.Password(user.Reveal()), auth.Password(own.Reveal()), nil
 }
 
-// withRegistries is cfg with the passwords of image registries, which go to agents
-// with each task.
+// withRegistries returns cfg with the resolved passwords of image registries, which are sent to
+// agents with each task.
 func withRegistries(ctx context.Context, cfg config.Master, from secret.Resolver) (config.Master, error) {
 	return changeDefaults(cfg, "registry_auth.password", func(d container.Defaults) (container.Defaults, error) {
 		return withRegistry(ctx, d, from)
 	})
 }
 
-// withWheels is cfg with the hashes of wheels, which are read meanwhile.
+// withWheels loads the wheels in cfg and returns cfg with their hashes.
 func withWheels(cfg config.Master, wheels *harness.Wheels) (config.Master, error) {
 	return changeDefaults(cfg, "harness_wheel", func(d container.Defaults) (container.Defaults, error) {
 		var err error
@@ -148,8 +148,8 @@ func withWheels(cfg config.Master, wheels *harness.Wheels) (config.Master, error
 	})
 }
 
-// changeDefaults is cfg with other defaults of tasks, the cluster's and each pool's. An error
-// names the setting, of which key is the end.
+// changeDefaults returns cfg with changed container defaults, of the cluster and of each pool. An
+// error names the setting, which ends in key.
 func changeDefaults(cfg config.Master, key string, change func(container.Defaults) (container.Defaults, error)) (config.Master, error) {
 	var err error
 	if cfg.TaskContainerDefaults, err = change(cfg.TaskContainerDefaults); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// A pool says what the master's own settings give to its tasks and none gets.
+// The policy of a pool lists the master's own defaults that it forbids.
 func TestAPoolSaysWhatNoTaskGets(t *testing.T) {
 	t.Parallel()
 	read, err := config.LoadGenerated([]byte(`

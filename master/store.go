@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// databaseFile is the embedded database's name in the data directory.
+	// databaseFile is the name of the embedded database in the data directory.
 	databaseFile = "master.db"
-	// databaseTimeout is how long a master that starts waits for a database that does
-	// not answer: one that the same chart starts beside it has an image to be pulled.
+	// databaseTimeout is how long a starting master waits for its database. If the same chart
+	// starts the database, its image may have to be pulled.
 	databaseTimeout = 2 * time.Minute
-	// databaseRetry is how often it tries.
+	// databaseRetry is the interval between attempts.
 	databaseRetry = time.Second
 )
 
-// openStore opens the store for writing and takes its lease. The lease's owner is the
-// installation, so that a master that was killed takes over from itself at once.
+// openStore opens the store for writing and takes its lease. The owner of the lease is the
+// installation, so that a master that was killed can take over at once.
 func (d *deps) openStore(ctx context.Context) error {
 	sc, err := storeConfig(ctx, d.parts, d.log)
 	if err != nil {
@@ -82,7 +82,7 @@ func waitForStore(ctx context.Context, sc store.Config, log *slog.Logger) (*stor
 	}
 }
 
-// storeConfig is where the store is, with its secrets resolved.
+// storeConfig returns the location of the store, with resolved secrets.
 func storeConfig(ctx context.Context, p Parts, log *slog.Logger) (store.Config, error) {
 	if p.Config.DB.Kind() == config.DBEmbedded {
 		return store.Config{Path: filepath.Join(p.Config.DataDir, databaseFile), Log: log}, nil
@@ -105,7 +105,7 @@ func databaseURL(ctx context.Context, db config.DB, secrets secret.Resolver) (st
 	}
 	port, ok := db.Port.Number()
 	if !ok {
-		port = 5432 // PostgreSQL's own
+		port = 5432 // the default of PostgreSQL
 	}
 	query := url.Values{"sslmode": {db.SSLMode}}
 	if db.SSLRootCert != "" {
@@ -118,7 +118,7 @@ func databaseURL(ctx context.Context, db config.DB, secrets secret.Resolver) (st
 	return store.URL(u.String()), nil
 }
 
-// withStore opens the store beside the master that owns it, for as long as fn runs.
+// withStore opens the store for fn without taking its lease, while a master may be running.
 func withStore(ctx context.Context, p Parts, log *slog.Logger, fn func(*store.Store) error) error {
 	sc, err := storeConfig(ctx, p, log)
 	if err != nil {
@@ -132,9 +132,8 @@ func withStore(ctx context.Context, p Parts, log *slog.Logger, fn func(*store.St
 	return errors.Join(fn(s), s.Close())
 }
 
-// Backup writes the store into a new file, or an object of a bucket, and returns its
-// size in bytes. A dry run reads everything and writes nothing. A backup that fails
-// leaves neither.
+// Backup writes the store to a new file or object, and returns its size in bytes. A dry run reads
+// everything and writes nothing. If it fails, it leaves no file or object.
 func Backup(ctx context.Context, p Parts, path string, dryRun bool) (int64, error) {
 	var size counter
 	err := withStore(ctx, p, slog.New(slog.DiscardHandler), func(s *store.Store) error {
@@ -151,26 +150,26 @@ func Backup(ctx context.Context, p Parts, path string, dryRun bool) (int64, erro
 	return int64(size), err
 }
 
-// uploadBackup uploads what write writes.
+// uploadBackup uploads the output of write.
 func uploadBackup(ctx context.Context, upload Upload, url string, write func(io.Writer) error) error {
 	from, to := io.Pipe()
 	var writing errgroup.Group
 	writing.Go(func() error {
 		err := write(to)
-		return errors.Join(err, to.CloseWithError(err)) // a writer that fails leaves no object
+		return errors.Join(err, to.CloseWithError(err)) // a failed writer leaves no object
 	})
 	err := upload(ctx, url, from)
 	if err != nil {
 		err = fmt.Errorf("write the backup: %w", err)
 	}
-	_ = from.CloseWithError(err) // so that the writer ends; a pipe closes always
+	_ = from.CloseWithError(err) // so that the writer ends; closing a pipe never fails
 	if wrote := writing.Wait(); err == nil {
 		err = wrote
 	}
 	return err
 }
 
-// writeBackup writes a file that did not exist, whole and on the disk, or none.
+// writeBackup writes a new file and syncs it. If it fails, it leaves no file.
 func writeBackup(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -186,7 +185,7 @@ func writeBackup(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// counter counts the bytes that are written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(b []byte) (int, error) {

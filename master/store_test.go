@@ -18,7 +18,7 @@ func TestADatabaseThatDoesNotAnswerIsWaitedForOnce(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
-	// A port where nobody listens refuses at once.
+	// An unused port refuses connections at once.
 	_, err := waitForStore(ctx, store.Config{URL: "postgres://u:p@127.0.0.1:1/d?sslmode=disable"}, log)
 	if !errors.Is(err, context.DeadlineExceeded) || strings.Count(said.String(), "wait for the database") != 1 {
 		t.Errorf("got %v and log %q", err, said.String())

@@ -36,13 +36,13 @@ func (m *Master) openWorkspaces(ctx context.Context) (err error) {
 	return err
 }
 
-// attachWorkspaces says what is deleted with a workspace.
+// attachWorkspaces registers the objects that are deleted with a workspace.
 func (m *Master) attachWorkspaces(context.Context) error {
 	m.workspaces.Attach(projectExperiments{m.experiments, m.store}, m.templates, m.models, workspaceTasks{m.tasks})
 	return nil
 }
 
-// poolNames is the pools that tasks may name.
+// poolNames returns the pools of the resource manager.
 func (m *Master) poolNames() []string {
 	if m.rm == nil {
 		return nil
@@ -54,13 +54,13 @@ func (m *Master) poolNames() []string {
 	return names
 }
 
-// workspaceTasks ends the tasks of a workspace that is deleted.
+// workspaceTasks kills the tasks of a deleted workspace.
 type workspaceTasks struct{ tasks *task.Tasks }
 
-// CheckDelete refuses nothing: tasks end with their workspace.
+// CheckDelete returns nil: tasks end with their workspace.
 func (w workspaceTasks) CheckDelete(int32) error { return nil }
 
-// DeleteAll kills the tasks of a workspace that have not ended.
+// DeleteAll kills the active tasks of a workspace.
 func (w workspaceTasks) DeleteAll(ctx context.Context, by *apiv1.User, workspace int32) error {
 	var failed []error
 	for _, id := range w.tasks.OpenCommands(workspace) {
@@ -70,7 +70,7 @@ func (w workspaceTasks) DeleteAll(ctx context.Context, by *apiv1.User, workspace
 	return errors.Join(failed...)
 }
 
-// projectExperiments is the experiments of projects.
+// projectExperiments are the experiments of projects.
 type projectExperiments struct {
 	*experiment.Experiments
 
@@ -106,13 +106,13 @@ func (e projectExperiments) DeleteAll(ctx context.Context, by *apiv1.User, proje
 		failed = append(failed, e.deleteNext(ctx, by, *x.Experiment, again))
 	}
 	if left == 0 {
-		// One that was stored before the project was marked may not be in memory yet.
+		// An experiment stored before the project was marked may not be in memory yet.
 		left, err = e.countStored(ctx, project)
 	}
 	return left, errors.Join(append(failed, err)...)
 }
 
-// deleteNext takes the next step of the deletion of one experiment.
+// deleteNext performs the next step of deleting one experiment.
 func (e projectExperiments) deleteNext(ctx context.Context, by *apiv1.User, x record.Experiment, again bool) error {
 	request := lifecycle.Kill
 	switch {

@@ -10,22 +10,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// acceptance is a grant on its way to being carried out. What follows grant is guarded by
-// shared.change.
+// acceptance is a grant in progress. The fields after grant are guarded by shared.change.
 type acceptance struct {
 	grant
 
 	ended      bool
-	changed    bool // it is good once the changes are stored
+	changed    bool // valid once the changes are stored
 	credential token.Text
 	err        error
 }
 
-// acceptTime is how long the store may take for the grants that are carried out together.
+// acceptTime limits the transaction that stores a batch of grants.
 const acceptTime = 10 * time.Second
 
-// acceptGrant carries a grant out, in one transaction with those that have come while the
-// store was busy with others: a thousand agents that join at once take some ten.
+// acceptGrant executes a grant. Grants that arrive while the store is busy share one transaction,
+// so that a thousand agents that join at once take some ten.
 func (a *admissions) acceptGrant(ctx context.Context, g grant) (token.Text, error) {
 	w := &acceptance{grant: g}
 	a.mu.Lock()
@@ -47,8 +46,8 @@ func (a *admissions) takeAccepting() []*acceptance {
 	return all
 }
 
-// acceptAll carries grants out in the order in which they came. The caller holds change.
-// One of several callers does it for all of them, so that it does not end with ctx.
+// acceptAll executes grants in the order of their arrival. The caller holds change. One of several
+// callers does this for all of them, so it must not end with that caller's ctx.
 func (a *admissions) acceptAll(ctx context.Context, all []*acceptance) {
 	c := &changes{admissions: a, agents: map[string]agentRecord{}, joins: map[string]joinRecord{}}
 	for _, w := range all {
@@ -68,8 +67,8 @@ func (a *admissions) acceptAll(ctx context.Context, all []*acceptance) {
 	}
 }
 
-// changes are what grants change, before it is stored: each grant finds the records as the
-// ones before it have left them.
+// changes collects the changes of grants before they are stored. Each grant sees the changes of
+// those before it.
 type changes struct {
 	*admissions
 
@@ -91,8 +90,8 @@ func (c *changes) findJoin(j token.Join) joinRecord {
 	return c.joinTokens.findOrRead(j)
 }
 
-// carryOut checks a grant once more and notes what it changes. The credential is empty
-// where the agent has one that stays.
+// carryOut checks a grant again and adds its changes. The credential is empty if the agent keeps
+// its own.
 func (c *changes) carryOut(g grant) (changed bool, credential token.Text, err error) {
 	if err := c.checkGrant(g); err != nil {
 		return false, "", err
@@ -105,8 +104,8 @@ func (c *changes) carryOut(g grant) (changed bool, credential token.Text, err er
 	return err == nil, credential, err
 }
 
-// noteShown notes that an agent has its credential: the one before it is void, and a
-// launched machine needs no proof any more. It is false when that is known.
+// noteShown records that an agent has its credential, which invalidates the previous one and the
+// use of proofs by a launched machine. It returns false if that is known.
 func (c *changes) noteShown(id string, rec agentRecord) bool {
 	if rec.Previous == "" && (rec.Shown || rec.Instance == "") {
 		return false
@@ -116,8 +115,7 @@ func (c *changes) noteShown(id string, rec agentRecord) bool {
 	return true
 }
 
-// issueCredential signs a new credential and leaves the one before it good until this one is
-// shown.
+// issueCredential signs a new credential. The previous one stays valid until the new one is used.
 func (c *changes) issueCredential(g grant, before agentRecord) (token.Text, error) {
 	ring, now := c.signingKeys.currentKey(), c.cfg.Now()
 	g.Cluster, g.Issued = c.cluster, now
@@ -141,7 +139,7 @@ func (c *changes) issueCredential(g grant, before agentRecord) (token.Text, erro
 	return text, nil
 }
 
-// storeAll stores agents and the join tokens with which they came, and then has memory agree.
+// storeAll stores agents and the join tokens that they used, and then updates memory.
 func (c *changes) storeAll(ctx context.Context) error {
 	if len(c.agents) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// acceptTogether has n machines accepted while another change is under way, so that their
-// grants wait for each other.
+// acceptTogether accepts n machines while another change is in progress, so that their grants are
+// batched.
 func (w *world) acceptTogether(ctx context.Context, t *testing.T, n int, join token.Text) (credentials []token.Text, errs []error) {
 	t.Helper()
 	admissions := make([]Admission, n)
@@ -68,7 +68,7 @@ func TestGrantsThatAreCarriedOutTogetherCountEachOther(t *testing.T) {
 	}
 }
 
-// A machine that hangs up while its grant is carried out takes none of the others with it.
+// A machine that disconnects while its grant is executed does not affect the others.
 func TestGrantsAreCarriedOutForThoseWhoLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -98,7 +98,7 @@ func TestGrantsThatCannotBeStoredAreRefusedAndForgotten(t *testing.T) {
 	}
 }
 
-// BenchmarkJoins is a thousand machines that join at once.
+// BenchmarkJoins measures a thousand machines that join at once.
 func BenchmarkJoins(b *testing.B) {
 	w := newWorld(b)
 	join, _, err := w.SignJoinToken(NewJoin{Pool: "gpu", Life: time.Hour})

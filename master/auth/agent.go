@@ -11,26 +11,26 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// agentRecord is what is good for an agent: one credential, and until that was shown
-// the one before it. All others that were ever signed for it are void.
+// agentRecord holds the valid credentials of an agent: the current one and, until that is used, the
+// previous one. All other signed credentials are invalid.
 type agentRecord struct {
-	Credential string `json:"credential"` // the id, not the text
-	// Previous stays good until its successor has been shown: the answer that
-	// carried the successor may have been lost, or have gone to another process.
+	Credential string `json:"credential"` // the ID
+	// Previous stays valid until its successor is used, because the response with the successor may
+	// have been lost or gone to another process.
 	Previous string `json:"previous,omitempty"`
 	Pool     string `json:"pool"`
 	Instance string `json:"instance,omitempty"`
-	// Shown says that a launched machine has shown its credential.
+	// Shown reports whether a launched machine has used its credential.
 	Shown  bool      `json:"shown,omitempty"`
-	Key    string    `json:"key"` // the signing key's id
+	Key    string    `json:"key"` // the signing key's ID
 	Issued time.Time `json:"issued"`
-	// Proofs are those that a launched machine has shown of late.
+	// Proofs are the recent proofs of a launched machine.
 	Proofs []usedProof `json:"proofs,omitempty"`
-	// Join is the join token with which the agent came, by its id.
+	// Join is the ID of the join token that the agent used.
 	Join string `json:"join,omitempty"`
 }
 
-// admissions are the agents that have joined and those that were revoked.
+// admissions holds the agents that have joined and the revoked ones.
 type admissions struct {
 	*shared
 
@@ -39,9 +39,9 @@ type admissions struct {
 
 	mu     sync.RWMutex
 	agents map[string]agentRecord
-	// revoked are the tombstones of agents.
+	// revoked holds the tombstones of agents.
 	revoked map[string]revokedRecord
-	// accepting are the grants that wait to be carried out.
+	// accepting are the grants that wait for execution.
 	accepting []*acceptance
 }
 
@@ -64,35 +64,35 @@ func (a *admissions) findAgent(id string) (agentRecord, bool) {
 	return rec, found
 }
 
-// Arrival is what a machine brings when it connects. One of Credential and
-// JoinToken is enough; a good credential is preferred.
+// Arrival is the request of a machine that connects. It needs a Credential or a JoinToken; a valid
+// credential takes precedence.
 type Arrival struct {
 	Agent      string
-	Pool       string // what the machine believes; empty to be told
+	Pool       string // as configured on the machine; empty means any
 	Instance   string
 	Credential token.Text
 	JoinToken  token.Text
 }
 
-// Admission is a machine whose proof is good. Nothing has changed yet: the caller
-// checks whether the machine may connect now, and then calls Accept.
+// Admission is a verified Arrival. Nothing has changed yet: the caller checks whether the machine
+// may connect now, and then calls Accept.
 type Admission struct {
-	// Pool is the pool that the machine belongs to, whatever it believed.
+	// Pool is the machine's pool, which may differ from the one in the Arrival.
 	Pool   string
 	accept func(ctx context.Context) (token.Text, error)
 }
 
-// Accept lets the machine in. The credential replaces the one it has, unless it is
-// empty. What the machine had before stays good until it has shown the new one. The
-// errors are those of Admit: the proof may have been used, or withdrawn, since.
+// Accept admits the machine. It returns a new credential, or "" if the machine keeps its own. The
+// previous credential stays valid until the machine uses the new one. Accept returns the errors of
+// Admit if the proof has been used or revoked since.
 func (a Admission) Accept(ctx context.Context) (token.Text, error) { return a.accept(ctx) }
 
-// ErrRevoked is the refusal of a credential that has been withdrawn or replaced.
+// ErrRevoked reports a credential that was revoked or replaced.
 var ErrRevoked = errors.New("this agent's credential has been revoked")
 
-// Admit checks the credential or join token of a machine. The errors are of the code
-// Unauthenticated, or PermissionDenied when the proof is good but not for this agent
-// or pool, or the agent has been revoked.
+// Admit verifies the credential or join token of a machine. It returns an error of code
+// Unauthenticated, or of code PermissionDenied if the proof is valid but for another agent or pool,
+// or if the agent was revoked.
 func (a *admissions) Admit(in Arrival) (Admission, error) {
 	if in.Agent == "" {
 		return Admission{}, status.New(status.InvalidArgument, "an agent needs an id")
@@ -110,7 +110,7 @@ func (a *admissions) Admit(in Arrival) (Admission, error) {
 	return a.admitNew(in)
 }
 
-// admitNew checks a join token.
+// admitNew verifies a join token.
 func (a *admissions) admitNew(in Arrival) (Admission, error) {
 	j, err := a.signingKeys.currentKey().ReadJoin(in.JoinToken, a.cluster, a.cfg.Now())
 	if err != nil {
@@ -155,16 +155,15 @@ func (r agentRecord) knows(credential string) bool {
 	return credential != "" && (credential == r.Credential || credential == r.Previous)
 }
 
-// grant is what an admission stands on: a credential that was shown, a join token, or
-// a proof of identity.
+// grant is the basis of an admission: a credential, a join token, or a proof of identity.
 type grant struct {
 	token.Credential
-	shown string // the id of the credential
+	shown string // the ID of the credential
 	join  *token.Join
-	proof string // what cloud.Attested calls Once
+	proof string // cloud.Attested.Once
 }
 
-// newAdmission judges a grant, and again when it is accepted.
+// newAdmission checks a grant. The check is repeated when the grant is accepted.
 func (a *admissions) newAdmission(g grant) (Admission, error) {
 	if err := (&changes{admissions: a}).checkGrant(g); err != nil {
 		return Admission{}, err
@@ -172,7 +171,7 @@ func (a *admissions) newAdmission(g grant) (Admission, error) {
 	return Admission{Pool: g.Pool, accept: func(ctx context.Context) (token.Text, error) { return a.acceptGrant(ctx, g) }}, nil
 }
 
-// checkGrant says what speaks against a grant whose signature is good.
+// checkGrant returns the reason to reject a grant with a valid signature, or nil.
 func (c *changes) checkGrant(g grant) error {
 	if err := c.checkRevoked(g.Agent); err != nil {
 		return err

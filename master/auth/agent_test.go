@@ -24,7 +24,7 @@ func (w *world) join(t *testing.T, pool string) token.Text {
 	return text
 }
 
-// admitted is a machine that was let in.
+// admitted is an admitted machine.
 type admitted struct {
 	Pool       string
 	Credential token.Text
@@ -90,8 +90,8 @@ func TestMachinesJoin(t *testing.T) {
 	}
 }
 
-// A twin that is refused because the agent is connected must cost the agent nothing:
-// the proof is checked, and nothing is given out.
+// Rejecting the twin of a connected agent must not affect the agent: its proof is verified, but no
+// credential is issued.
 func TestAProofThatIsOnlyCheckedChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -115,7 +115,7 @@ func TestTheFormerCredentialLivesUntilTheNewOneWasShown(t *testing.T) {
 		t.Errorf("before the new one was shown: got %v, want the former one good", err)
 	}
 	_, err := w.letIn(t, Arrival{Agent: "a", Credential: lost.Credential})
-	wantCode(t, err, status.Unauthenticated) // it was never shown, and is not the last
+	wantCode(t, err, status.Unauthenticated) // it was never used and is not the last
 	w.admit(t, Arrival{Agent: "a", Credential: cur.Credential})
 	_, err = w.letIn(t, Arrival{Agent: "a", Credential: old.Credential})
 	wantCode(t, err, status.Unauthenticated)
@@ -133,7 +133,7 @@ func TestARevokedAgentStaysOutUntilItIsAdmitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = pending.Accept(t.Context())
-	wantCode(t, err, status.PermissionDenied) // it was on its way in
+	wantCode(t, err, status.PermissionDenied) // its admission was in progress
 	w.restart(t)
 	for name, in := range map[string]Arrival{
 		"its credential": {Agent: "a", Credential: cur.Credential}, "a join token": {Agent: "a", JoinToken: w.join(t, "gpu")},
@@ -154,7 +154,7 @@ func TestARevokedAgentStaysOutUntilItIsAdmitted(t *testing.T) {
 	}
 	_, err = w.letIn(t, Arrival{Agent: "a", Credential: cur.Credential})
 	wantCode(t, err, status.Unauthenticated)
-	w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "cpu")}) // and may join elsewhere
+	w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "cpu")}) // it may join another pool
 }
 
 func TestJoinTokensAreCountedListedAndRevoked(t *testing.T) {
@@ -172,7 +172,7 @@ func TestJoinTokensAreCountedListedAndRevoked(t *testing.T) {
 		t.Errorf("got %v, want the one that was created", got)
 	}
 	w.admit(t, Arrival{Agent: "a", JoinToken: once})
-	w.admit(t, Arrival{Agent: "a", JoinToken: once}) // the answer was lost
+	w.admit(t, Arrival{Agent: "a", JoinToken: once}) // the response was lost
 	w.restart(t)
 	_, err = w.letIn(t, Arrival{Agent: "b", JoinToken: once})
 	wantCode(t, err, status.Unauthenticated)
@@ -207,7 +207,7 @@ func TestJoinTokensAreCountedListedAndRevoked(t *testing.T) {
 	}
 }
 
-// Of many machines that come at once with a token for one, one is let in.
+// If many machines arrive at once with a token for one, one is admitted.
 func TestATokenForOneMachineAdmitsOneOfMany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -231,8 +231,8 @@ func TestATokenForOneMachineAdmitsOneOfMany(t *testing.T) {
 	}
 }
 
-// A store that the last version has written: a credential without what is new, and a
-// join token that nothing was noted of.
+// A store of the previous version: a credential without the new fields, and a join token without a
+// record.
 func TestRecordsOfTheLastVersionAreGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -270,7 +270,7 @@ func TestKeysRotateUnderRunningAgents(t *testing.T) {
 	if lost.Credential == "" {
 		t.Fatal("got no new credential after a rotation")
 	}
-	two := w.admit(t, Arrival{Agent: "a", Credential: one.Credential}) // the answer was lost
+	two := w.admit(t, Arrival{Agent: "a", Credential: one.Credential}) // the response was lost
 	w.admit(t, Arrival{Agent: "a", Credential: two.Credential})
 	_, err := w.letIn(t, Arrival{Agent: "a", Credential: one.Credential})
 	wantCode(t, err, status.Unauthenticated)
@@ -291,7 +291,7 @@ func BenchmarkUserOf(b *testing.B) {
 	}
 }
 
-// nothingLaunched is a launcher that knows no machine.
+// nothingLaunched is a launcher without machines.
 type nothingLaunched struct{}
 
 func (nothingLaunched) Launched(cloud.InstanceID) (string, bool) { return "", false }

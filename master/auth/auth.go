@@ -1,9 +1,8 @@
-// Package auth knows who may use the cluster: users with their passwords and
-// logins, tasks with the tokens of their allocations, and the machines that have
-// been admitted as agents.
+// Package auth authenticates users by passwords and sessions, tasks by the tokens of their
+// allocations, and machines by their admission as agents.
 //
-// It keeps all of it in memory, because every request asks, and writes through to
-// the store, because a restart must not log anybody out.
+// It keeps all records in memory, because every request needs them, and writes them through to the
+// store, so that a restart does not log out users.
 package auth
 
 import (
@@ -20,28 +19,28 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// Config is what Open needs.
+// Config configures Open.
 type Config struct {
 	Store *store.Store
-	// InitialPassword is the first password of the user admin, DeterminedPassword that
-	// of determined, which is the same where this is empty. They are used once, on an
-	// empty store, and must keep the password rule.
+	// InitialPassword is the initial password of admin, and DeterminedPassword that of determined;
+	// if the latter is empty, both are the same. They are used once, for an empty store, and must
+	// satisfy the password rule.
 	InitialPassword, DeterminedPassword Password
-	// AllowBlankPassword lets users be without a password. That is for a master
-	// that only its own machine can reach.
+	// AllowBlankPassword allows users without a password, for a master that only its own machine
+	// can reach.
 	AllowBlankPassword bool
-	// MostSessions is how many logins one user has at a time, 0 for any number. The
-	// next ends the oldest.
+	// MostSessions is the maximum number of sessions per user, or 0 for no limit. Another login
+	// ends the oldest.
 	MostSessions int
-	// Attestors check the proofs of launched machines, by their form.
+	// Attestors verify the proofs of launched machines, by kind of proof.
 	Attestors map[string]cloud.Attestor
-	// Now is the clock; nil is the system's.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 	// Log may be nil.
 	Log *slog.Logger
 }
 
-// Auth is safe for concurrent use. Each of its parts keeps its own records.
+// Auth is safe for concurrent use. Each of its parts has its own records.
 type Auth struct {
 	*shared
 	*accounts
@@ -53,17 +52,17 @@ type Auth struct {
 	users *userTable
 }
 
-// shared is what all parts have in common.
+// shared holds the fields that all parts use.
 type shared struct {
 	cfg     Config
 	cluster string
 
-	// change is held by each change, from the look at what there is
-	// until memory agrees with the store again. Readers never wait for it.
+	// change is held by each change, from reading the state until memory agrees with the store
+	// again. Readers never wait for it.
 	change sync.Mutex
 }
 
-// newAuth connects the parts, which are empty.
+// newAuth returns an Auth without records.
 func newAuth(cfg Config) *Auth {
 	s := &shared{cfg: cfg, cluster: cfg.Store.Meta().ClusterID}
 	users := &userTable{users: map[int32]*account{}, byName: map[string]int32{}, nextUser: 1}
@@ -84,13 +83,13 @@ func newAuth(cfg Config) *Auth {
 	}
 }
 
-// ErrNoPassword is the refusal to make a cluster that anybody could log in to.
+// ErrNoPassword reports that a new cluster would have no password.
 var ErrNoPassword = errors.New("an empty store needs a first password: " +
 	"set security.initial_user_password (8 characters or more with upper case, lower case and a digit), " +
 	"or start with --allow-blank-password where no other machine can reach the master")
 
-// Open reads everything from the store, and fills an empty one with the users
-// "admin" and "determined" and a first signing key. The store must be leased.
+// Open reads all records from the store. In an empty store, it creates the users "admin" and
+// "determined" and the first signing key. The store must be leased.
 func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -113,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	return a, nil
 }
 
-// seedStore fills an empty store.
+// seedStore initializes an empty store.
 func (a *Auth) seedStore(ctx context.Context) error {
 	if len(a.currentKey()) == 0 {
 		if err := a.RotateKeys(ctx); err != nil {
@@ -153,8 +152,8 @@ func (a *Auth) seedStore(ctx context.Context) error {
 	return nil
 }
 
-// Sweep deletes the sessions and join tokens that have expired, and stores when the
-// other sessions were last used. Nothing but space depends on it.
+// Sweep deletes expired sessions and join tokens, and stores the last use of the other sessions. It
+// only saves space.
 func (a *Auth) Sweep(ctx context.Context) error {
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -164,7 +163,7 @@ func (a *Auth) Sweep(ctx context.Context) error {
 	return a.tokens.sweepExpired(ctx)
 }
 
-// initialHashes are those of the first passwords of admin and determined.
+// initialHashes returns the hashes of the initial passwords of admin and determined.
 func (c Config) initialHashes() (admin, determined string, err error) {
 	if c.InitialPassword == "" && !c.AllowBlankPassword {
 		return "", "", ErrNoPassword
@@ -179,7 +178,7 @@ func (c Config) initialHashes() (admin, determined string, err error) {
 	return admin, determined, err
 }
 
-// initialHash is that of p, which the setting at path gives.
+// initialHash returns the hash of p, the value of the setting at path.
 func initialHash(path string, p Password) (string, error) {
 	if p == "" {
 		return blank, nil

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const first = "Initial-1234"
 
-// world is a master's memory of who may use it, with a clock that tests move.
+// world is an Auth with a clock that tests advance.
 type world struct {
 	*Auth
 	path  string
@@ -33,14 +33,14 @@ type world struct {
 	clock *atomic.Int64
 }
 
-// newStore is an empty store that this test may write to.
+// newStore returns an empty store.
 func newStore(t testing.TB) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "s.db")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() }) // nothing more is asked of it
+	t.Cleanup(func() { _ = s.Close() }) // no longer used
 	if _, err := s.Acquire(t.Context(), "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func wantCode(t testing.TB, err error, want status.Code) {
 	}
 }
 
-// A cluster that has one password for both says so when it makes them, not for ever.
+// The warning about a shared password is logged when the users are created, and not at every start.
 func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -13,46 +13,46 @@ import (
 )
 
 const (
-	// wrongAtOnce wrong passwords in a row for one user from one address are a
-	// person; more than one each wrongEvery after them is a program.
+	// wrongAtOnce is the number of wrong passwords in a row, for one user from one address, that a
+	// person may enter. Afterwards, one per wrongEvery is allowed.
 	wrongAtOnce = 10
 	wrongEvery  = 6 * time.Second
-	// widelyAtOnce and widelyEvery are the same for one user from everywhere, and for
-	// one address about everybody: an office behind one address has many users.
+	// widelyAtOnce and widelyEvery are the same limits for one user from all addresses, and for one
+	// address and all users, because an office with one address has many users.
 	widelyAtOnce = 100
 	widelyEvery  = time.Second
-	// doubts is how many wrong passwords in a row are a person's while the user is
-	// guessed at from elsewhere, or the address guesses at others.
+	// doubts is the number of wrong passwords that a user may enter in a row while other addresses
+	// guess at the user or the address guesses at others.
 	doubts = 2
-	// hashesAtOnce bounds the memory that logins take, at 7 MiB each.
+	// hashesAtOnce limits the memory of logins, which need 7 MiB each.
 	hashesAtOnce = 2
-	// hashesWaiting bounds how long a login can wait: 256 at some 25 ms, two at a
-	// time. hashesEach is how many of them one address may have.
+	// hashesWaiting limits how long a login can wait: 256 of some 25 ms each, two at a time.
+	// hashesEach is the maximum per address.
 	hashesWaiting = 256
 	hashesEach    = 16
-	// remembered bounds what is counted, at some 300 bytes each.
+	// remembered limits the number of counters, of some 300 bytes each.
 	remembered = 10_000
 )
 
-// gate lets logins through one after the other and guessers not at all.
+// gate limits concurrent logins and rejects password guessing.
 type gate struct {
-	// hashes are the places of logins that wait for their turn or compute.
+	// hashes are the places of logins that wait or compute.
 	hashes *share.Places
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the following fields
 	computing int
 	queue     []*turn
 	wrong     map[visitor]*rate.Limiter
 }
 
-// turn is a login that waits.
+// turn is a waiting login.
 type turn struct {
 	place *share.Place
 	begin chan struct{} // closed when it may compute
 }
 
-// visitor is who tries to log in as whom. Without an address it is everybody who
-// tries to be the user, and without a user everything that the address tries.
+// visitor is a pair of user and address. An empty address stands for all addresses of the user, and
+// an empty user for all users of the address.
 type visitor struct{ user, addr string }
 
 func newGate() *gate {
@@ -65,7 +65,7 @@ func errCrowded() error {
 	return status.New(status.ResourceExhausted, "too many logins at once; try again in a few seconds")
 }
 
-// acquireHash waits for the turn to compute one hash. The caller leaves when done.
+// acquireHash waits until the caller may compute one hash. The caller then calls leave.
 func (g *gate) acquireHash(ctx context.Context, from share.Group) (leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -84,13 +84,13 @@ func (g *gate) acquireHash(ctx context.Context, from share.Group) (leave func(),
 	}
 }
 
-// leave ends the turn of one that has computed.
+// leave ends the turn of a login that has computed.
 func (g *gate) leave(place *share.Place) {
 	place.Leave()
 	g.beginNext()
 }
 
-// enter begins a turn, or has it wait.
+// enter starts a turn, or queues it.
 func (g *gate) enter(place *share.Place) *turn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,8 +104,8 @@ func (g *gate) enter(place *share.Place) *turn {
 	return t
 }
 
-// beginNext ends one turn and begins the next: of those who wait, the first of the group that
-// has the fewest logins under way, so that a user does not wait behind a crowd of one address.
+// beginNext ends one turn and starts the next: the first of the group with the fewest active
+// logins, so that a user does not wait for many logins from one address.
 func (g *gate) beginNext() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +122,7 @@ func (g *gate) beginNext() {
 	g.queue = slices.Delete(g.queue, i, i+1)
 }
 
-// giveUp removes a turn, also when it has begun meanwhile.
+// giveUp removes a turn, even if it has started meanwhile.
 func (g *gate) giveUp(t *turn) {
 	t.place.Leave()
 	g.mu.Lock()
@@ -136,8 +136,9 @@ func (g *gate) giveUp(t *turn) {
 	}
 }
 
-// isBlocked says whether v has been wrong too often of late. Who has not been wrong is
-// heard even while others guess at the same user: a right password passes.
+// isBlocked reports whether v has entered too many wrong passwords recently. A visitor without
+// failures is not blocked while others guess at the same user, so that the right password is
+// accepted.
 func (g *gate) isBlocked(v visitor, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,7 +150,7 @@ func (g *gate) isBlocked(v visitor, now time.Time) bool {
 	return guessed && own > doubts-1
 }
 
-// triesLeft is how many more wrong passwords v has.
+// triesLeft returns the number of wrong passwords that v may still enter.
 func (g *gate) triesLeft(v visitor, burst int, now time.Time) float64 {
 	if l, found := g.wrong[v]; found {
 		return l.TokensAt(now)
@@ -157,7 +158,7 @@ func (g *gate) triesLeft(v visitor, burst int, now time.Time) float64 {
 	return float64(burst)
 }
 
-// countFailure counts one wrong password.
+// countFailure counts a wrong password.
 func (g *gate) countFailure(v visitor, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -178,15 +179,15 @@ func (g *gate) count(v visitor, every time.Duration, burst int, now time.Time) {
 	l.AllowN(now, 1)
 }
 
-// forgetMachine drops those who may try at will again, and a tenth of the others when that
-// makes no room: an attacker with that many addresses is not stopped by counting them.
+// forget deletes counters that are full again and, if that is not enough, a tenth of the others.
+// Counting does not stop an attacker with that many addresses.
 func (g *gate) forget(now time.Time) {
 	for v, l := range g.wrong {
 		if l.TokensAt(now) >= float64(l.Burst()) {
 			delete(g.wrong, v)
 		}
 	}
-	for v := range g.wrong { // in no order
+	for v := range g.wrong { // in random order
 		if len(g.wrong) <= remembered*9/10 {
 			return
 		}
@@ -194,7 +195,7 @@ func (g *gate) forget(now time.Time) {
 	}
 }
 
-// resetFailures forgives: a visitor who knows the password need not guess it.
+// resetFailures resets v's counters after a correct password.
 func (g *gate) resetFailures(v visitor) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

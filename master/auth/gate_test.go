@@ -59,7 +59,7 @@ func TestAnAddressThatGuessesAtManyIsSlowedDown(t *testing.T) {
 	}
 }
 
-// logIn has a login of an address wait for its turn. What becomes of it is noted.
+// logIn queues a login from an address and records its outcome.
 func (c *line) logIn(name, address string) {
 	go func() {
 		leave, err := c.acquireHash(c.ctx, share.GroupOf(address))
@@ -75,7 +75,7 @@ func (c *line) logIn(name, address string) {
 	synctest.Wait()
 }
 
-// line is a gate and the logins that came to it, in order.
+// line is a gate and its logins in order.
 type line struct {
 	*gate
 	ctx            context.Context //nolint:containedctx // of one test
@@ -84,7 +84,7 @@ type line struct {
 	leave          []func()
 }
 
-// endFirst ends the login that has computed for longest.
+// endFirst ends the login that has computed the longest.
 func (c *line) endFirst() {
 	c.mu.Lock()
 	leave := c.leave[0]
@@ -94,8 +94,8 @@ func (c *line) endFirst() {
 	synctest.Wait()
 }
 
-// Twenty addresses with as many logins as they may have wait behind a login of another address,
-// and give up places for it.
+// Twenty addresses with the maximum number of logins queue behind a login from another address, and
+// yield places to it.
 func TestManyAddressesDoNotCloseTheLoginToOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

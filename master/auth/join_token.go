@@ -15,32 +15,33 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// joinRecord is what is kept of a join token, under its id; the token itself is not.
-// One that was made beside the running master has none until it is first used.
+// joinRecord is stored for a join token, under its ID, without the token itself. A token that was
+// created by a separate process has no record until its first use.
 type joinRecord struct {
 	Pool    string    `json:"pool"`
 	Expires time.Time `json:"expires"`
-	// Uses is how many machines may join; 0 is any number. Used is how many have.
+	// Uses is the maximum number of machines; 0 means no limit. Used is the number of machines that
+	// have joined.
 	Uses int `json:"uses,omitempty"`
 	Used int `json:"used,omitempty"`
-	// Created and By are empty for a token that was made beside the running master.
+	// Created and By are empty for a token that was created by a separate process.
 	Created time.Time `json:"created,omitzero"`
 	By      string    `json:"by,omitempty"`
-	// LastUsed and LastAgent are the last machine that joined.
+	// LastUsed and LastAgent describe the last use.
 	LastUsed  time.Time `json:"last_used,omitzero"`
 	LastAgent string    `json:"last_agent,omitempty"`
 	Revoked   time.Time `json:"revoked,omitzero"`
 	RevokedBy string    `json:"revoked_by,omitempty"`
 }
 
-// joinTokens are the tokens by which machines join a pool.
+// joinTokens holds the join tokens.
 type joinTokens struct {
 	*shared
 
 	signingKeys *signingKeys
 
 	mu    sync.RWMutex
-	joins map[string]joinRecord // by id
+	joins map[string]joinRecord // by ID
 }
 
 func joinCollection() store.Collection[joinRecord] {
@@ -59,8 +60,8 @@ func (t *joinTokens) loadTokens(ctx context.Context) error {
 	return err
 }
 
-// findOrRead is what is known of a token; of one that is seen for the first time it is
-// what the token itself says.
+// findOrRead returns the record of a token, or a new one from the token's content if it has not
+// been seen before.
 func (t *joinTokens) findOrRead(j token.Join) joinRecord {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -70,17 +71,17 @@ func (t *joinTokens) findOrRead(j token.Join) joinRecord {
 	return joinRecord{Pool: j.Pool, Expires: j.Expires, Uses: j.Uses}
 }
 
-// joinAgain is how long an agent may join again with a token that is used up: its
-// credential may have been lost with the answer that carried it.
+// joinAgain is how long an agent may use an exhausted token again, because the response with its
+// credential may have been lost.
 const joinAgain = 2 * time.Minute
 
-// isRepeat says that the agent that joined last with a token is back without having
-// shown what it got for it.
+// isRepeat reports whether the last agent that used a token repeats its request without having used
+// its credential.
 func (r agentRecord) isRepeat(j token.Join, now time.Time) bool {
 	return r.Join == j.ID && now.Sub(r.Issued) < joinAgain
 }
 
-// checkUse says what keeps an agent, of which rec is known, from joining with the token.
+// checkUse returns the reason why an agent with record rec may not join with the token, or nil.
 func (j joinRecord) checkUse(g grant, rec agentRecord, now time.Time) error {
 	switch {
 	case !j.Revoked.IsZero():
@@ -94,7 +95,7 @@ func (j joinRecord) checkUse(g grant, rec agentRecord, now time.Time) error {
 	return nil
 }
 
-// countUse counts the machine in.
+// countUse returns the record after the machine has joined.
 func (j joinRecord) countUse(g grant, before agentRecord, now time.Time) joinRecord {
 	if !before.isRepeat(*g.join, now) {
 		j.Used++
@@ -103,17 +104,17 @@ func (j joinRecord) countUse(g grant, before agentRecord, now time.Time) joinRec
 	return j
 }
 
-// NewJoin is what a join token is to be.
+// NewJoin describes a new join token.
 type NewJoin struct {
 	Pool string
 	Life time.Duration
-	// Uses is how many machines may join with it; 0 is any number.
+	// Uses is the maximum number of machines; 0 means no limit.
 	Uses int
-	// By is who asks for it.
+	// By is the name of the creator.
 	By string
 }
 
-// maxUses is above any cluster, and keeps a slip of the pen from being a number.
+// maxUses is larger than any cluster and catches typing errors.
 const maxUses = 100_000
 
 func (n NewJoin) validate() error {
@@ -126,8 +127,8 @@ func (n NewJoin) validate() error {
 	return nil
 }
 
-// SignJoinToken makes a token without storing anything, for who reads the store
-// beside its master. The master counts it all the same.
+// SignJoinToken creates a token without storing it, for a process other than the master. The master
+// counts its uses all the same.
 func (t *joinTokens) SignJoinToken(n NewJoin) (token.Text, token.Join, error) {
 	if err := n.validate(); err != nil {
 		return "", token.Join{}, err
@@ -137,7 +138,7 @@ func (t *joinTokens) SignJoinToken(n NewJoin) (token.Text, token.Join, error) {
 	})
 }
 
-// CreateJoinToken makes a token that is listed from now on.
+// CreateJoinToken creates and stores a token.
 func (t *joinTokens) CreateJoinToken(ctx context.Context, n NewJoin) (token.Text, *apiv1.JoinToken, error) {
 	text, j, err := t.SignJoinToken(n)
 	if err != nil {
@@ -164,7 +165,7 @@ func (t *joinTokens) keepToken(id string, rec joinRecord) {
 	t.joins[id] = rec
 }
 
-// JoinTokens lists the tokens that have not expired, oldest first.
+// JoinTokens returns the tokens that have not expired, oldest first.
 func (t *joinTokens) JoinTokens() []*apiv1.JoinToken {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -181,9 +182,9 @@ func (t *joinTokens) JoinTokens() []*apiv1.JoinToken {
 	return out
 }
 
-// RevokeJoinToken ends a token, named by its id or by its whole text: one that was
-// made beside the master and never used is known by its text only. Agents that have
-// joined with it stay. The errors have the codes NotFound and InvalidArgument.
+// RevokeJoinToken revokes a token, given by its ID or its whole text; an unused token that was
+// created by a separate process is only known by its text. Agents that have joined with it stay. It
+// returns an error of code NotFound or InvalidArgument.
 func (t *joinTokens) RevokeJoinToken(ctx context.Context, name, by string) (*apiv1.JoinToken, error) {
 	t.change.Lock()
 	defer t.change.Unlock()
@@ -224,7 +225,7 @@ func (r joinRecord) toAPI(id string) *apiv1.JoinToken {
 	}
 }
 
-// toTimestamp is nil for no time.
+// toTimestamp returns nil for the zero time.
 func toTimestamp(at time.Time) *timestamppb.Timestamp {
 	if at.IsZero() {
 		return nil
@@ -232,7 +233,7 @@ func toTimestamp(at time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(at)
 }
 
-// sweepExpired forgets the tokens that have expired. The caller holds change.
+// sweepExpired deletes expired tokens. The caller holds change.
 func (t *joinTokens) sweepExpired(ctx context.Context) error {
 	over, err := deleteExpired(ctx, t.cfg.Store, joinCollection(), t.cfg.Now())
 	t.mu.Lock()

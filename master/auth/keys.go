@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// keyRecord is one signing key as it is stored. Order 0 signs.
+// keyRecord is a stored signing key. The key with order 0 signs.
 type keyRecord struct {
 	ID      string    `json:"id"`
 	Secret  []byte    `json:"secret"`
@@ -22,7 +22,7 @@ type ringRecord struct {
 
 var rings = store.Collection[ringRecord]{Kind: "signing_keys"}
 
-// signingKeys are those that sign what agents show.
+// signingKeys are the keys that sign join tokens and credentials.
 type signingKeys struct {
 	*shared
 
@@ -52,8 +52,8 @@ func (k *signingKeys) currentKey() token.Ring {
 	return k.ring
 }
 
-// RotateKeys makes a new signing key. What was signed by the one before stays good
-// until the next rotation; agents that connect meanwhile get a new credential.
+// RotateKeys creates a new signing key. The previous key stays valid until the next rotation;
+// agents that connect meanwhile get a new credential.
 func (k *signingKeys) RotateKeys(ctx context.Context) error {
 	k.change.Lock()
 	defer k.change.Unlock()

@@ -12,38 +12,37 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// Launches is what the launcher knows of a machine.
+// Launches provides the launcher's records of machines.
 type Launches interface {
-	// Launched returns the pool of a machine that was launched and is to go on,
-	// whether or not it has joined.
+	// Launched returns the pool of a machine that was launched and is not to be terminated, whether
+	// or not it has joined.
 	Launched(id cloud.InstanceID) (pool string, ok bool)
-	// Joined says that the agent of a machine has joined. It may be repeated.
+	// Joined records that the agent of a machine has joined. It may be repeated.
 	Joined(id cloud.InstanceID)
 }
 
-// UnwantedError refuses a machine that the master did not launch, or has ended.
+// UnwantedError reports a machine that the master did not launch or has terminated.
 type UnwantedError struct {
 	Agent  string
 	Reason string
 }
 
-// Error says who and why.
+// Error names the machine and the reason.
 func (e *UnwantedError) Error() string {
 	return fmt.Sprintf("machine '%s' is not admitted: %s", e.Agent, e.Reason)
 }
 
-// ErrNotLaunched is the refusal of a machine that is not in the ledger of
-// launches, where it may still appear: a machine may be faster than the answer to
-// the call that made it.
+// ErrNotLaunched reports a machine that is not in the launcher's records yet. It may still appear,
+// because a machine may be faster than the response to the call that launched it.
 var ErrNotLaunched = status.New(status.FailedPrecondition,
 	"this machine is not admitted: the master has not launched it, or does not know so yet")
 
-// proofLife is how long the proof that was shown is remembered, so that it opens
-// the door once: longer than any is good. Amazon's are for 15 minutes.
+// proofLife is how long used proofs are remembered, so that each is accepted once. It exceeds the
+// validity of all proofs; those of AWS are valid for 15 minutes.
 const proofLife = 20 * time.Minute
 
-// IsMachine says whether an agent's id is that of a launched machine, for which
-// neither a join token nor anybody's word is enough.
+// IsMachine reports whether an agent's ID is that of a launched machine, which cannot join with a
+// join token.
 func (a *admissions) IsMachine(agent string, l Launches) bool {
 	if rec, found := a.findAgent(agent); found && rec.Instance != "" {
 		return true
@@ -52,11 +51,10 @@ func (a *admissions) IsMachine(agent string, l Launches) bool {
 	return launched
 }
 
-// AdmitMachine checks the proof of a machine that was launched and proves to be the
-// one whose name its agent bears. A proof opens the door once, and only until the
-// machine has shown the credential that it got for one. The error is an
-// *UnwantedError, a *RevokedError, ErrNotLaunched, or says why nothing could be
-// checked.
+// AdmitMachine verifies that a machine was launched and proves the identity in its agent's name. A
+// proof is accepted once, and only until the machine has used the credential that it got for a
+// proof. The error is an *UnwantedError, a *RevokedError, ErrNotLaunched, or the reason why the
+// proof could not be verified.
 func (a *admissions) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof, l Launches) (Admission, error) {
 	attestor := a.cfg.Attestors[proof.Kind]
 	if attestor == nil {
@@ -66,7 +64,7 @@ func (a *admissions) AdmitMachine(ctx context.Context, agent string, proof cloud
 	switch {
 	case cloud.KindOf(err) == cloud.Denied, cloud.KindOf(err) == cloud.Invalid:
 		return Admission{}, &UnwantedError{agent, "its proof of identity proves nothing: " + err.Error()}
-	case cloud.KindOf(err) == cloud.NotFound: // a platform that looks at its own launches
+	case cloud.KindOf(err) == cloud.NotFound: // a platform that reads its own launches
 		return Admission{}, ErrNotLaunched
 	case err != nil:
 		return Admission{}, fmt.Errorf("check the proof of machine %s: %w", agent, err)
@@ -75,14 +73,14 @@ func (a *admissions) AdmitMachine(ctx context.Context, agent string, proof cloud
 	}
 	pool, launched := l.Launched(proven.Instance)
 	if !launched {
-		return Admission{}, ErrNotLaunched // nothing was opened: the same proof may come again
+		return Admission{}, ErrNotLaunched // the proof was not used: it may come again
 	}
 	return a.newAdmission(grant{
 		Credential: token.Credential{Agent: agent, Pool: pool, Instance: agent}, proof: proven.Once,
 	})
 }
 
-// AdmitKnownMachine checks the credential of a launched machine that joined before.
+// AdmitKnownMachine verifies the credential of a launched machine that joined before.
 func (a *admissions) AdmitKnownMachine(agent string, credential token.Text, l Launches) (Admission, error) {
 	adm, err := a.admitKnown(Arrival{Agent: agent, Instance: agent, Credential: credential})
 	if err != nil {
@@ -103,17 +101,17 @@ func (a *admissions) AdmitKnownMachine(agent string, credential token.Text, l La
 	return adm, nil
 }
 
-// usedProof is a proof that opened the door, by what cloud.Attested calls Once.
+// usedProof is an accepted proof, identified by cloud.Attested.Once.
 type usedProof struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
 }
 
-// maxProofs is how many proofs of one machine are remembered; a machine shows one,
-// and one more whenever an answer is lost.
+// maxProofs is the maximum number of remembered proofs per machine. A machine uses one, and another
+// after each lost response.
 const maxProofs = 64
 
-// recentProofs are the proofs that may still be good.
+// recentProofs returns the proofs that may still be valid.
 func (r agentRecord) recentProofs(now time.Time) []usedProof {
 	return slices.DeleteFunc(slices.Clone(r.Proofs), func(p usedProof) bool { return now.Sub(p.At) > proofLife })
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// platform attests whoever says "i am <id> for <audience> at <time>".
+// platform attests every proof of the form "<audience> <id> <nonce>".
 type platform struct {
 	broken bool
 }
@@ -29,18 +29,18 @@ func (p *platform) Attest(_ context.Context, audience string, proof cloud.Proof)
 		return cloud.Attested{}, &cloud.Error{Kind: cloud.Denied, Op: "test:attest", Err: errors.New("it is for another cluster")}
 	}
 	id, once, _ := strings.Cut(id, " ")
-	// Blanks are how one proof is spelled in several ways.
+	// White space makes different spellings of the same proof.
 	return cloud.Attested{Instance: cloud.InstanceID(id), Once: strings.TrimSpace(once)}, nil
 }
 
-// ledger is pools by machine.
+// ledger maps machines to pools.
 type ledger map[cloud.InstanceID]string
 
 func (l ledger) Launched(id cloud.InstanceID) (string, bool) { pool, ok := l[id]; return pool, ok }
 
 func (ledger) Joined(cloud.InstanceID) {}
 
-// proof is a new one each time for another nonce.
+// proof returns a different proof for each nonce.
 func (w *world) proof(id, nonce string) cloud.Proof {
 	return cloud.Proof{Kind: "test", Data: []byte(w.store.Meta().ClusterID + " " + id + " " + nonce)}
 }
@@ -81,7 +81,7 @@ func TestARevokedMachineCannotProveItselfIn(t *testing.T) {
 	if got := w.Revoked(); len(got) != 1 || !got[0].GetLaunched() {
 		t.Errorf("got %v, want one launched machine", got)
 	}
-	delete(l, "i-1") // it is over
+	delete(l, "i-1") // it has ended
 	if err := w.ForgetMachines(t.Context(), l); err != nil || len(w.Revoked()) != 0 {
 		t.Errorf("got %v, %v; want nothing kept of a machine that is over", err, w.Revoked())
 	}
@@ -108,7 +108,7 @@ func TestAMachineJoinsOnceByItsProof(t *testing.T) {
 	if _, err := join("unlisted", w.proof("unlisted", "1")); !errors.Is(err, ErrNotLaunched) {
 		t.Errorf("a machine that the platform does not know: got %v, want %v", err, ErrNotLaunched)
 	}
-	l["i-3"] = "gpu" // it was faster than the answer to the call that made it
+	l["i-3"] = "gpu" // it was faster than the response to the call that launched it
 	if _, err = join("i-3", w.proof("i-3", "1")); err != nil {
 		t.Errorf("the same proof, once the launch is known: got %v, want it let in", err)
 	}
@@ -189,7 +189,7 @@ func TestStaticAgentsAndMachinesKeepTheirNames(t *testing.T) {
 	wantCode(t, err, status.PermissionDenied)
 	_, err = w.known(t, "i-2", adm.Credential, l)
 	wantCode(t, err, status.PermissionDenied)
-	// A rotation of keys changes nothing about it.
+	// A rotation of keys does not affect the credential.
 	if _, err := w.known(t, "i-1", adm.Credential, l); err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// The limits keep names printable in tables; Unix allows 32, mail addresses more.
+// The limits keep names printable in tables. Unix allows 32 bytes, e-mail addresses more.
 const (
 	nameLimit        = 128 // bytes
 	displayNameLimit = 128 // characters
 )
 
-// checkName refuses a name that is not valid or is another user's.
+// checkName returns an error for a name that is invalid or belongs to another user.
 func (a *accounts) checkName(name string, id int32) error {
 	if name == "" || len(name) > nameLimit || strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsSpace(r) || r == '/'
@@ -42,7 +42,7 @@ func (a *accounts) checkName(name string, id int32) error {
 	return nil
 }
 
-// checkDisplayName refuses what would make a list show something else.
+// checkDisplayName returns an error for a display name that could garble a list.
 func checkDisplayName(name string) error {
 	if utf8.RuneCountInString(name) > displayNameLimit || !naming.IsPrintable(name) {
 		return status.New(status.InvalidArgument, "displayName: must have at most %d characters, and %s (%.64q)",
@@ -51,8 +51,8 @@ func checkDisplayName(name string) error {
 	return nil
 }
 
-// checkShownName refuses what a user may not be shown as: another user's name, even where
-// an administrator asks for it. Administrators may give two people the same display name.
+// checkShownName returns an error for a display name that is another user's username, even if an
+// administrator sets it. Administrators may give two users the same display name.
 func (a *accounts) checkShownName(by *apiv1.User, name string, id int32) error {
 	look := foldShown(name)
 	if look == "" {
@@ -71,8 +71,8 @@ func (a *accounts) checkShownName(by *apiv1.User, name string, id int32) error {
 	return nil
 }
 
-// foldShown is one spelling of the display names that look the same. Usernames have no
-// blanks, which at the ends of a name are not seen.
+// foldShown maps display names that look alike to one spelling. It trims white space, which
+// usernames do not contain and which is invisible at the ends.
 func foldShown(name string) string {
 	return naming.Fold(strings.Join(strings.Fields(name), " "))
 }

@@ -16,26 +16,26 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
-// Password is a password as a person types it. It prints redacted.
+// Password is a password in plain text. It prints redacted.
 type Password string
 
-// String hides the password.
+// String returns a placeholder.
 func (p Password) String() string { return "‹redacted›" }
 
-// Format hides the password under every verb.
+// Format writes a placeholder for every verb.
 func (p Password) Format(f fmt.State, _ rune) {
-	_, _ = io.WriteString(f, p.String()) // fmt.State reports its own errors
+	_, _ = io.WriteString(f, p.String()) // fmt.State records its own errors
 }
 
-// LogValue hides the password from logs.
+// LogValue returns a placeholder for logs.
 func (p Password) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
-// MarshalText refuses: a password is not written into documents.
+// MarshalText returns an error, because passwords must not be written to documents.
 func (p Password) MarshalText() ([]byte, error) {
 	return nil, errors.New("refuse to marshal a password")
 }
 
-// checkRule holds a typed password to the rule.
+// checkRule returns an error if a plain-text password violates the rule.
 func (p Password) checkRule() error {
 	switch {
 	case !password.Strong(string(p)):
@@ -46,8 +46,8 @@ func (p Password) checkRule() error {
 	return nil
 }
 
-// checkHash refuses a password in the place of its hash, which would not be held to the
-// rule. Clients check what they have hashed; the master cannot.
+// checkHash returns an error for a password in place of its hash, which would bypass the rule.
+// Clients check passwords before they hash them; the master cannot.
 func checkHash(sent string) error {
 	if !password.IsHash(sent) {
 		return status.New(status.InvalidArgument,
@@ -56,10 +56,9 @@ func checkHash(sent string) error {
 	return nil
 }
 
-// The cost of one guess: the last of OWASP's choices for argon2id, which it holds to be as
-// strong as each other (7 MiB, 5 passes, 1 lane), some 25 ms here. It is written into every
-// hash, so that older ones are readable: those of 19 MiB and 2 passes are renewed by the next
-// login.
+// The cost of a guess: the last of OWASP's equivalent choices for argon2id (7 MiB, 5 passes, 1
+// lane), some 25 ms here. Every hash contains its parameters, so that older hashes stay valid:
+// those of 19 MiB and 2 passes are renewed by the next login.
 const (
 	argonMemory = 7 * 1024 // KiB
 	argonPasses = 5
@@ -68,33 +67,33 @@ const (
 	hashBytes   = 32
 )
 
-// Hashes of accounts without a password.
+// The hashes of accounts without a password.
 const (
-	// blank: the user has no password, and none is asked for.
+	// blank: the user logs in without a password.
 	blank = ""
-	// locked: no password fits; remote users log in elsewhere.
+	// locked: no password is accepted; remote users log in elsewhere.
 	locked = "locked"
 )
 
-// hashPassword makes what is stored of a password from what the client sends.
+// hashPassword returns the stored hash of the text that the client sent.
 func hashPassword(sent string) string {
 	salt := make([]byte, saltBytes)
-	rand.Read(salt) // it never fails: the program ends where there is no randomness
+	rand.Read(salt) // never fails: the program ends without randomness
 	h := argon2.IDKey([]byte(sent), salt, argonPasses, argonMemory, argonLanes, hashBytes)
 	return hashCost() + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(h)
 }
 
-// hashCost is what the hashes that are made now begin with.
+// hashCost returns the prefix of current hashes.
 func hashCost() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$", argon2.Version, argonMemory, argonPasses, argonLanes)
 }
 
-// isOutdated says whether a stored hash is of another cost than those that are made now.
+// isOutdated reports whether a stored hash has other parameters than current hashes.
 func isOutdated(stored string) bool {
 	return strings.HasPrefix(stored, "$argon2id$") && !strings.HasPrefix(stored, hashCost())
 }
 
-// matchesHash says whether what the client sent is the password behind a stored hash.
+// matchesHash reports whether the text that the client sent matches a stored hash.
 func matchesHash(stored, sent string) bool {
 	parts := strings.Split(stored, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {

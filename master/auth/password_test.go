@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/password"
 )
 
-// outdatedHash is how earlier versions stored a password: 19 MiB, 2 passes.
+// outdatedHash returns a hash of earlier versions: 19 MiB, 2 passes.
 func outdatedHash(text string) string {
 	salt := []byte("0123456789abcdef")
 	h := argon2.IDKey([]byte(password.Hash(text)), salt, 2, 19<<10, 1, hashBytes)
@@ -20,8 +20,8 @@ func outdatedHash(text string) string {
 	return fmt.Sprintf("$argon2id$v=19$m=19456,t=2,p=1$%s$%s", encode(salt), encode(h))
 }
 
-// TestALoginRenewsAnOutdatedHash has several logins of one user at once, of which the first
-// renews what the others compare with.
+// TestALoginRenewsAnOutdatedHash has several concurrent logins of one user, the first of which
+// renews the hash that the others compare with.
 func TestALoginRenewsAnOutdatedHash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-// passwords compares what users send with what is stored, a few at a time.
+// passwords verifies passwords, a few at a time.
 type passwords struct {
 	*shared
 
@@ -18,7 +18,7 @@ type passwords struct {
 	logins *gate
 }
 
-// passwordLimit is above what anybody types and what clients send hashed.
+// passwordLimit exceeds any typed password and any hash.
 const passwordLimit = 4 << 10
 
 func errGuesses() error {
@@ -27,8 +27,8 @@ func errGuesses() error {
 
 func errCredentials() error { return status.New(status.Unauthenticated, "invalid credentials") }
 
-// verifyPassword returns the user whose password was sent, and a new hash of it where the
-// stored one is outdated.
+// verifyPassword returns the user whose password was sent, and a new hash if the stored one is
+// outdated.
 func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, addr string) (u *account, renewed string, err error) {
 	sent := r.GetPassword()
 	if len(r.GetUsername()) > nameLimit || len(sent) > passwordLimit {
@@ -47,14 +47,14 @@ func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, a
 		return nil, "", err
 	}
 	defer leave()
-	if p.logins.isBlocked(v, p.cfg.Now()) { // by those who were before it
+	if p.logins.isBlocked(v, p.cfg.Now()) { // by earlier attempts
 		return nil, "", errGuesses()
 	}
 	var found bool
 	u, found = p.users.findNamed(r.GetUsername())
 	if !found || !p.matchesAccount(u.Hash, sent) {
 		if !found {
-			hashPassword(sent) // a name that does not exist must not answer faster
+			hashPassword(sent) // an unknown name must not be answered faster
 		}
 		p.logins.countFailure(v, p.cfg.Now())
 		return nil, "", errCredentials()
@@ -66,7 +66,7 @@ func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, a
 	return u, renewed, nil
 }
 
-// matchesAccount also refuses a blank password that an earlier start of the master allowed.
+// matchesAccount also rejects a blank password that an earlier start of the master allowed.
 func (p *passwords) matchesAccount(stored, sent string) bool {
 	if stored == blank {
 		return p.cfg.AllowBlankPassword && sent == ""
@@ -74,7 +74,7 @@ func (p *passwords) matchesAccount(stored, sent string) bool {
 	return matchesHash(stored, sent)
 }
 
-// newHash is what to store for a password that a client sent.
+// newHash returns the hash to store for a password that a client sent.
 func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote bool) (string, error) {
 	if remote {
 		if sent != "" {
@@ -98,7 +98,7 @@ func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote boo
 	if !hashed {
 		sent = password.Hash(sent)
 	}
-	leave, err := p.logins.acquireHash(ctx, share.Group{Name: "users", Spared: true}) // who changes a password has logged in
+	leave, err := p.logins.acquireHash(ctx, share.Group{Name: "users", Spared: true}) // the caller has logged in
 	if err != nil {
 		return "", err
 	}
@@ -106,13 +106,12 @@ func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote boo
 	return hashPassword(sent), nil
 }
 
-// provenFor is how long a login stands for the password that it showed. The det
-// client cannot send the old password with the new one; logging in again can be
-// asked of its users.
+// provenFor is how long after a login its password need not be sent again. The det client cannot
+// send the old password with the new one, but its users can log in again.
 const provenFor = 10 * time.Minute
 
-// provePassword refuses a change of one's own password by a caller who has only
-// found a token: the old password is sent along, or the login has just shown it.
+// provePassword returns an error if a user changes their own password without proof of the old one:
+// by sending it, or by a recent login. This stops a caller who has only found a token.
 func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) error {
 	u, found := a.users.findUser(id)
 	changes := p.Password != nil || p.Remote != nil
@@ -120,7 +119,7 @@ func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text strin
 		return nil
 	}
 	if p.CurrentPassword != nil {
-		// Counted as a login is, apart from those of any address.
+		// Failures are counted like those of logins, but apart from those of any address.
 		_, _, err := a.passwords.verifyPassword(ctx, &apiv1.LoginRequest{
 			Username: u.Username, Password: p.GetCurrentPassword(), IsHashed: p.GetIsHashed(),
 		}, "change of the password")

@@ -15,12 +15,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// revokedRecord is the tombstone of an agent: nothing that it may bring lets it in
-// again until an administrator takes this back.
+// revokedRecord is the tombstone of an agent, which cannot join again by any means until an
+// administrator readmits it.
 type revokedRecord struct {
 	At time.Time `json:"at"`
 	By string    `json:"by"`
-	// Launched says that it is a machine that was launched, which is terminated.
+	// Launched marks a launched machine, which is terminated.
 	Launched bool `json:"launched,omitempty"`
 }
 
@@ -36,24 +36,24 @@ func (a *admissions) loadRevoked(ctx context.Context) error {
 	return err
 }
 
-// RevokedError refuses an agent that an administrator has revoked.
+// RevokedError reports an agent that an administrator has revoked.
 type RevokedError struct {
 	Agent string
 	At    time.Time
 }
 
-// Error says what an administrator may do about it.
+// Error names the command that readmits the agent.
 func (e *RevokedError) Error() string {
 	return fmt.Sprintf("agent '%s' was revoked at %s; `det-deploy agent admit %s` lets it join again",
 		e.Agent, e.At.UTC().Format(time.RFC3339), e.Agent)
 }
 
-// Unwrap gives it the code that clients know.
+// Unwrap returns an error with the code for clients.
 func (e *RevokedError) Unwrap() error {
 	return &status.Error{Code: status.PermissionDenied, Message: e.Error()}
 }
 
-// checkRevoked is nil or a *RevokedError.
+// checkRevoked returns a *RevokedError if the agent was revoked, and nil otherwise.
 func (a *admissions) checkRevoked(agent string) error {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -63,9 +63,8 @@ func (a *admissions) checkRevoked(agent string) error {
 	return nil
 }
 
-// Revoke withdraws the credential of an agent and keeps it from joining again by
-// whatever it may bring. One that is not known is not an error: a machine that is
-// about to join may be refused beforehand.
+// Revoke invalidates the credential of an agent and prevents it from joining again by any means. An
+// unknown agent is not an error: a machine may be revoked before it joins.
 func (a *admissions) Revoke(ctx context.Context, agent, by string, l Launches) error {
 	if agent == "" {
 		return status.New(status.InvalidArgument, "an agent needs an id")
@@ -89,8 +88,8 @@ func (a *admissions) Revoke(ctx context.Context, agent, by string, l Launches) e
 	return nil
 }
 
-// Readmit takes Revoke back: the agent may join again, with a join token or a proof
-// of its identity. One that is not revoked is not an error.
+// Readmit reverts Revoke: the agent may join again, with a join token or a proof of its identity.
+// It does not return an error for an agent that is not revoked.
 func (a *admissions) Readmit(ctx context.Context, agent string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -103,7 +102,7 @@ func (a *admissions) Readmit(ctx context.Context, agent string) error {
 	return nil
 }
 
-// Revoked lists the agents that are revoked, by id.
+// Revoked returns the revoked agents by ID.
 func (a *admissions) Revoked() []*apiv1.RevokedAgent {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -115,8 +114,8 @@ func (a *admissions) Revoked() []*apiv1.RevokedAgent {
 	return out
 }
 
-// ForgetMachines forgets the credentials of machines that have ended, and that they
-// were revoked: an id comes once, and no machine is admitted that was not launched.
+// ForgetMachines deletes the credentials and tombstones of machines that have ended. IDs are not
+// reused, and a machine that was not launched is not admitted.
 func (a *admissions) ForgetMachines(ctx context.Context, l Launches) error {
 	var over []string
 	a.mu.RLock()

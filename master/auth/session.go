@@ -17,33 +17,33 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// SessionLife is how long a login lasts, as in Determined 0.38.1.
+// SessionLife is the lifetime of a login, as in Determined 0.38.1.
 const SessionLife = 7 * 24 * time.Hour
 
-// findSession is what is kept of a token; its id is the token's hash.
+// session is the record of a token; its ID is the token's hash.
 type session struct {
 	Kind token.Kind `json:"kind"`
 	User int32      `json:"user"`
-	// Allocation is set on the tokens of a task, and ends them.
+	// Allocation is set for the tokens of a task, which end with it.
 	Allocation string `json:"allocation,omitempty"`
 	// Expires is zero for the tokens of a task.
 	Expires time.Time `json:"expires,omitzero"`
-	// Created is when a login showed the password, or a task's token was made.
+	// Created is the time of the login, or of the creation of a task's token.
 	Created time.Time `json:"created,omitzero"`
-	// Address is where a login came from.
+	// Address is the address from which the user logged in.
 	Address string `json:"address,omitempty"`
-	// Used is when the token was last shown, as far as Sweep has stored it.
+	// Used is the last use of the token that Sweep has stored.
 	Used time.Time `json:"used,omitzero"`
 }
 
-// liveSession is a session in memory; used is when its token was last shown, in
-// nanoseconds, 0 for not since the start.
+// liveSession is a session in memory. used is the last use of its token since the start, in
+// nanoseconds, or 0.
 type liveSession struct {
 	session
 	used *atomic.Int64
 }
 
-// tokens are those that users get when they log in, and those of tasks.
+// tokens manages the tokens of logins and of tasks.
 type tokens struct {
 	*shared
 
@@ -52,12 +52,12 @@ type tokens struct {
 
 	mu       sync.RWMutex
 	sessions map[token.Hash]liveSession
-	owned    map[string]map[token.Hash]bool // by session owner
+	owned    map[string]map[token.Hash]bool // by owner
 }
 
 var sessions = store.Collection[session]{Kind: "session"}
 
-// ownerParent is the parent under which a session is stored: the thing whose end ends it.
+// ownerParent returns the parent of a stored session, which is deleted with it.
 func (s session) ownerParent() string {
 	if s.Allocation != "" {
 		return "allocation/" + s.Allocation
@@ -103,12 +103,11 @@ func (t *tokens) forgetOwner(owner string) {
 	delete(t.owned, owner)
 }
 
-// Login exchanges a password for a token. Wrong ones are counted by user and
-// address. The errors are of the codes Unauthenticated, PermissionDenied for a
-// user who was deactivated, and ResourceExhausted.
+// Login exchanges a password for a token. Failures are counted by user and address. It returns an
+// error of code Unauthenticated, PermissionDenied for a deactivated user, or ResourceExhausted.
 func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) (token.Text, *apiv1.User, error) {
-	// Another login may have renewed the hash, and its owner may have changed the password:
-	// what was sent is then compared with what is stored now.
+	// Another login may have renewed the hash, or the user may have changed the password: compare
+	// with the current hash again.
 	for range loginTries {
 		text, u, err := t.logIn(ctx, r, addr)
 		if !errors.Is(err, errHashChanged) {
@@ -118,10 +117,10 @@ func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) 
 	return "", nil, errCredentials()
 }
 
-// loginTries is one more than the changes of a password that a login sees.
+// loginTries is one more than the number of concurrent password changes that a login survives.
 const loginTries = 3
 
-// errHashChanged means that the user has another hash than the one that was compared.
+// errHashChanged reports that the user's hash has changed since the comparison.
 var errHashChanged = errors.New("the password has changed meanwhile")
 
 func (t *tokens) logIn(ctx context.Context, r *apiv1.LoginRequest, addr string) (token.Text, *apiv1.User, error) {
@@ -129,8 +128,8 @@ func (t *tokens) logIn(ctx context.Context, r *apiv1.LoginRequest, addr string) 
 	if err != nil {
 		return "", nil, err
 	}
-	// Who knows the password is told; to everybody else the user is as wrong as one
-	// that does not exist.
+	// Only a caller with the right password learns this; for others, the response is the same as
+	// for an unknown user.
 	if !u.Active {
 		return "", nil, status.New(status.PermissionDenied, "user is not active; ask an administrator to activate '%s'", u.Username)
 	}
@@ -171,7 +170,7 @@ func (t *tokens) logIn(ctx context.Context, r *apiv1.LoginRequest, addr string) 
 	return text, next.toAPI(), nil
 }
 
-// findSurplus is the oldest logins of an owner, which end so that there is room for one more.
+// findSurplus returns the oldest logins of an owner, which end to make room for one more.
 func (t *tokens) findSurplus(owner string) []token.Hash {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -185,10 +184,10 @@ func (t *tokens) findSurplus(owner string) []token.Hash {
 	return oldest[:n]
 }
 
-// UserOf is the user whose login this is. For the token of a user's tools inside a
-// task it names the allocation too, and the user is no administrator: reading a
-// task's environment must not give the whole cluster. The error is of the code
-// Unauthenticated. The message must not be changed.
+// UserOf returns the user of a login. For the token of a user's tools inside a task, it also
+// returns the allocation, and the user is not an administrator, because reading a task's
+// environment must not grant control of the cluster. It returns an error of code Unauthenticated.
+// The message must not be changed.
 func (t *tokens) UserOf(text string) (u *apiv1.User, allocation string, err error) {
 	s, who, found := t.findSession(text)
 	now := t.cfg.Now()
@@ -204,9 +203,9 @@ func (t *tokens) UserOf(text string) (u *apiv1.User, allocation string, err erro
 
 func (s session) hasExpired(now time.Time) bool { return !s.Expires.IsZero() && !now.Before(s.Expires) }
 
-// AllocationOf is the allocation whose token this is, with the user who owns it.
-// It stays good when the user is deactivated, because the task's last lines are
-// still wanted. The error is of the code Unauthenticated.
+// AllocationOf returns the user and allocation of an allocation's token. The token stays valid when
+// the user is deactivated, because the task's last lines are still needed. It returns an error of
+// code Unauthenticated.
 func (t *tokens) AllocationOf(text string) (*apiv1.User, string, error) {
 	s, u, found := t.findSession(text)
 	if !found || s.Kind != token.Allocation {
@@ -231,7 +230,7 @@ func (t *tokens) findSession(text string) (liveSession, *account, bool) {
 	return s, u, found
 }
 
-// Logout ends a login. An unknown token is not an error.
+// Logout ends a login. It does not return an error for an unknown token.
 func (t *tokens) Logout(ctx context.Context, text string) error {
 	h := token.HashOf(token.Text(text))
 	s, _, found := t.findSession(text)
@@ -248,7 +247,7 @@ func (t *tokens) Logout(ctx context.Context, text string) error {
 }
 
 func (t *tokens) dropOwner(ctx context.Context, owner string) error {
-	// Memory first: a token must not outlive the answer that it is gone.
+	// Memory first: a token must not be valid after the response to its deletion.
 	t.forgetOwner(owner)
 	return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		_, err := sessions.DeleteByParent(tx, owner)
@@ -256,9 +255,8 @@ func (t *tokens) dropOwner(ctx context.Context, owner string) error {
 	})
 }
 
-// TaskTokens makes the two tokens of an allocation: the one its own processes show,
-// and one with which its user's tools work inside it. Asked again it makes two
-// more; all of them end with EndAllocation.
+// TaskTokens creates the two tokens of an allocation: one for its own processes, and one for the
+// user's tools inside it. Another call creates two more; EndAllocation ends all of them.
 func (t *tokens) TaskTokens(ctx context.Context, userID int32, allocation string) (own, user token.Text, err error) {
 	own, user, keep, err := t.NewTaskTokens(userID, allocation)
 	if err == nil {
@@ -270,8 +268,8 @@ func (t *tokens) TaskTokens(ctx context.Context, userID int32, allocation string
 	return own, user, nil
 }
 
-// NewTaskTokens is TaskTokens for a caller that writes something else with them: they are good once what
-// keep is a part of has been written.
+// NewTaskTokens is TaskTokens for a caller with its own transaction: the tokens are valid once the
+// transaction with keep is committed.
 func (t *tokens) NewTaskTokens(userID int32, allocation string) (own, user token.Text, keep func(*store.Tx) error, err error) {
 	if allocation == "" {
 		return "", "", nil, status.New(status.InvalidArgument, "an allocation is needed")
@@ -304,8 +302,8 @@ func (t *tokens) NewTaskTokens(userID int32, allocation string) (own, user token
 	}, nil
 }
 
-// DropAllocation ends the tokens of an allocation at once, and for good once what drop is a part of has
-// been written.
+// DropAllocation ends the tokens of an allocation in memory at once, and in the store with the
+// transaction that contains drop.
 func (t *tokens) DropAllocation(allocation string) (drop func(*store.Tx) error) {
 	owner := session{Allocation: allocation}.ownerParent()
 	t.forgetOwner(owner) // memory first, as in dropOwner
@@ -315,7 +313,7 @@ func (t *tokens) DropAllocation(allocation string) (drop func(*store.Tx) error) 
 	}
 }
 
-// EndAllocation ends the tokens of an allocation. One without is not an error.
+// EndAllocation ends the tokens of an allocation, if it has any.
 func (t *tokens) EndAllocation(ctx context.Context, allocation string) error {
 	return t.dropOwner(ctx, session{Allocation: allocation}.ownerParent())
 }

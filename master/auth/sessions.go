@@ -15,17 +15,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// usedStep is how finely the last use of a session is kept and shown: enough to
-// recognise a login that is not one's own, and few writes.
+// usedStep is the resolution of a session's last use: fine enough to recognize a stranger's login,
+// and coarse enough to need few writes.
 const usedStep = 10 * time.Minute
 
-// sessionName is the public name of a session: a part of the token's hash, which
-// says nothing about the token.
+// sessionName returns the public name of a session: a part of the token's hash, which does not
+// reveal the token.
 func sessionName(h token.Hash) string { return string(h[:16]) }
 
-// Sessions lists the logins of a user and the tokens of the user's tools inside
-// tasks, newest first; by may ask for their own, administrators for everybody's.
-// Text is the token that asks.
+// Sessions returns the logins of a user and the tokens of the user's tools inside tasks, newest
+// first. Users may list their own, administrators all. Text is the caller's token.
 func (t *tokens) Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session, error) {
 	if err := t.mayEnd(by, id); err != nil {
 		return nil, err
@@ -43,8 +42,8 @@ func (t *tokens) Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Sessi
 	return list, nil
 }
 
-// EndSession ends one of them by its name, or all for the name "all", and says how
-// many there were. The error has the codes PermissionDenied and NotFound.
+// EndSession ends a session by name, or all for the name "all", and returns the number of ended
+// sessions. It returns an error of code PermissionDenied or NotFound.
 func (t *tokens) EndSession(ctx context.Context, by *apiv1.User, id int32, name string) (int, error) {
 	if err := t.mayEnd(by, id); err != nil {
 		return 0, err
@@ -73,8 +72,7 @@ func (t *tokens) mayEnd(by *apiv1.User, id int32) error {
 	return nil
 }
 
-// sessionsOf is every token that acts as the user, without those of the tasks
-// themselves.
+// sessionsOf returns all tokens that act as the user, without those of tasks themselves.
 func (t *tokens) sessionsOf(id int32) map[token.Hash]liveSession {
 	now := t.cfg.Now()
 	t.mu.RLock()
@@ -88,7 +86,7 @@ func (t *tokens) sessionsOf(id int32) map[token.Hash]liveSession {
 	return out
 }
 
-// dropUserTokens ends everything that acts as the user.
+// dropUserTokens ends all tokens that act as the user.
 func (t *tokens) dropUserTokens(ctx context.Context, id int32) error {
 	var all []token.Hash
 	for h := range t.sessionsOf(id) {
@@ -97,12 +95,12 @@ func (t *tokens) dropUserTokens(ctx context.Context, id int32) error {
 	return t.dropSessions(ctx, all)
 }
 
-// dropSessions is called with change held.
+// dropSessions must be called with change held.
 func (t *tokens) dropSessions(ctx context.Context, all []token.Hash) error {
 	if len(all) == 0 {
 		return nil
 	}
-	// Memory first: a token must not outlive the answer that it is gone.
+	// Memory first: a token must not be valid after the response to its deletion.
 	for _, h := range all {
 		t.forgetHash(h)
 	}
@@ -130,8 +128,8 @@ func (s liveSession) toAPI(h token.Hash) *apiv1.Session {
 	return m
 }
 
-// createdAt is when a login began; one that an earlier version stored does not say,
-// but lasts as long.
+// createdAt returns the time of a login. It derives that from the expiry for sessions of earlier
+// versions, which have the same lifetime.
 func (s session) createdAt() time.Time {
 	if s.Created.IsZero() && !s.Expires.IsZero() {
 		return s.Expires.Add(-SessionLife)
@@ -146,8 +144,8 @@ func (s liveSession) lastUse() time.Time {
 	return s.Used
 }
 
-// storeLastUses is called with change held, so that what it writes has not been
-// ended meanwhile. A task's end does not wait for change; it is looked for again.
+// storeLastUses must be called with change held, so that it does not store sessions that were ended
+// meanwhile. The end of a task does not wait for change, so the sessions are looked up again.
 func (t *tokens) storeLastUses(ctx context.Context) error {
 	stale := map[token.Hash]session{}
 	t.mu.RLock()
@@ -182,7 +180,7 @@ func (t *tokens) storeLastUses(ctx context.Context) error {
 	return nil
 }
 
-// sweepExpired deletes the sessions that have expired. The caller holds change.
+// sweepExpired deletes expired sessions. The caller holds change.
 func (t *tokens) sweepExpired(ctx context.Context) error {
 	expired, err := deleteExpired(ctx, t.cfg.Store, sessions, t.cfg.Now())
 	for _, d := range expired {
@@ -191,7 +189,7 @@ func (t *tokens) sweepExpired(ctx context.Context) error {
 	return err
 }
 
-// deleteExpired deletes the documents whose time is past, and returns them.
+// deleteExpired deletes the expired documents and returns them.
 func deleteExpired[T any](ctx context.Context, s *store.Store, c store.Collection[T], now time.Time) ([]store.Doc[T], error) {
 	over, err := c.Before(ctx, s, now)
 	if err != nil || len(over) == 0 {

@@ -29,8 +29,8 @@ func TestAnAdministratorsToolsInATaskAreNoAdministrator(t *testing.T) {
 	}
 }
 
-// What acts as a user ends with the password, and with the account even when that
-// comes back.
+// Tokens that act as a user end with the password and with the account, even if that is activated
+// again.
 func TestTokensInTasksEndWithThePasswordAndTheAccount(t *testing.T) {
 	t.Parallel()
 	ends := map[string]*apiv1.PatchUser{
@@ -158,7 +158,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	}
 }
 
-// A login that the last version wrote has no time of its own, and still counts.
+// A login stored by the previous version has no creation time and stays valid.
 func TestLoginsOfTheLastVersionAreRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

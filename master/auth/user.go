@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// userRecord is what the store keeps of a user.
+// userRecord is a stored user.
 type userRecord struct {
 	ID          int32      `json:"id"`
 	Username    string     `json:"username"`
@@ -31,7 +31,7 @@ type userRecord struct {
 	LastAuth    time.Time  `json:"last_auth,omitzero"`
 }
 
-// unixGroup is the Unix account that the user's tasks run as.
+// unixGroup is the Unix account of the user's tasks.
 type unixGroup struct {
 	UID   int32  `json:"uid"`
 	GID   int32  `json:"gid"`
@@ -41,14 +41,14 @@ type unixGroup struct {
 
 var users = store.Collection[userRecord]{Kind: "user"}
 
-// find is a user in memory, with the message that is shown of it. Neither is
-// changed once it is in the map; a change puts another one there.
+// account is a user in memory, with the API message. Neither is modified once it is in the map;
+// changes replace it.
 type account struct {
 	userRecord
 	shown *apiv1.User
-	// inTask is the user as the tools in their tasks act for them.
+	// inTask is the user as seen by the user's tools inside tasks.
 	inTask *apiv1.User
-	// look and shownLook are the username and the display name as they are compared.
+	// look and shownLook are the folded username and display name.
 	look, shownLook string
 }
 
@@ -73,10 +73,10 @@ func (u userRecord) toAPI() *apiv1.User {
 	return m
 }
 
-// normalizeName is the one spelling of a username: Determined 0.38.1 keeps lower case.
+// normalizeName returns the normalized username: Determined 0.38.1 uses lower case.
 func normalizeName(username string) string { return strings.ToLower(username) }
 
-// userTable is every account in memory.
+// userTable holds all accounts in memory.
 type userTable struct {
 	mu       sync.RWMutex
 	users    map[int32]*account
@@ -92,7 +92,7 @@ func (t *userTable) loadUsers(ctx context.Context, s *store.Store) error {
 	return err
 }
 
-// keepUser makes memory agree with what has been stored.
+// keepUser updates memory after a change was stored.
 func (t *userTable) keepUser(u userRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +123,7 @@ func (t *userTable) findNamed(username string) (*account, bool) {
 	return u, found
 }
 
-// listUsers is every user by id.
+// listUsers returns all users by ID.
 func (t *userTable) listUsers() []*apiv1.User {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -135,7 +135,7 @@ func (t *userTable) listUsers() []*apiv1.User {
 	return list
 }
 
-// findOther is a user, but for one, of whom a condition is true.
+// findOther returns a user other than id that satisfies a condition.
 func (t *userTable) findOther(id int32, is func(*account) bool) (*account, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -147,7 +147,7 @@ func (t *userTable) findOther(id int32, is func(*account) bool) (*account, bool)
 	return nil, false
 }
 
-// hasOtherAdmin reports whether there is an administrator besides id who can log in.
+// hasOtherAdmin reports whether an administrator other than id can log in.
 func (t *userTable) hasOtherAdmin(id int32) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// accounts are the users of the cluster.
+// accounts manages the users of the cluster.
 type accounts struct {
 	*shared
 
@@ -18,10 +18,10 @@ type accounts struct {
 	tokens    *tokens
 }
 
-// Users lists all users by id. The messages must not be changed.
+// Users returns all users by ID. The messages must not be changed.
 func (a *accounts) Users() []*apiv1.User { return a.users.listUsers() }
 
-// User is the user with that id. The message must not be changed.
+// User returns the user with that ID. The message must not be changed.
 func (a *accounts) User(id int32) (*apiv1.User, error) {
 	u, found := a.users.findUser(id)
 	if !found {
@@ -30,13 +30,13 @@ func (a *accounts) User(id int32) (*apiv1.User, error) {
 	return u.shown, nil
 }
 
-// Administrator reports whether a user is one, and active.
+// Administrator reports whether a user is an active administrator.
 func (a *accounts) Administrator(id int32) bool {
 	u, err := a.User(id)
 	return err == nil && u.GetAdmin() && u.GetActive()
 }
 
-// UserNamed is the user with that name, in any case. The message must not be changed.
+// UserNamed returns the user of that name, regardless of case. The message must not be changed.
 func (a *accounts) UserNamed(username string) (*apiv1.User, error) {
 	u, found := a.users.findNamed(username)
 	if !found {
@@ -45,7 +45,7 @@ func (a *accounts) UserNamed(username string) (*apiv1.User, error) {
 	return u.shown, nil
 }
 
-// CreateUser makes a user; only administrators may.
+// CreateUser creates a user. It requires an administrator.
 func (a *accounts) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUserRequest) (*apiv1.User, error) {
 	if !by.GetAdmin() {
 		return nil, status.New(status.PermissionDenied, "only administrators may create users")
@@ -77,9 +77,9 @@ func (a *accounts) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.Post
 	return a.writeUser(ctx, u)
 }
 
-// PatchUser changes what p names. Administrators may change everything, others
-// their own display name and password. Text is the token that asks: users who change
-// their own password have shown the old one.
+// PatchUser changes the fields that are set in p. Administrators may change everything, other users
+// their own display name and password. Text is the caller's token; users who change their own
+// password must have proven the old one.
 func (a *accounts) PatchUser(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) (*apiv1.User, error) {
 	if !by.GetAdmin() {
 		if by.GetId() != id {
@@ -176,7 +176,7 @@ func (a *accounts) writeUser(ctx context.Context, u userRecord) (*apiv1.User, er
 	return a.User(u.ID)
 }
 
-// readGroup reads a Unix account: all four parts, or none to take it away.
+// readGroup reads a Unix account: all four fields, or none to remove it.
 func readGroup(g *apiv1.AgentUserGroup) (*unixGroup, error) {
 	if g == nil || (g.AgentUid == nil && g.AgentGid == nil && g.AgentUser == nil && g.AgentGroup == nil) {
 		return nil, nil //nolint:nilnil // no account is a value of its own

@@ -69,7 +69,7 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 	w.must(t, "ann", "Secret-123")
 	_, err = w.login(t.Context(), "remote", "")
 	wantCode(t, err, status.Unauthenticated)
-	_, err = w.login(t.Context(), "bob", "x") // the right password of one who is not active
+	_, err = w.login(t.Context(), "bob", "x") // the right password of a deactivated user
 	wantCode(t, err, status.PermissionDenied)
 }
 
@@ -126,7 +126,7 @@ func TestPatchingUsers(t *testing.T) {
 	_, _, err = w.UserOf(text)
 	wantCode(t, err, status.Unauthenticated) // a new password ends the logins
 	_, _, err = w.UserOf(string(task))
-	wantCode(t, err, status.Unauthenticated) // and what acts as the user inside tasks
+	wantCode(t, err, status.Unauthenticated) // and the user's tokens inside tasks
 	w.must(t, "determined", "Another-1")
 	if _, err := w.PatchUser(ctx, admin, "", 2, &apiv1.PatchUser{Active: proto.Bool(false)}); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestPatchingUsers(t *testing.T) {
 	wantCode(t, err, status.NotFound)
 }
 
-// What a stranger is told must not say which users exist or are active.
+// An error must not reveal to strangers which users exist or are active.
 func TestADeactivatedUserIsToldSoOnlyForTheRightPassword(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// clusterInfo has the keys that the library takes, and no others.
+// clusterInfo has exactly the keys that the client library accepts.
 type clusterInfo struct {
 	MasterURL        string  `json:"master_url"`
 	ClusterID        string  `json:"cluster_id"`
@@ -20,7 +20,7 @@ type clusterInfo struct {
 	LatestCheckpoint *string `json:"latest_checkpoint"`
 }
 
-// ClusterInfoVariables are those that ClusterInfo reads.
+// ClusterInfoVariables returns the variables that ClusterInfo reads.
 func ClusterInfoVariables() []string {
 	return []string{
 		"DET_MASTER", "DET_CLUSTER_ID", "DET_AGENT_ID", "DET_SLOT_IDS", "DET_TASK_ID", "DET_ALLOCATION_ID",
@@ -28,9 +28,9 @@ func ClusterInfoVariables() []string {
 	}
 }
 
-// ClusterInfo is a task's environment, as NAME=value of which the last of a name
-// counts, in the file from which programs learn where they run. It holds the task's
-// token.
+// ClusterInfo returns the content of the file from which programs learn where they run. It reads
+// the task's environment, as NAME=value, of which the last of a name counts. The content includes
+// the task's token.
 func ClusterInfo(environ []string) []byte {
 	given := func(name string) *string { return lastOf(environ, name) }
 	text := func(name string) string {
@@ -47,12 +47,12 @@ func ClusterInfo(environ []string) []byte {
 		LatestCheckpoint: given("DET_LATEST_CHECKPOINT"),
 	}
 	if json.Unmarshal([]byte(text("DET_SLOT_IDS")), &info.SlotIDs) != nil || info.SlotIDs == nil {
-		info.SlotIDs = []int32{} // a task may set its variables as it likes
+		info.SlotIDs = []int32{} // a task may set its variables to anything
 	}
 	return mustContent(info)
 }
 
-// lastOf is the value of a variable, nil where there is none.
+// lastOf returns the last value of a variable, or nil if it is not set.
 func lastOf(environ []string, name string) *string {
 	for i := len(environ) - 1; i >= 0; i-- {
 		if value, found := strings.CutPrefix(environ[i], name); found && (value == "" || value[0] == '=') {

@@ -5,40 +5,40 @@ import (
 	"fmt"
 )
 
-// The files in which programs of the client's library learn where they run. These paths
-// are fixed in the library, and so are the keys of each file: it takes no others.
+// The files from which the client library learns where it runs. The library fixes these paths and
+// the keys of each file, and rejects other keys.
 const (
 	InfoDir = "/run/determined/info"
-	// ClusterInfoPath is where ClusterInfo goes, written by the agent or, in a pod, by the
-	// init container.
+	// ClusterInfoPath is the file for ClusterInfo, written by the agent or, in a pod, by the init
+	// container.
 	ClusterInfoPath = InfoDir + "/cluster.json"
-	// ResourcesInfoPath is where ResourcesInfo goes, written by the same. A pod with GPUs
-	// has none: only its container itself sees which it got.
+	// ResourcesInfoPath is the file for ResourcesInfo, written in the same way. A pod with GPUs
+	// does not have it, because only the container itself sees its GPUs.
 	ResourcesInfoPath = InfoDir + "/resources.json"
-	// TrialInfoPath is where TrialInfo.Content goes. It is one of the files of a Spec.
+	// TrialInfoPath is the file for TrialInfo.Content, one of the files of a Spec.
 	TrialInfoPath = InfoDir + "/trial.json"
-	// RendezvousInfoPath is where RendezvousInfo goes, one of the files of a Spec where
-	// the allocation has a single container. Several ask the master.
+	// RendezvousInfoPath is the file for RendezvousInfo, one of the files of a Spec if the
+	// allocation has a single container. Several containers request it from the master.
 	RendezvousInfoPath = InfoDir + "/rendezvous.json"
 )
 
-// TrialInfo is what a trial's program learns about its trial.
+// TrialInfo is the information for a trial's program about its trial.
 type TrialInfo struct {
 	TrialID      int   `json:"trial_id"`
 	ExperimentID int   `json:"experiment_id"`
 	TrialSeed    int64 `json:"trial_seed"`
-	// HParams and Config are JSON objects: the trial's hyperparameters, and the
-	// experiment's configuration with all defaults filled in.
+	// HParams and Config are JSON objects: the trial's hyperparameters, and the experiment's
+	// configuration with all defaults.
 	HParams        json.RawMessage `json:"hparams"`
 	Config         json.RawMessage `json:"config"`
 	StepsCompleted int64           `json:"steps_completed"`
 	TrialRunID     int             `json:"trial_run_id"`
 	Debug          bool            `json:"debug"`
-	// NetworkInterface is for traffic between machines; nil lets the program choose.
+	// NetworkInterface is the interface for traffic between machines; nil lets the program choose.
 	NetworkInterface *string `json:"inter_node_network_interface"`
 }
 
-// Content is the file. The error is of HParams or Config that are not JSON.
+// Content returns the content of the file. It returns an error if HParams or Config is not JSON.
 func (t TrialInfo) Content() ([]byte, error) {
 	data, err := json.Marshal(t)
 	if err != nil {
@@ -47,8 +47,8 @@ func (t TrialInfo) Content() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// RendezvousInfo is where the containers of an allocation find each other: their
-// addresses and numbers of slots by rank, and the rank of the one that reads it.
+// RendezvousInfo returns the addresses and slot counts of an allocation's containers by rank, with
+// the rank of the reader.
 func RendezvousInfo(addresses []string, rank int, slots []int) []byte {
 	return mustContent(struct {
 		Addresses []string `json:"container_addrs"`
@@ -57,14 +57,14 @@ func RendezvousInfo(addresses []string, rank int, slots []int) []byte {
 	}{addresses, rank, slots})
 }
 
-// ResourcesInfo is the GPUs of a container.
+// ResourcesInfo returns the GPUs of a container.
 func ResourcesInfo(uuids []string) []byte {
 	return mustContent(struct {
 		UUIDs []string `json:"gpu_uuids"`
 	}{append([]string{}, uuids...)})
 }
 
-// mustContent writes texts and numbers, which cannot fail.
+// mustContent encodes strings and numbers, which never fails.
 func mustContent(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -2,12 +2,12 @@ package agentv1
 
 import "time"
 
-// lastUS is the last microsecond that JSON and protobuf's Timestamp can write wherever
-// on Earth: a day before the end of the year 9999.
+// lastUS is the last microsecond that JSON and protobuf's Timestamp can represent in every time
+// zone: a day before the end of the year 9999.
 const lastUS = 253402214399999999
 
-// Instant is when an agent says that something was, and now where it names a time that
-// cannot be: what could not be written down would be tried again for ever.
+// Instant converts an agent's time stamp. It returns now for a time out of range, because a record
+// that cannot be stored would be retried for ever.
 func Instant(us int64, now time.Time) time.Time {
 	if us < 0 || us > lastUS {
 		return now

@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// AuditQuery says which entries of the audit log to read.
+// AuditQuery selects entries of the audit log.
 type AuditQuery struct {
 	User, Action string
 	Since        time.Time
@@ -19,7 +19,7 @@ type AuditQuery struct {
 	Follow bool
 }
 
-// Audit reads the audit log, oldest entry first. Only an admin may ask.
+// Audit reads the audit log, oldest entry first. It requires an administrator.
 func (l logs) Audit(ctx context.Context, q AuditQuery) iter.Seq2[*apiv1.AuditResponse, error] {
 	query := url.Values{"follow": {strconv.FormatBool(q.Follow)}}
 	if q.User != "" {

@@ -16,28 +16,27 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// call is one request.
+// call is a request.
 type call struct {
-	// op says what it is for in an error: "list agents".
+	// op describes the call in errors, such as "list agents".
 	op     string
 	method string
-	// path is below the base address: "/api/v1/agents".
+	// path is relative to the base address, such as "/api/v1/agents".
 	path  string
 	query url.Values
-	// in is the body, out what the reply is decoded into; either may be nil.
+	// in is the request body, and out receives the response; either may be nil.
 	in, out proto.Message
-	// once is set for what must not be repeated when the reply was lost.
+	// once is set if the call must not be repeated after a lost response.
 	once bool
 }
 
-// The waits between two tries grow from one to the other.
+// The pause between attempts grows from firstWait to lastWait.
 const (
 	firstWait = 100 * time.Millisecond
 	lastWait  = 2 * time.Second
 )
 
-// do sends k, again while the master is out of reach or starting, and decodes
-// the reply.
+// do sends k, with retries while the master is unreachable or starting, and decodes the response.
 func (t *transport) do(ctx context.Context, k call) error {
 	body, err := t.sendWithRetries(ctx, k)
 	if err != nil {
@@ -57,7 +56,8 @@ func (t *transport) do(ctx context.Context, k call) error {
 	return nil
 }
 
-// sendWithRetries sends k until it is answered, and returns the body of the reply.
+// sendWithRetries sends k until it is answered or retryFor has passed, and returns the body of the
+// response.
 func (t *transport) sendWithRetries(ctx context.Context, k call) (io.ReadCloser, error) {
 	deadline := time.Now().Add(t.retryFor)
 	for pause := firstWait; ; pause = min(2*pause, lastWait) {
@@ -77,7 +77,7 @@ func again(k call, err error) bool {
 	if !ok || e.Kind != Unavailable {
 		return false
 	}
-	// Without a reply, or with one from a proxy, the call may have had its effect.
+	// Without a response, or with one from a proxy, the call may have had its effect.
 	return !k.once
 }
 
@@ -122,8 +122,7 @@ func (t *transport) request(ctx context.Context, k call) (*http.Request, error) 
 	return req, nil
 }
 
-// cause takes off the method and address that the HTTP client puts before every
-// error: ours says both in better words.
+// cause removes the method and URL that the HTTP client adds to errors, because ours contain both.
 func cause(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err

@@ -10,15 +10,15 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// checkpoints are what trials saved.
+// checkpoints are the calls about checkpoints.
 type checkpoints struct{ *transport }
 
-// CheckpointQuery says which checkpoints are listed: those of an experiment, of a trial, or all.
+// CheckpointQuery selects the checkpoints of an experiment, of a trial, or all.
 type CheckpointQuery struct {
 	Experiment, Trial int32
-	// States leaves those in these states; empty leaves all.
+	// States selects these states; empty selects all.
 	States []apiv1.Checkpoint_State
-	// Deleting leaves those that wait for their deletion.
+	// Deleting selects checkpoints whose deletion is pending.
 	Deleting bool
 }
 
@@ -57,7 +57,7 @@ func (p checkpoints) Checkpoint(ctx context.Context, id string) (*apiv1.Checkpoi
 	return out.GetCheckpoint(), err
 }
 
-// DeleteCheckpoints deletes checkpoints: all of them or none. Their files are deleted afterwards.
+// DeleteCheckpoints deletes all of the checkpoints or none. Their files are deleted later.
 func (p checkpoints) DeleteCheckpoints(ctx context.Context, ids ...string) error {
 	return p.do(ctx, call{
 		op: "delete checkpoints", method: http.MethodDelete, path: "/api/v1/checkpoints",
@@ -65,7 +65,7 @@ func (p checkpoints) DeleteCheckpoints(ctx context.Context, ids ...string) error
 	})
 }
 
-// DownloadCheckpoint returns the files of a checkpoint as a gzipped tar, which the caller must close.
+// DownloadCheckpoint returns the files of a checkpoint as a gzipped tar. The caller must close it.
 func (p checkpoints) DownloadCheckpoint(ctx context.Context, id string) (io.ReadCloser, error) {
 	return p.sendWithRetries(ctx, call{op: "download checkpoint " + id, method: http.MethodGet, path: "/checkpoints/" + url.PathEscape(id)})
 }

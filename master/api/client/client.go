@@ -1,8 +1,7 @@
-// Package client is a Go program's way to a master: typed calls of its HTTP
-// API, a pinned certificate, retries of what had no effect, and log streams
-// that survive a restart of the master.
+// Package client is the Go client for the master API. It has typed calls, certificate pinning,
+// retries of calls that had no effect, and log streams that survive a restart of the master.
 //
-// It is a leaf: it imports the API's messages and nothing else of ours.
+// Of this module, it imports only the API's messages.
 package client
 
 import (
@@ -14,34 +13,33 @@ import (
 	"time"
 )
 
-// Config says which master to talk to, and as whom.
+// Config configures a Client.
 type Config struct {
-	// URL is the master's base address: "https://10.0.0.5:8443".
+	// URL is the master's base address, such as "https://10.0.0.5:8443".
 	URL string
-	// Token is a session's or an agent's token; empty before a login.
+	// Token is the token of a session or an agent; it is empty before a login.
 	Token string
-	// CA is a PEM bundle that signs the master's certificate. Empty means the
-	// system's authorities.
+	// CA is a PEM bundle of the CA that signs the master's certificate. If it is empty, the
+	// system's CAs apply.
 	CA []byte
-	// ServerName is the name to expect in the certificate where it is not the
-	// host of URL.
+	// ServerName is the expected name in the certificate if it differs from the host of URL.
 	ServerName string
-	// Fingerprint is the SHA-256 of the master's certificate in hex. With it
-	// exactly that certificate is accepted, whichever authority signed it.
+	// Fingerprint is the SHA-256 of the master's certificate in hex. If it is set, only that
+	// certificate is accepted, regardless of its CA.
 	Fingerprint string
-	// RetryFor limits how long one call is tried again while the master is out of
-	// reach or starting. Zero means DefaultRetryFor.
+	// RetryFor limits the retries of one call while the master is unreachable or starting. Zero
+	// means DefaultRetryFor.
 	RetryFor time.Duration
-	// Away is called each time that a followed log has waited for RetryFor for a
-	// master that had answered before; it keeps waiting. It may be nil.
+	// Away is called each time when a followed log has waited RetryFor for a master that had
+	// answered before; the log keeps waiting. It may be nil.
 	Away func(err error)
 }
 
-// DefaultRetryFor outlasts the restart of a master on the same machine, and not
-// the patience of a person at a terminal.
+// DefaultRetryFor outlasts the restart of a master on the same machine without trying the patience
+// of a user.
 const DefaultRetryFor = 10 * time.Second
 
-// Client talks to one master. It may be used by several goroutines.
+// Client calls one master. It is safe for concurrent use.
 type Client struct {
 	*transport
 	sessions
@@ -57,7 +55,7 @@ type Client struct {
 	resources
 }
 
-// transport sends calls to one master and reads the answers.
+// transport sends calls to one master and reads the responses.
 type transport struct {
 	base     *url.URL
 	token    string
@@ -66,7 +64,7 @@ type transport struct {
 	http     *http.Client
 }
 
-// New returns a client. Nothing is sent yet.
+// New returns a client. It does not connect yet.
 func New(cfg Config) (*Client, error) {
 	base, err := ParseURL(cfg.URL)
 	if err != nil {
@@ -98,14 +96,14 @@ func New(cfg Config) (*Client, error) {
 	}, nil
 }
 
-// URL is the master's base address.
+// URL returns the master's base address.
 func (t *transport) URL() string { return t.base.String() }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (t *transport) Close() { t.http.CloseIdleConnections() }
 
-// ParseURL reads the address of a master. A host or host:port alone means http
-// and port 8080, as the det client has it.
+// ParseURL parses the address of a master. A host or host:port without a scheme means http and port
+// 8080, as in the det client.
 func ParseURL(s string) (*url.URL, error) {
 	if s == "" {
 		return nil, errors.New("the address of the master is empty")

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// dial starts a server that answers with h and returns a client for it.
+// dial starts a server with handler h and returns a client for it.
 func dial(t *testing.T, h http.HandlerFunc) *client.Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -118,7 +118,7 @@ func TestWhatMayHaveHappenedIsNotRepeatedUnlessItIsNamed(t *testing.T) {
 	}
 }
 
-// lineOf is one line of a task's log on the wire.
+// lineOf returns line n of a task's log as sent by the server.
 func lineOf(n int) string {
 	raw, _ := json.Marshal(map[string]any{"result": map[string]any{"id": fmt.Sprint(n), "message": fmt.Sprintf("line %d\n", n)}})
 	return string(raw) + "\n"
@@ -141,7 +141,7 @@ func TestADroppedFollowLosesAndDoublesNothing(t *testing.T) {
 					_, _ = fmt.Sscan(id, &from)
 					from++
 				}
-				// Every connection but the last drops a few lines further on.
+				// Every connection but the last breaks a few lines further on.
 				upTo := int(connections.Add(1)) * 6
 				for n := from; n < min(upTo, total); n++ {
 					_, _ = io.WriteString(w, lineOf(n))
@@ -208,7 +208,7 @@ func TestAFollowWaitsForAMasterThatIsAwayLongerThanACallIsRetried(t *testing.T) 
 			_, _ = io.WriteString(w, lineOf(0))
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
-		case noticed.Load() < 2: // it has been given up twice, as a call would be
+		case noticed.Load() < 2: // the wait has been reported twice
 			refusals.Add(1)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:

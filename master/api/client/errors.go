@@ -11,34 +11,34 @@ import (
 	"strings"
 )
 
-// Kind says why a call did not do what it was to do. Callers branch on kinds.
+// Kind is the kind of a failed call. Callers branch on it.
 type Kind string
 
-// The kinds of refusal.
+// The kinds of failures.
 const (
-	// Unauthenticated means that there is no token, or it is no longer good.
+	// Unauthenticated means that the token is missing or no longer valid.
 	Unauthenticated Kind = "unauthenticated"
-	// Forbidden means that the user may not do this.
+	// Forbidden means that the user lacks the permission.
 	Forbidden Kind = "forbidden"
-	// NotFound means that there is no such thing.
+	// NotFound means that the object does not exist.
 	NotFound Kind = "not-found"
-	// Invalid means that the request is wrong and will stay wrong.
+	// Invalid means that the request is wrong and will fail again.
 	Invalid Kind = "invalid"
-	// Conflict means that it exists already, or changed meanwhile.
+	// Conflict means that the object exists already or has changed meanwhile.
 	Conflict Kind = "conflict"
-	// TooMany means that the master asks for fewer calls.
+	// TooMany means that the master limits the rate of calls.
 	TooMany Kind = "too-many"
-	// Unbuilt means that this master does not have the call.
+	// Unbuilt means that this master does not implement the call.
 	Unbuilt Kind = "unimplemented"
-	// Unavailable means that the master is starting, out of order or out of reach.
+	// Unavailable means that the master is starting, failing or unreachable.
 	Unavailable Kind = "unavailable"
-	// Untrusted means that the master's certificate is not one to trust.
+	// Untrusted means that the master's certificate is not trusted.
 	Untrusted Kind = "untrusted"
-	// Internal means that the master went wrong.
+	// Internal means that the master failed.
 	Internal Kind = "internal"
 )
 
-// kinds is the HTTP status of each refusal.
+// kinds maps HTTP status codes to kinds.
 var kinds = map[int]Kind{
 	http.StatusBadRequest:            Invalid,
 	http.StatusRequestEntityTooLarge: Invalid,
@@ -54,22 +54,22 @@ var kinds = map[int]Kind{
 	http.StatusGatewayTimeout:        Unavailable,
 }
 
-// Error is a call that did not do what it was to do.
+// Error reports a failed call.
 type Error struct {
 	Kind Kind
-	// Op is the call in words: "launch command".
+	// Op describes the call, such as "launch command".
 	Op string
-	// Master is whom it was sent to.
+	// Master is the master's address.
 	Master string
-	// Message is the master's own text, empty where it gave none.
+	// Message is the master's error message, or "".
 	Message string
-	// See is the command that lists what could have been meant.
+	// See is the command that lists the valid objects.
 	See string
-	// Err is the cause where the master did not answer.
+	// Err is the cause if the master did not answer.
 	Err error
 }
 
-// Error reads as a path: what was tried, and the master's words.
+// Error returns the operation and the master's message.
 func (e *Error) Error() string {
 	switch {
 	case e.Err != nil && e.Kind == Unavailable:
@@ -83,10 +83,10 @@ func (e *Error) Error() string {
 	}
 }
 
-// Unwrap gives the cause to errors.Is and errors.As.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint is what to do next.
+// Hint returns the next step for the user.
 func (e *Error) Hint() string {
 	switch e.Kind {
 	case NotFound:
@@ -106,11 +106,10 @@ func (e *Error) Hint() string {
 	}
 }
 
-// Denied reports whether the master knows what was asked and refuses it to the
-// caller.
+// Denied reports whether the call failed for lack of authentication or permission.
 func (e *Error) Denied() bool { return e.Kind == Unauthenticated || e.Kind == Forbidden }
 
-// KindOf returns the kind of the refusal in err, empty when there is none.
+// KindOf returns the kind of the Error in err, or "" if err contains none.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
@@ -118,14 +117,14 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// refused reads a reply that is not 200. The master's own errors and those of a
-// proxy before it have different forms.
+// refused converts a response other than 200. The master's errors and those of a proxy have
+// different formats.
 func (t *transport) refused(k call, r *http.Response) *Error {
 	e := &Error{Kind: kinds[r.StatusCode], Op: k.op, Master: t.URL(), See: k.see()}
 	if e.Kind == "" {
 		e.Kind = Internal
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, 64<<10)) // no message of ours is longer
+	raw, err := io.ReadAll(io.LimitReader(r.Body, 64<<10)) // longer than any message of the master
 	if err != nil {
 		return e
 	}
@@ -136,7 +135,7 @@ func (t *transport) refused(k call, r *http.Response) *Error {
 	return e
 }
 
-// lists is the command that lists what stands below each path of the API.
+// lists maps API paths to the command that lists their objects.
 var lists = map[string]string{
 	"commands":   "det-deploy task list --all",
 	"tasks":      "det-deploy task list --all",
@@ -145,13 +144,13 @@ var lists = map[string]string{
 	"job-queues": "det-deploy job list",
 }
 
-// see names the command that lists what the call could have been about.
+// see returns the command that lists the objects of the call.
 func (k call) see() string {
 	noun, _, _ := strings.Cut(strings.TrimPrefix(k.path, "/api/v1/"), "/")
 	return lists[noun]
 }
 
-// message finds the text in the body of a refusal.
+// message returns the text in the body of an error response.
 func message(raw []byte) string {
 	var body struct {
 		Message string `json:"message"`
@@ -171,8 +170,8 @@ func message(raw []byte) string {
 	return ""
 }
 
-// unreached explains why no reply came. A call that its caller ended tells nothing of
-// the master.
+// unreached converts an error without a response. If the caller cancelled the call, that does not
+// concern the master.
 func (t *transport) unreached(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", op, ctx.Err())

@@ -9,24 +9,24 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// experiments are searches over trials.
+// experiments are the calls about experiments.
 type experiments struct{ *transport }
 
-// ExperimentQuery says which experiments are wanted, the newest first.
+// ExperimentQuery selects experiments. The newest come first.
 type ExperimentQuery struct {
-	// Users are whose; empty is everybody's.
+	// Users selects their owners; empty selects all.
 	Users []string
-	// Archived includes those that were archived.
+	// Archived includes archived experiments.
 	Archived bool
-	// States are like "ACTIVE"; empty is all.
+	// States are names like "ACTIVE"; empty selects all.
 	States []string
-	// Labels must all be there.
+	// Labels selects experiments that have all of these labels.
 	Labels []string
-	// Limit is how many; 0 is all.
+	// Limit is the maximum number; 0 means all.
 	Limit int
 }
 
-// pageSize is how much of a list is asked for at a time.
+// pageSize is the number of entries per request of a list.
 const pageSize = 200
 
 // Experiments lists experiments.
@@ -47,7 +47,7 @@ func (e experiments) Experiments(ctx context.Context, q ExperimentQuery) (all []
 	return all, err
 }
 
-// readPages reads a list page by page until it has so many, or all with 0.
+// readPages reads a list page by page, up to limit entries, or all if limit is 0.
 func readPages(limit int, query url.Values, read func() (have int, p *apiv1.Pagination, err error)) error {
 	for have := 0; ; {
 		size := pageSize
@@ -64,20 +64,21 @@ func readPages(limit int, query url.Values, read func() (have int, p *apiv1.Pagi
 	}
 }
 
-// CreateExperiment submits an experiment. A lost reply is an error: it may have been accepted.
+// CreateExperiment submits an experiment. A lost response is an error, because the experiment may
+// have been accepted.
 func (e experiments) CreateExperiment(ctx context.Context, in *apiv1.CreateExperimentRequest) (*apiv1.CreateExperimentResponse, error) {
 	out := &apiv1.CreateExperimentResponse{}
 	return out, e.do(ctx, call{op: "create the experiment", method: http.MethodPost, path: "/api/v1/experiments", in: in, out: out, once: true})
 }
 
-// Experiment describes one experiment, with what it has used.
+// Experiment returns one experiment with its resource usage.
 func (e experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
 	out := &apiv1.GetExperimentResponse{}
 	query := url.Values{"usage": {"true"}}
 	return out, e.do(ctx, call{op: "look at experiment " + number(id), method: http.MethodGet, path: experimentPath(id), query: query, out: out})
 }
 
-// ExperimentHistory is what happened to an experiment, the oldest first.
+// ExperimentHistory returns the events of an experiment, oldest first.
 func (e experiments) ExperimentHistory(ctx context.Context, id int32) (all []*apiv1.ExperimentEvent, err error) {
 	query := url.Values{}
 	err = readPages(0, query, func() (int, *apiv1.Pagination, error) {
@@ -89,7 +90,7 @@ func (e experiments) ExperimentHistory(ctx context.Context, id int32) (all []*ap
 	return all, err
 }
 
-// ExperimentTrials lists the trials of an experiment by their number.
+// ExperimentTrials returns the trials of an experiment by ID.
 func (e experiments) ExperimentTrials(ctx context.Context, id int32) (all []*apiv1.Trial, err error) {
 	query := url.Values{"sortBy": {"SORT_BY_ID"}}
 	err = readPages(0, query, func() (int, *apiv1.Pagination, error) {
@@ -101,13 +102,13 @@ func (e experiments) ExperimentTrials(ctx context.Context, id int32) (all []*api
 	return all, err
 }
 
-// ChangeExperiment asks for what a verb says: pause, activate, cancel, kill, archive or
-// unarchive. It may be repeated.
+// ChangeExperiment applies a verb: pause, activate, cancel, kill, archive or unarchive. It may be
+// repeated.
 func (e experiments) ChangeExperiment(ctx context.Context, id int32, verb string) error {
 	return e.do(ctx, call{op: verb + " experiment " + number(id), method: http.MethodPost, path: experimentPath(id) + "/" + verb})
 }
 
-// DeleteExperiment removes an ended experiment with its checkpoints, metrics and logs.
+// DeleteExperiment deletes an ended experiment with its checkpoints, metrics and logs.
 func (e experiments) DeleteExperiment(ctx context.Context, id int32) error {
 	return e.do(ctx, call{op: "delete experiment " + number(id), method: http.MethodDelete, path: experimentPath(id)})
 }

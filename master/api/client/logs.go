@@ -11,28 +11,28 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// LogQuery says which lines of a task's log to read.
+// LogQuery selects lines of a task's log.
 type LogQuery struct {
 	// Follow reads until the task has ended and its last line is read.
 	Follow bool
-	// Tail reads the last lines only, Head the first; zero means all. Neither goes
-	// with Follow.
+	// Tail selects the last lines, and Head the first; zero means all. Neither can be combined with
+	// Follow.
 	Tail, Head int
-	// The filters: each leaves lines that match one of its values.
+	// The filters. Each selects lines that match one of its values.
 	Agents, Containers, Ranks, Sources, Stdtypes []string
-	// Level leaves lines of this level and above; unspecified leaves all, also those
-	// that do not say.
+	// Level selects lines of this level and above; unspecified selects all, including lines without
+	// a level.
 	Level apiv1.LogLevel
-	// Since and Until leave lines of a time.
+	// Since and Until select lines by time.
 	Since, Until time.Time
 }
 
-// logs are the logs of tasks, of the master and of who did what.
+// logs are the calls about logs of tasks, the master's log and the audit log.
 type logs struct{ *transport }
 
-// Logs reads the log of a task, oldest line first. A followed log whose
-// connection drops is taken up again at the next line. The second value is set
-// once, at the end, when the log could not be read to its end.
+// Logs reads the log of a task, oldest line first. After a broken connection, a followed log
+// continues with the next line. The iterator ends with an error if the log could not be read to its
+// end.
 func (l logs) Logs(ctx context.Context, task string, q LogQuery) iter.Seq2[*apiv1.TaskLogsResponse, error] {
 	k := call{
 		op: "read the log of task " + task, method: http.MethodGet,
@@ -55,7 +55,7 @@ func (l logs) Logs(ctx context.Context, task string, q LogQuery) iter.Seq2[*apiv
 	return lines
 }
 
-// MasterLogs reads the master's own log, all of it or the last lines.
+// MasterLogs reads the master's own log, or the last lines of it.
 func (l logs) MasterLogs(ctx context.Context, follow bool, tail int) iter.Seq2[*apiv1.MasterLogsResponse, error] {
 	query := url.Values{"follow": {strconv.FormatBool(follow)}}
 	if tail > 0 {
@@ -94,7 +94,7 @@ func (q LogQuery) values() url.Values {
 	return v
 }
 
-// levelsFrom are the names of a level and those above it.
+// levelsFrom returns the names of a level and those above it.
 func levelsFrom(level apiv1.LogLevel) []string {
 	var out []string
 	for ; apiv1.LogLevel_name[int32(level)] != ""; level++ {
@@ -103,7 +103,7 @@ func levelsFrom(level apiv1.LogLevel) []string {
 	return out
 }
 
-// reversed turns a log that was read newest first around.
+// reversed reverses a log that was read newest line first.
 func reversed[T any](lines iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var all []T

@@ -9,7 +9,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// machines are agents and what lets them join.
+// machines are the calls about agents and their admission.
 type machines struct{ *transport }
 
 // Agents lists the agents.
@@ -19,15 +19,15 @@ func (m machines) Agents(ctx context.Context) ([]*apiv1.Agent, error) {
 	return out.GetAgents(), err
 }
 
-// EnableAgent lets tasks start on an agent again.
+// EnableAgent allows tasks to start on an agent again.
 func (m machines) EnableAgent(ctx context.Context, id string) (*apiv1.Agent, error) {
 	out := &apiv1.EnableAgentResponse{}
 	err := m.do(ctx, call{op: "enable agent " + id, method: http.MethodPost, path: agentPath(id, "/enable"), out: out})
 	return out.GetAgent(), err
 }
 
-// DisableAgent keeps tasks from starting on an agent. With drain those that run
-// there may end by themselves; without, they are killed.
+// DisableAgent prevents tasks from starting on an agent. With drain, running tasks may end by
+// themselves; otherwise they are killed.
 func (m machines) DisableAgent(ctx context.Context, id string, drain bool) (*apiv1.Agent, error) {
 	out := &apiv1.DisableAgentResponse{}
 	err := m.do(ctx, call{
@@ -37,7 +37,7 @@ func (m machines) DisableAgent(ctx context.Context, id string, drain bool) (*api
 	return out.GetAgent(), err
 }
 
-// EnableSlot lets tasks use a slot of an agent again.
+// EnableSlot allows tasks to use a slot of an agent again.
 func (m machines) EnableSlot(ctx context.Context, agent, slot string) (*apiv1.Slot, error) {
 	out := &apiv1.EnableSlotResponse{}
 	err := m.do(ctx, call{
@@ -47,7 +47,7 @@ func (m machines) EnableSlot(ctx context.Context, agent, slot string) (*apiv1.Sl
 	return out.GetSlot(), err
 }
 
-// DisableSlot keeps tasks from using a slot of an agent.
+// DisableSlot prevents tasks from using a slot of an agent.
 func (m machines) DisableSlot(ctx context.Context, agent, slot string, drain bool) (*apiv1.Slot, error) {
 	out := &apiv1.DisableSlotResponse{}
 	err := m.do(ctx, call{
@@ -58,26 +58,26 @@ func (m machines) DisableSlot(ctx context.Context, agent, slot string, drain boo
 	return out.GetSlot(), err
 }
 
-// RevokeAgent ends an agent and keeps it from joining again. One that is not known is
-// not an error.
+// RevokeAgent stops an agent and prevents it from joining again. It does not return an error for an
+// unknown agent.
 func (m machines) RevokeAgent(ctx context.Context, id string) error {
 	return m.do(ctx, call{op: "revoke agent " + id, method: http.MethodPost, path: agentPath(id, "/revoke")})
 }
 
-// AdmitAgent lets an agent join again that was revoked. One that was not is not an
-// error.
+// AdmitAgent allows a revoked agent to join again. It does not return an error for an agent that is
+// not revoked.
 func (m machines) AdmitAgent(ctx context.Context, id string) error {
 	return m.do(ctx, call{op: "admit agent " + id, method: http.MethodPost, path: agentPath(id, "/admit")})
 }
 
-// RevokedAgents lists the agents that may not join.
+// RevokedAgents lists the revoked agents.
 func (m machines) RevokedAgents(ctx context.Context) ([]*apiv1.RevokedAgent, error) {
 	out := &apiv1.GetRevokedAgentsResponse{}
 	err := m.do(ctx, call{op: "list revoked agents", method: http.MethodGet, path: "/api/v1/revoked-agents", out: out})
 	return out.GetAgents(), err
 }
 
-// CreateJoinToken makes a token with which machines join a pool.
+// CreateJoinToken creates a token with which machines can join a pool.
 func (m machines) CreateJoinToken(ctx context.Context, in *apiv1.CreateJoinTokenRequest) (*apiv1.CreateJoinTokenResponse, error) {
 	out := &apiv1.CreateJoinTokenResponse{}
 	err := m.do(ctx, call{op: "create join token", method: http.MethodPost, path: "/api/v1/join-tokens", in: in, out: out, once: true})
@@ -91,7 +91,7 @@ func (m machines) JoinTokens(ctx context.Context) ([]*apiv1.JoinToken, error) {
 	return out.GetJoinTokens(), err
 }
 
-// RevokeJoinToken ends a join token, named by its id or its whole text.
+// RevokeJoinToken revokes a join token, given by its ID or its whole text.
 func (m machines) RevokeJoinToken(ctx context.Context, name string) (*apiv1.JoinToken, error) {
 	out := &apiv1.RevokeJoinTokenResponse{}
 	err := m.do(ctx, call{
@@ -101,14 +101,14 @@ func (m machines) RevokeJoinToken(ctx context.Context, name string) (*apiv1.Join
 	return out.GetJoinToken(), err
 }
 
-// RotateKeys makes a new key for join tokens and agents' credentials.
+// RotateKeys creates a new key that signs join tokens and agents' credentials.
 func (m machines) RotateKeys(ctx context.Context) error {
 	return m.do(ctx, call{op: "rotate the keys of agents", method: http.MethodPost, path: "/api/v1/master/rotate-keys", once: true})
 }
 
 func agentPath(id, rest string) string { return "/api/v1/agents/" + url.PathEscape(id) + rest }
 
-// queue is the resource pools and what waits in them.
+// queue are the calls about resource pools and their queues.
 type queue struct{ *transport }
 
 // Pools lists the resource pools.
@@ -118,8 +118,7 @@ func (q queue) Pools(ctx context.Context) ([]*apiv1.ResourcePool, error) {
 	return out.GetResourcePools(), err
 }
 
-// Jobs lists the queue of a pool, or of all when pool is empty, first in line
-// first.
+// Jobs lists the queue of a pool, or of all pools if pool is empty, next job first.
 func (q queue) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
 	query := url.Values{"orderBy": {"ORDER_BY_ASC"}}
 	if pool != "" {
@@ -136,7 +135,7 @@ func (q queue) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
 	return jobs, err
 }
 
-// UpdateJob changes one job's place in the queue.
+// UpdateJob changes one job's position in the queue.
 func (q queue) UpdateJob(ctx context.Context, change *apiv1.QueueControl) error {
 	return q.do(ctx, call{
 		op: "update job " + change.GetJobId(), method: http.MethodPost, path: "/api/v1/job-queues",
@@ -145,8 +144,8 @@ func (q queue) UpdateJob(ctx context.Context, change *apiv1.QueueControl) error 
 	})
 }
 
-// PoolMachines lists the machines that were launched for a resource pool, also
-// those that are gone, newest first.
+// PoolMachines lists the machines launched for a resource pool, including terminated ones, newest
+// first.
 func (q queue) PoolMachines(ctx context.Context, pool string) ([]*apiv1.Machine, error) {
 	out := &apiv1.GetMachinesResponse{}
 	err := q.do(ctx, call{
@@ -156,11 +155,10 @@ func (q queue) PoolMachines(ctx context.Context, pool string) ([]*apiv1.Machine,
 	return out.GetMachines(), err
 }
 
-// resources are which slots were in use when.
+// resources are the calls about resource usage.
 type resources struct{ *transport }
 
-// ResourceUsage sums up which slots were in use between from and until and what they cost,
-// the largest use first.
+// ResourceUsage returns the sums of slot usage and cost between from and until, largest first.
 func (r resources) ResourceUsage(ctx context.Context, group apiv1.ResourceUsageGroup, from, until time.Time) ([]*apiv1.ResourceUsage, error) {
 	out := &apiv1.ResourceUsageResponse{}
 	query := url.Values{

@@ -8,16 +8,16 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// models are names under which checkpoints are registered as versions.
+// models are the calls about the model registry.
 type models struct{ *transport }
 
-// ModelQuery says which models are listed.
+// ModelQuery selects models.
 type ModelQuery struct {
-	// Workspaces are the names of theirs; empty is all.
+	// Workspaces are the names of their workspaces; empty selects all.
 	Workspaces []string
-	// Labels must all be there.
+	// Labels selects models that have all of these labels.
 	Labels []string
-	// Archived includes those that were archived.
+	// Archived includes archived models.
 	Archived bool
 }
 
@@ -36,8 +36,7 @@ func (m models) Models(ctx context.Context, q ModelQuery) (all []*apiv1.Model, e
 	return all, err
 }
 
-// ModelVersions describes a model, named by its name or its number, with all of its versions,
-// the oldest first.
+// ModelVersions returns a model, given by name or ID, with all of its versions, oldest first.
 func (m models) ModelVersions(ctx context.Context, name string) (*apiv1.GetModelVersionsResponse, error) {
 	all := &apiv1.GetModelVersionsResponse{}
 	query := url.Values{"sortBy": {"SORT_BY_VERSION"}, "orderBy": {"ORDER_BY_ASC"}}
@@ -51,7 +50,7 @@ func (m models) ModelVersions(ctx context.Context, name string) (*apiv1.GetModel
 	return all, err
 }
 
-// WorkspaceNames are the names of the workspaces that the user sees, by their number.
+// WorkspaceNames returns the names of the workspaces that the user may see, by ID.
 func (m models) WorkspaceNames(ctx context.Context) (map[int32]string, error) {
 	out := &apiv1.GetWorkspacesResponse{}
 	err := m.do(ctx, call{op: "list workspaces", method: http.MethodGet, path: "/api/v1/workspaces", out: out})

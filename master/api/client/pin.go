@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// ErrFingerprint means that the master showed another certificate than the one
-// that is pinned.
+// ErrFingerprint reports that the master's certificate differs from the pinned one.
 var ErrFingerprint = errors.New("the certificate of the master is not the pinned one")
 
 // pinned returns the TLS settings for cfg.
@@ -34,7 +33,7 @@ func pinned(cfg Config) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The pin replaces chain and name: it says more than both.
+	// The pin replaces the verification of chain and name because it is stricter than both.
 	t.InsecureSkipVerify = true
 	t.VerifyConnection = func(s tls.ConnectionState) error {
 		if got := sha256.Sum256(s.PeerCertificates[0].Raw); got != want {
@@ -45,21 +44,21 @@ func pinned(cfg Config) (*tls.Config, error) {
 	return t, nil
 }
 
-// Certificate is what a master shows before anybody trusts it.
+// Certificate describes a master's certificate before it is trusted.
 type Certificate struct {
-	// Fingerprint is the SHA-256 of the certificate, as a person compares it.
+	// Fingerprint is the SHA-256 of the certificate, formatted for comparison by a user.
 	Fingerprint string
 	// PEM is the certificate itself.
 	PEM []byte
-	// Subject is whom it is for, Expires how long it is good.
+	// Subject is the name in the certificate, and Expires its expiration time.
 	Subject string
 	Expires time.Time
-	// Trusted is true when an authority of this system signed it.
+	// Trusted reports whether a CA of this system has signed it.
 	Trusted bool
 }
 
-// Peek fetches the certificate of the master at address, without trusting it
-// and without sending anything.
+// Peek returns the certificate of the master at address. It does not trust the certificate and
+// sends no request.
 func Peek(ctx context.Context, address string) (Certificate, error) {
 	u, err := ParseURL(address)
 	if err != nil {
@@ -71,7 +70,7 @@ func Peek(ctx context.Context, address string) (Certificate, error) {
 	}
 	d := tls.Dialer{Config: &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: u.Hostname(),
-		InsecureSkipVerify: true, // nothing is sent: the certificate is shown to a person
+		InsecureSkipVerify: true, // nothing is sent: the certificate is shown to the user
 	}}
 	conn, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
@@ -94,8 +93,7 @@ func Peek(ctx context.Context, address string) (Certificate, error) {
 	}, nil
 }
 
-// parseFingerprint reads 64 hex digits, with or without colons and with or
-// without the prefix "SHA256:".
+// parseFingerprint parses 64 hex digits, with or without colons and the prefix "SHA256:".
 func parseFingerprint(s string) (sum [sha256.Size]byte, err error) {
 	digits := strings.TrimPrefix(strings.ToLower(s), "sha256:")
 	raw, err := hex.DecodeString(strings.ReplaceAll(digits, ":", ""))
@@ -113,7 +111,7 @@ func showFingerprint(sum [sha256.Size]byte) string {
 	return strings.Join(parts, ":")
 }
 
-// SameFingerprint reports whether two spellings mean the same certificate.
+// SameFingerprint reports whether two fingerprints are equal regardless of their format.
 func SameFingerprint(a, b string) bool {
 	x, errX := parseFingerprint(a)
 	y, errY := parseFingerprint(b)

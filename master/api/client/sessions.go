@@ -8,10 +8,10 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// sessions is who calls, and whom.
+// sessions are the calls about the session and the master.
 type sessions struct{ *transport }
 
-// Login returns a session's token for a user and password.
+// Login exchanges a user's password for a session token.
 func (s sessions) Login(ctx context.Context, username, secret string) (*apiv1.LoginResponse, error) {
 	out := &apiv1.LoginResponse{}
 	return out, s.do(ctx, call{
@@ -33,14 +33,14 @@ func (s sessions) Me(ctx context.Context) (*apiv1.User, error) {
 	return out.GetUser(), err
 }
 
-// Master returns what the master says of itself. It needs no token.
+// Master returns the name, version and IDs of the master. It needs no token.
 func (s sessions) Master(ctx context.Context) (*apiv1.GetMasterResponse, error) {
 	out := &apiv1.GetMasterResponse{}
 	return out, s.do(ctx, call{op: "ask for the master's version", method: http.MethodGet, path: "/api/v1/master", out: out})
 }
 
-// MasterConfig returns the master's own configuration with its secrets masked.
-// Only an admin may ask.
+// MasterConfig returns the master's configuration with redacted secrets. It requires an
+// administrator.
 func (s sessions) MasterConfig(ctx context.Context) (*apiv1.GetMasterConfigResponse, error) {
 	out := &apiv1.GetMasterConfigResponse{}
 	return out, s.do(ctx, call{op: "read the master's configuration", method: http.MethodGet, path: "/api/v1/master/config", out: out})

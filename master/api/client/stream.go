@@ -15,35 +15,35 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// stream is a reply of one JSON object a line that is followed across dropped
+// stream is a response with one JSON object per line that is followed across broken
 // connections.
 //
-// A master sends the lines of a log in an order that never changes, and each
-// has an ID. When the connection drops, the same request is sent again with the
-// ID of the last line as "afterId". A master that knows the parameter continues
-// behind that line. One that does not (Determined 0.38.1) begins again at the
-// first line, which is noticed, and what was seen is skipped:
+// A master sends the lines of a log in a fixed order, and each has an ID. When the
+// connection breaks, the client repeats the request with the ID of the last line as
+// "afterId". A master that supports the parameter continues after that line. One that
+// does not (Determined 0.38.1) starts again at the first line; the client detects this
+// and skips the known lines:
 //
 //	1 2 3 4 ╳   reconnect   1 2 3 4 5 6     the first line again: skip to 4
 //	1 2 3 4 ╳   reconnect           5 6     another line: it is the next
 type stream[T proto.Message] struct {
 	client *transport
 	call   call
-	// fresh returns an empty message, id the identity of a read one.
+	// fresh returns an empty message, and id the ID of a message.
 	fresh func() T
 	id    func(T) string
-	// ended says whether a stream that was closed in good order has said all. A
-	// master that stops closes its streams too. It is nil where closing is enough.
+	// ended reports whether the stream is complete after the server closed it without an error,
+	// because a master that stops also closes its streams. It is nil if closing suffices.
 	ended func(context.Context) (bool, error)
 
 	first    T
 	last     string
 	skipping bool
-	// opened says that the master has answered once.
+	// opened is set once the master has answered.
 	opened bool
 }
 
-// lines reads the stream, again from the next line while follow is set.
+// lines reads the stream. While follow is set, it reconnects and continues with the next line.
 func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
@@ -62,8 +62,8 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 				yield(zero, err)
 				return
 			}
-			// The pause keeps a master that closes at once from being asked in a
-			// circle; what waits for one to come up is in sendWithRetries.
+			// The pause prevents a busy loop if the master closes the stream at once;
+			// sendWithRetries waits for a master that is starting.
 			if err := wait.For(ctx, firstWait); err != nil {
 				yield(zero, err)
 				return
@@ -72,9 +72,9 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 	}
 }
 
-// resumes reports whether a stream that is followed is opened again after err. A master
-// that has answered once is waited for as long as it takes: an upgrade or a machine
-// that starts again takes longer than a call is retried.
+// resumes reports whether to reopen a followed stream after err. A master that has answered once is
+// waited for without a limit, because an upgrade or the restart of a machine takes longer than the
+// retries of a call.
 func (s *stream[T]) resumes(err error) bool {
 	if dropped(err) {
 		return true
@@ -89,23 +89,22 @@ func (s *stream[T]) resumes(err error) bool {
 	return true
 }
 
-// over reports whether a stream that ended in good order is complete.
+// over reports whether a stream that ended without an error is complete.
 func (s *stream[T]) over(ctx context.Context, follow bool) bool {
 	if !follow || s.ended == nil {
 		return true
 	}
 	ended, err := s.ended(ctx)
-	// Who cannot say will say so when the stream is opened again.
+	// If the state cannot be read, reopening the stream reports the error.
 	return err == nil && ended
 }
 
-// errDropped is a connection that ended in the middle of a stream.
+// errDropped reports that the connection broke during a stream.
 var errDropped = errors.New("the connection dropped")
 
 func dropped(err error) bool { return errors.Is(err, errDropped) }
 
-// read passes on the lines of one connection. More is false when the reader
-// wants no more.
+// read yields the lines of one connection. More is false if the consumer stops.
 func (s *stream[T]) read(ctx context.Context, yield func(T, error) bool) (more bool, err error) {
 	body, err := s.open(ctx)
 	if err != nil {
@@ -134,7 +133,7 @@ func (s *stream[T]) read(ctx context.Context, yield func(T, error) bool) (more b
 	}
 }
 
-// open asks for the lines behind the last one.
+// open requests the lines after the last one.
 func (s *stream[T]) open(ctx context.Context) (io.ReadCloser, error) {
 	if s.last != "" {
 		s.call.query.Set("afterId", s.last)
@@ -144,7 +143,7 @@ func (s *stream[T]) open(ctx context.Context) (io.ReadCloser, error) {
 	return body, err
 }
 
-// known notes m as read and reports whether it was read before.
+// known records m as read and reports whether it was read before.
 func (s *stream[T]) known(m T, begin bool) bool {
 	id := s.id(m)
 	switch {
@@ -161,7 +160,7 @@ func (s *stream[T]) known(m T, begin bool) bool {
 	return false
 }
 
-// decode reads one line: a result, or why no further ones come.
+// decode parses a line: a result, or the error that ends the stream.
 func (s *stream[T]) decode(raw []byte) (T, error) {
 	var envelope struct {
 		Result json.RawMessage `json:"result"`

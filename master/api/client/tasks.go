@@ -8,11 +8,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// tasks are what users run.
+// tasks are the calls about tasks.
 type tasks struct{ *transport }
 
-// Launch submits a command. A request with a request_id may be sent any number
-// of times and launches one command; without one, a lost reply is an error.
+// Launch submits a command. A request with a request_id may be repeated and launches only one
+// command; without one, a lost response is an error.
 func (t tasks) Launch(ctx context.Context, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
 	out := &apiv1.LaunchCommandResponse{}
 	return out, t.do(ctx, call{
@@ -30,14 +30,14 @@ func (t tasks) ArrayCommands(ctx context.Context, array string) ([]*apiv1.Comman
 	return out.GetCommands(), err
 }
 
-// KillArray ends the commands of an array that have not ended, and says how many there were.
+// KillArray kills the active commands of an array and returns their number.
 func (t tasks) KillArray(ctx context.Context, array string) (int, error) {
 	out := &apiv1.KillTaskArrayResponse{}
 	err := t.do(ctx, call{op: "kill task array " + array, method: http.MethodPost, path: "/api/v1/task-arrays/" + url.PathEscape(array) + "/kill", out: out})
 	return int(out.GetKilled()), err
 }
 
-// Commands lists the commands of the users named, or of everybody.
+// Commands lists the commands of the given users, or of all users.
 func (t tasks) Commands(ctx context.Context, users ...string) ([]*apiv1.Command, error) {
 	out := &apiv1.GetCommandsResponse{}
 	err := t.do(ctx, call{
@@ -47,20 +47,20 @@ func (t tasks) Commands(ctx context.Context, users ...string) ([]*apiv1.Command,
 	return out.GetCommands(), err
 }
 
-// Command returns one command with the configuration it runs under.
+// Command returns one command with its configuration.
 func (t tasks) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
 	out := &apiv1.GetCommandResponse{}
 	return out, t.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/commands/" + url.PathEscape(id), out: out})
 }
 
-// Kill ends a command. One that has ended already is left as it is.
+// Kill kills a command. It has no effect on a command that has ended.
 func (t tasks) Kill(ctx context.Context, id string) (*apiv1.Command, error) {
 	out := &apiv1.KillCommandResponse{}
 	err := t.do(ctx, call{op: "kill task " + id, method: http.MethodPost, path: "/api/v1/commands/" + url.PathEscape(id) + "/kill", out: out})
 	return out.GetCommand(), err
 }
 
-// Preempt asks a running allocation to save itself and stop, to be run again later.
+// Preempt asks a running allocation to checkpoint and stop, so that it runs again later.
 func (t tasks) Preempt(ctx context.Context, allocation string) error {
 	return t.do(ctx, call{
 		op: "preempt allocation " + allocation, method: http.MethodPost,
@@ -68,13 +68,13 @@ func (t tasks) Preempt(ctx context.Context, allocation string) error {
 	})
 }
 
-// Task returns a task with its allocations and, while it waits, why.
+// Task returns a task with its allocations and, while it is queued, the reason.
 func (t tasks) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
 	out := &apiv1.GetTaskResponse{}
 	return out, t.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/tasks/" + url.PathEscape(id), out: out})
 }
 
-// Tasks returns the allocations that wait or run, by allocation.
+// Tasks returns the queued and running allocations by ID.
 func (t tasks) Tasks(ctx context.Context) (map[string]*apiv1.AllocationSummary, error) {
 	out := &apiv1.GetTasksResponse{}
 	err := t.do(ctx, call{op: "list allocations", method: http.MethodGet, path: "/api/v1/tasks", out: out})

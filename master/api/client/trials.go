@@ -10,23 +10,23 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// trials are the trials of experiments.
+// trials are the calls about trials.
 type trials struct{ *transport }
 
-// Trial describes one trial.
+// Trial returns one trial.
 func (t trials) Trial(ctx context.Context, id int32) (*apiv1.Trial, error) {
 	out := &apiv1.GetTrialResponse{}
 	err := t.do(ctx, call{op: "look at trial " + number(id), method: http.MethodGet, path: trialPath(id), out: out})
 	return out.GetTrial(), err
 }
 
-// KillTrial ends a trial at once. One that has ended already stays as it is.
+// KillTrial kills a trial. It has no effect on a trial that has ended.
 func (t trials) KillTrial(ctx context.Context, id int32) error {
 	return t.do(ctx, call{op: "kill trial " + number(id), method: http.MethodPost, path: trialPath(id) + "/kill"})
 }
 
-// TrialLogs reads the log of a trial, all runs of it, oldest line first. A followed log
-// whose connection drops is taken up again at the next line; it ends with the trial.
+// TrialLogs reads the log of all runs of a trial, oldest line first. A followed log ends with the
+// trial; after a broken connection, it continues with the next line.
 func (t trials) TrialLogs(ctx context.Context, id int32, q LogQuery) iter.Seq2[*apiv1.TrialLogsResponse, error] {
 	s := &stream[*apiv1.TrialLogsResponse]{
 		client: t.transport, call: call{op: "read the log of trial " + number(id), method: http.MethodGet, path: trialPath(id) + "/logs", query: q.values()},
@@ -44,13 +44,13 @@ func (t trials) TrialLogs(ctx context.Context, id int32, q LogQuery) iter.Seq2[*
 	return lines
 }
 
-// TrialMetrics is what a trial reported in a group, in the order of its steps.
+// TrialMetrics returns the metrics that a trial reported in a group, by step.
 func (t trials) TrialMetrics(ctx context.Context, id int32, group string) (all []*apiv1.MetricsReport, err error) {
 	query := url.Values{"trialIds": {number(id)}, "group": {group}}
 	s := &stream[*apiv1.GetMetricsResponse]{
 		client: t.transport, call: call{op: "read the metrics of trial " + number(id), method: http.MethodGet, path: "/api/v1/trials/metrics/trial_metrics", query: query},
 		fresh: func() *apiv1.GetMetricsResponse { return &apiv1.GetMetricsResponse{} },
-		id:    func(*apiv1.GetMetricsResponse) string { return "" }, // it is not followed
+		id:    func(*apiv1.GetMetricsResponse) string { return "" }, // not followed
 	}
 	for m, err := range s.lines(ctx, false) {
 		if err != nil {
@@ -61,7 +61,7 @@ func (t trials) TrialMetrics(ctx context.Context, id int32, group string) (all [
 	return all, nil
 }
 
-// Workloads is what a trial reported and saved, in the order of its steps.
+// Workloads returns the metrics and checkpoints of a trial, by step.
 func (t trials) Workloads(ctx context.Context, id int32) (all []*apiv1.WorkloadContainer, err error) {
 	query := url.Values{}
 	err = readPages(0, query, func() (int, *apiv1.Pagination, error) {

@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// users are the users and what acts as them.
+// users are the calls about users and their sessions.
 type users struct{ *transport }
 
 // Users lists the active users, or all.
@@ -24,7 +24,7 @@ func (c users) Users(ctx context.Context, all bool) ([]*apiv1.User, error) {
 	return out.GetUsers(), err
 }
 
-// User returns the user with a name.
+// User returns the user of that name.
 func (c users) User(ctx context.Context, name string) (*apiv1.User, error) {
 	out := &apiv1.GetUserResponse{}
 	err := c.do(ctx, call{
@@ -34,8 +34,7 @@ func (c users) User(ctx context.Context, name string) (*apiv1.User, error) {
 	return out.GetUser(), err
 }
 
-// CreateUser makes a user with a password, which may be empty for one who logs
-// in elsewhere.
+// CreateUser creates a user. The password may be empty for a user of an identity provider.
 func (c users) CreateUser(ctx context.Context, u *apiv1.User, secret string) (*apiv1.User, error) {
 	out := &apiv1.PostUserResponse{}
 	err := c.do(ctx, call{
@@ -46,7 +45,7 @@ func (c users) CreateUser(ctx context.Context, u *apiv1.User, secret string) (*a
 	return out.GetUser(), err
 }
 
-// PatchUser changes what change names of the user with the id.
+// PatchUser changes the fields that are set in change.
 func (c users) PatchUser(ctx context.Context, id int32, change *apiv1.PatchUser) (*apiv1.User, error) {
 	out := &apiv1.PatchUserResponse{}
 	n := strconv.Itoa(int(id))
@@ -54,7 +53,7 @@ func (c users) PatchUser(ctx context.Context, id int32, change *apiv1.PatchUser)
 	return out.GetUser(), err
 }
 
-// Sessions lists what acts as the user with the id, newest first.
+// Sessions lists the sessions of a user, newest first.
 func (c users) Sessions(ctx context.Context, id int32) ([]*apiv1.Session, error) {
 	out := &apiv1.GetSessionsResponse{}
 	n := strconv.Itoa(int(id))
@@ -62,8 +61,8 @@ func (c users) Sessions(ctx context.Context, id int32) ([]*apiv1.Session, error)
 	return out.GetSessions(), err
 }
 
-// EndSession ends a session of the user with the id, or all for "all", and says how
-// many were ended.
+// EndSession ends a session of a user, or all if session is "all", and returns the number of ended
+// sessions.
 func (c users) EndSession(ctx context.Context, id int32, session string) (int32, error) {
 	out := &apiv1.EndSessionResponse{}
 	n := strconv.Itoa(int(id))

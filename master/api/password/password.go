@@ -1,5 +1,5 @@
-// Package password has the rule for passwords, and what clients send in their place: the
-// same for the det client, ours, the installers and the master.
+// Package password implements the password rule and the hash that clients send in place of a
+// password. The det client, det-deploy, the installers and the master use the same.
 package password
 
 import (
@@ -10,11 +10,11 @@ import (
 // minLength and the three classes are the rule of Determined 0.38.1.
 const minLength = 8
 
-// Rule continues a sentence about a password that is not Strong.
+// Rule is the rule as the end of a sentence about a password that is not Strong.
 const Rule = "must have at least 8 characters with an upper-case letter, a lower-case letter and a digit"
 
-// Strong reports whether a password keeps the rule. Letters and digits are those of ASCII,
-// as in the det client.
+// Strong reports whether a password satisfies the rule. Only ASCII letters and digits count, as in
+// the det client.
 func Strong(p string) bool {
 	var upper, lower, digit bool
 	for _, r := range p {
@@ -25,10 +25,10 @@ func Strong(p string) bool {
 	return len([]rune(p)) >= minLength && upper && lower && digit
 }
 
-// salt is part of the contract with the det client, and no secret.
+// salt is part of the contract with the det client and not secret.
 const salt = "GubPEmmotfiK9TMD6Zdw"
 
-// Hash returns what clients send in place of a password. The empty password stays empty.
+// Hash returns the hash that clients send in place of a password, or "" for an empty one.
 func Hash(p string) string {
 	if p == "" {
 		return ""
@@ -41,8 +41,8 @@ func sum(p string) string {
 	return hex.EncodeToString(b[:])
 }
 
-// IsHash reports whether sent can be the Hash of a password: a SHA-512 in lower-case
-// hexadecimal, and not that of nothing.
+// IsHash reports whether sent can be the Hash of a password: a SHA-512 in lower-case hexadecimal
+// other than that of the empty password.
 func IsHash(sent string) bool {
 	b, err := hex.DecodeString(sent)
 	return err == nil && len(b) == sha512.Size && hex.EncodeToString(b) == sent && sent != sum("")

@@ -27,7 +27,7 @@ func TestOnlyWhatAClientHashesIsAHash(t *testing.T) {
 	if !password.IsHash(h) {
 		t.Errorf("%s is no hash", h)
 	}
-	// What the det client would send for a blank password if it hashed that.
+	// The hash that the det client would send for an empty password if it hashed that.
 	nothing := sha512.Sum512([]byte("GubPEmmotfiK9TMD6Zdw"))
 	for _, sent := range []string{"", "short", "Abcdefg1", strings.ToUpper(h), h + "00", h[2:], hex.EncodeToString(nothing[:])} {
 		if password.IsHash(sent) {

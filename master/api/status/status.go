@@ -1,7 +1,7 @@
-// Package status says how a request was refused, in the few kinds that clients
-// of the API tell apart, so that the code that refuses need not know HTTP.
+// Package status defines the errors that the API returns to clients, as a small set of codes, so
+// that packages behind the API need not know HTTP.
 //
-// It is a leaf: everything behind the API may import it.
+// It imports no package that uses it; everything behind the API may import it.
 package status
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
-// Code is the kind of a refusal. The numbers are those of gRPC, because they are
-// part of what clients of Determined 0.38.1 read.
+// Code is the kind of an error. The numbers are those of gRPC, which clients of Determined 0.38.1
+// read.
 type Code int
 
-// The codes that we answer.
+// The codes that the API returns.
 const (
 	Unknown            Code = 2
 	InvalidArgument    Code = 3
@@ -32,7 +32,7 @@ const (
 	Unauthenticated    Code = 16
 )
 
-// codes is one line a code: how clients spell it and the HTTP status it travels as.
+// codes maps each code to its name and HTTP status.
 var codes = map[Code]struct {
 	name string
 	http int
@@ -51,7 +51,7 @@ var codes = map[Code]struct {
 	Unauthenticated:    {"Unauthenticated", http.StatusUnauthorized},
 }
 
-// String is the name that clients read in "reason".
+// String returns the name that clients read in "reason".
 func (c Code) String() string {
 	if row, found := codes[c]; found {
 		return row.name
@@ -59,7 +59,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("Code(%d)", int(c))
 }
 
-// HTTP is the status that a refusal of this kind travels as.
+// HTTP returns the HTTP status of the code.
 func (c Code) HTTP() int {
 	if row, found := codes[c]; found {
 		return row.http
@@ -67,27 +67,27 @@ func (c Code) HTTP() int {
 	return http.StatusInternalServerError
 }
 
-// Error is a refusal whose text may be shown to the client.
+// Error is an error whose text may be shown to the client.
 type Error struct {
 	Code    Code
 	Message string
 }
 
-// Error is the text that the client sees.
+// Error returns the text for the client.
 func (e *Error) Error() string { return e.Message }
 
-// New refuses with code and a text that tells the client what to do about it. What is
-// formatted into it may have come from the client, and is cut.
+// New returns an error with a text that names the remedy. It truncates the arguments, which may
+// have come from the client.
 func New(code Code, format string, args ...any) error {
 	return &Error{Code: code, Message: excerpt.Format(format, args...)}
 }
 
-// Missing refuses because there is no such thing, in the words that clients look for.
+// Missing returns a NotFound error, in the words that clients look for.
 func Missing(kind, id string) error {
 	return New(NotFound, "%s '%s' not found", kind, excerpt.Of(id))
 }
 
-// Of is the code of err: that of the first Error in its chain, else Unknown.
+// Of returns the code of the first Error in err's chain, or Unknown.
 func Of(err error) Code {
 	if e, found := errors.AsType[*Error](err); found {
 		return e.Code

@@ -1,10 +1,9 @@
-// Package apiv1 holds the messages of the master's HTTP API, generated from
-// the .proto files beside it. On the wire they are protojson, whose rules are
-// the ones that the det client expects: either spelling of a field's name,
-// 64-bit integers as strings, null for an unset message.
+// Package apiv1 defines the messages of the master's HTTP API, generated from the .proto files in
+// this directory. They are encoded as protojson with the rules that the det client expects: either
+// spelling of a field's name, 64-bit integers as strings, null for an unset message.
 //
-// It is a leaf: everything may import it, and it imports nothing of ours.
+// It imports no other package of this module.
 package apiv1
 
-// Release is the release of Determined whose API this is.
+// Release is the release of Determined that has this API.
 const Release = "0.38.1"

@@ -1,10 +1,10 @@
 package apiv1
 
-// CountOnly is the limit of a list that is counted and of which nothing is listed.
+// CountOnly is the limit that requests the number of entries without listing any.
 const CountOnly = -2
 
-// Page returns which part of a list of total entries a request's offset and limit select. A
-// negative offset counts from the end. Limits of 0 and -1 select everything behind the offset.
+// Page returns the part of a list of total entries that a request's offset and limit select. A
+// negative offset counts from the end. Limits of 0 and -1 select everything after the offset.
 func Page(total int, offset, limit int32) *Pagination {
 	start := int(offset)
 	if start < 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// body is an error as Google's services answer it. The older ones have errors, the
-// newer ones a status and details; some have all.
+// body is the body of an error response. Older services return errors, newer ones a status and
+// details; some return all of them.
 type body struct {
 	Error struct {
 		Message string `json:"message"`
@@ -28,13 +28,13 @@ type body struct {
 }
 
 type detail struct {
-	// Reason and Metadata are of google.rpc.ErrorInfo.
+	// Reason and Metadata are the fields of google.rpc.ErrorInfo.
 	Reason   string            `json:"reason"`
 	Metadata map[string]string `json:"metadata"`
 	quotaDetail
 }
 
-// quotaDetail is which quota was exceeded.
+// quotaDetail identifies the exceeded quota.
 type quotaDetail struct {
 	MetricName string            `json:"metricName"`
 	LimitName  string            `json:"limitName"`
@@ -42,10 +42,10 @@ type quotaDetail struct {
 	Dimensions map[string]string `json:"dimensions"`
 }
 
-// reason is one of the codes that an answer has, and the message that goes with it.
+// reason is an error code of a response and its message.
 type reason struct{ code, message string }
 
-// translateError turns the error of an attempt into our own words.
+// translateError converts the error of an attempt to a cloud.Error.
 func (c *call) translateError(err error) error {
 	switch {
 	case err == nil:
@@ -57,7 +57,8 @@ func (c *call) translateError(err error) error {
 	return c.refuse(a, f)
 }
 
-// refuse turns an answer into a refusal, whose fix names what the answer is about.
+// refuse converts an error response to a cloud.Error. Placeholders in its fix are replaced by the
+// facts of the response.
 func (c *call) refuse(a edge.Answer, f facts) *cloud.Error {
 	e := c.table.Refuse(c.Op, c.Changes, a)
 	f.setUnset("project", c.project)
@@ -70,7 +71,7 @@ func (c *call) refuse(a edge.Answer, f facts) *cloud.Error {
 	return e
 }
 
-// answerOf reads an error of the SDK's.
+// answerOf converts an error of the SDK to an Answer.
 func answerOf(rules edge.Rules, err error) (edge.Answer, facts) {
 	f := make(facts)
 	e, answered := errors.AsType[*googleapi.Error](err)
@@ -80,7 +81,7 @@ func answerOf(rules edge.Rules, err error) (edge.Answer, facts) {
 	a := edge.Answer{Status: e.Code, Err: err}
 	var b body
 	if json.Unmarshal([]byte(e.Body), &b) != nil || b.Error.Message == "" {
-		return a, f // something else than Google's services answered
+		return a, f // the response is not from a Google service
 	}
 	var all []reason
 	for _, d := range b.Error.Details {
@@ -97,7 +98,7 @@ func answerOf(rules edge.Rules, err error) (edge.Answer, facts) {
 	return a, f
 }
 
-// chooseReason chooses the first code with a meaning, or the first at all.
+// chooseReason returns the first error code that has a rule, or else the first code.
 func chooseReason(rules edge.Rules, all []reason, message string) reason {
 	first := reason{message: message}
 	for _, r := range all {
@@ -131,8 +132,7 @@ func transportOf(err error) edge.Transport {
 	return edge.Lost
 }
 
-// facts are what an answer says beside its code, by the names under which hints have
-// them: {project}, {service}.
+// facts are the details of an error response by placeholder name: {project}, {service}.
 type facts map[string]string
 
 func (f facts) setUnset(name, value string) {

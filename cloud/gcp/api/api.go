@@ -1,8 +1,7 @@
-// Package api opens the clients that Google generates for its services, for one project and
-// region. Every request of theirs passes one transport, which asks the gate, gives changes
-// their request ID, repeats what had no effect and translates refusals. Beside it are the
-// table of calls and permissions, the errors inside operations, and the lists that can lack
-// a zone.
+// Package api provides Google's generated service clients for one project and region. All their
+// requests pass through one transport that checks the gate, adds request IDs to modifying calls,
+// retries calls that had no effect, and converts errors. The package also holds the table of calls
+// and permissions, extracts errors from operations, and detects incomplete aggregated lists.
 package api
 
 import (
@@ -21,15 +20,14 @@ import (
 	"google.golang.org/api/storage/v1"
 )
 
-// Clients are the services of one project and region, as one caller. Their calls are made by
-// Do, List, Start and Run.
+// Clients holds the service clients of one project, region and caller. Calls are made through Do,
+// List, Start and Run.
 type Clients struct {
-	// Project is the ID of the project: "vision-lab".
+	// Project is the project ID: "vision-lab".
 	Project string
-	// Region is the region that was chosen: "us-central1".
+	// Region is the region in use: "us-central1".
 	Region string
-	// Zone is the zone of that region that gcloud's active configuration chooses; empty
-	// where it chooses none.
+	// Zone is the zone of the active gcloud configuration if it is in Region, otherwise empty.
 	Zone string
 
 	Compute    *compute.Service
@@ -45,14 +43,13 @@ type Clients struct {
 	identity func(context.Context) (string, error)
 }
 
-// In returns the same clients for another project, such as the host of a shared VPC.
+// In returns the same clients for another project, such as the host project of a Shared VPC.
 func (c Clients) In(project string) Clients {
 	c.Project = project
 	return c
 }
 
-// Identity returns the e-mail address of the caller, as the credentials have it. It is empty
-// where they have none.
+// Identity returns the email of the caller's credentials, or "" if they contain none.
 func (c Clients) Identity(ctx context.Context) (string, error) {
 	if c.identity == nil {
 		return "", nil
@@ -60,41 +57,41 @@ func (c Clients) Identity(ctx context.Context) (string, error) {
 	return c.identity(ctx)
 }
 
-// PolicyVersion is the version of policies that may have conditions. Google leaves
-// conditions out of an older one, and they would be lost when it is written.
+// PolicyVersion is the version of IAM policies with conditions. Google omits conditions from older
+// versions, so that writing such a policy would delete them.
 const PolicyVersion = 3
 
-// ProjectPolicy reads who has which role in the project.
+// ProjectPolicy returns the IAM policy of the project.
 func (c Clients) ProjectPolicy(ctx context.Context) (*cloudresourcemanager.Policy, error) {
 	in := &cloudresourcemanager.GetIamPolicyRequest{Options: &cloudresourcemanager.GetPolicyOptions{RequestedPolicyVersion: PolicyVersion}}
 	return Do(ctx, c.Resources.Projects.GetIamPolicy(c.ProjectName(), in))
 }
 
-// ProjectName returns the full name of the project.
+// ProjectName returns the resource name of the project.
 func (c Clients) ProjectName() string { return "projects/" + c.Project }
 
-// AccountName returns the full name of a service account, by its e-mail address.
+// AccountName returns the resource name of a service account, given by its email.
 func (c Clients) AccountName(email string) string {
 	return c.ProjectName() + "/serviceAccounts/" + email
 }
 
-// RoleName returns the full name of a custom role, by its ID.
+// RoleName returns the resource name of a custom role.
 func (c Clients) RoleName(id string) string { return c.ProjectName() + "/roles/" + id }
 
-// SecretName returns the full name of a secret, by its ID, or that of a version, by an ID
-// such as "db/versions/3".
+// SecretName returns the resource name of a secret or, for an ID such as "db/versions/3", of a
+// secret version.
 func (c Clients) SecretName(id string) string { return c.ProjectName() + "/secrets/" + id }
 
-// LogName returns the full name of a log, by its ID: "det-deploy-lab".
+// LogName returns the resource name of a log: its ID is "det-deploy-lab", for example.
 func LogName(project, id string) string { return "projects/" + project + "/logs/" + url.PathEscape(id) }
 
-// SplitZone splits the identity of something in a zone: "us-central1-a/det-lab-master".
+// SplitZone splits the identity of a zonal resource: "us-central1-a/det-lab-master".
 func SplitZone(identity string) (zone, name string) {
 	zone, name, _ = strings.Cut(identity, "/")
 	return zone, name
 }
 
-// SplitProject splits the identity of something that may be in another project:
+// SplitProject splits the identity of a resource that may be in another project:
 // "HOST-PROJECT/NAME".
 func (c Clients) SplitProject(identity string) (project, name string) {
 	project, name, shared := strings.Cut(identity, "/")

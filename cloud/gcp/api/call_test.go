@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// bubble runs a test with a clock of its own.
+// bubble runs a test with a fake clock.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -34,7 +34,7 @@ const (
 	noneBody    = `{"error":{"code":404,"message":"none","errors":[{"reason":"notFound","message":"none"}]}}`
 )
 
-// script answers one request after the other; the last answer is repeated.
+// script returns its responses in order and repeats the last one.
 type script struct {
 	steps    []roundTrip
 	requests []*http.Request
@@ -101,8 +101,7 @@ func TestWhatIsMadeAgain(t *testing.T) {
 	}
 }
 
-// wantOneCall wants all requests to have the same requestId, and the number that tells
-// which attempt each is.
+// wantOneCall checks that all requests have the same requestId and consecutive attempt numbers.
 func wantOneCall(t *testing.T, requests []*http.Request) {
 	t.Helper()
 	id, _, _ := strings.Cut(requests[0].Header.Get("X-Goog-Api-Client"), " gccl-attempt-count/")
@@ -156,7 +155,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// An operation runs in a zone, in a region or everywhere, and is waited for there.
+// An operation is zonal, regional or global, and must be polled in its scope.
 func TestOperationsAreWaitedForWhereTheyRun(t *testing.T) {
 	t.Parallel()
 	for where, path := range map[string]string{
@@ -235,7 +234,7 @@ func TestTheGate(t *testing.T) {
 	})
 }
 
-// Nothing may be taken for gone because a zone does not answer.
+// No object may count as deleted because its zone is unreachable.
 func TestAListThatMissesAZoneIsNoList(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -254,7 +253,7 @@ func TestAListThatMissesAZoneIsNoList(t *testing.T) {
 	}
 }
 
-// An answer that is not the service's JSON is as good as none.
+// A response that is not valid JSON counts as lost.
 func TestADamagedAnswerIsAskedForAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &script{steps: []roundTrip{says(200, `{"name":`), says(200, "<html>"), says(200, `{"name":"x"}`)}}
@@ -266,7 +265,7 @@ func TestADamagedAnswerIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// The table has a row for each request, so that a call cannot be made without its permissions.
+// Every request needs an entry in the table, so that no call is made without its permissions.
 func TestACallThatIsNotInTheTableFails(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []roundTrip{says(200, "{}")}}

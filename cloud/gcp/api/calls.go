@@ -9,10 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// row is a call that det-deploy makes. Google's discovery documents have its name, and its IAM
-// reference the permissions.
+// row describes a call that det-deploy makes. Its name is from Google's discovery documents, its
+// permissions from the IAM reference.
 type row struct {
-	// request is the method and the end of the path, in which * is any name.
+	// request is the method and the end of the path. * matches any name.
 	request string
 	edge.Call
 }
@@ -21,7 +21,7 @@ func rows() []row {
 	return slices.Concat(networkCalls(), diskCalls(), instanceCalls(), catalogCalls(), storageCalls(), iamCalls(), secretCalls(), otherCalls())
 }
 
-// Calls lists every call. The transport refuses others.
+// Calls returns all calls. The transport rejects others.
 func Calls() edge.Calls {
 	var out edge.Calls
 	for _, r := range rows() {
@@ -30,15 +30,15 @@ func Calls() edge.Calls {
 	return out
 }
 
-// freeCall is a call that changes nothing and that everybody may make.
+// freeCall returns a read-only call that requires no permission.
 func freeCall(op string) edge.Call { return edge.Call{Op: op} }
 
-// Table is what is known of Google's calls and codes.
+// Table returns the calls and the error rules of Google Cloud.
 func Table() edge.Table {
 	return edge.Table{Calls: Calls(), Rules: errorRules(), FixDenied: fixPermission, FixCredentials: fixLogin}
 }
 
-// find returns the row of a request. Of several that fit it is the one with the longest path:
+// find returns the entry of a request. If several match, it returns the one with the longest path:
 // "secrets/*:addVersion" rather than "secrets/*".
 func find(all []row, r *http.Request) (found row, ok bool) {
 	segments := strings.Split(r.URL.EscapedPath(), "/")
@@ -55,15 +55,15 @@ func find(all []row, r *http.Request) (found row, ok bool) {
 	return found, ok
 }
 
-// takesRequestID reports whether a call has a requestId, by which Compute Engine knows a change
-// again that it was asked for before.
+// takesRequestID reports whether a call has the parameter requestId, with which Compute Engine
+// recognizes a repeated request.
 func (r row) takesRequestID() bool {
 	without := []string{"compute.snapshots.setLabels", "compute.subnetworks.setIamPolicy"}
 	return r.Changes && strings.HasPrefix(r.Op, "compute.") && !slices.Contains(without, r.Op)
 }
 
-// isRepeatable reports whether a call that may have had its effect can be made again. Of log
-// entries with the same time and insertId, which all of ours have, Google keeps one.
+// isRepeatable reports whether a call that may have had its effect can be repeated. Cloud Logging
+// deduplicates log entries with the same timestamp and insertId, which det-deploy always sets.
 func (r row) isRepeatable() bool {
 	return !r.Changes || r.takesRequestID() || r.Op == "logging.entries.write"
 }

@@ -2,7 +2,7 @@ package api
 
 import "github.com/det-deploy/det-deploy/cloud/edge"
 
-// networkCalls lists the calls of networks.
+// networkCalls returns the calls on networks.
 func networkCalls() []row {
 	return []row{
 		{"GET v1/projects/*/global/networks/*", edge.Reads("compute.networks.get")},
@@ -36,12 +36,12 @@ func networkCalls() []row {
 	}
 }
 
-// diskCalls lists the calls of disks and snapshots.
+// diskCalls returns the calls on disks and snapshots.
 func diskCalls() []row {
 	return []row{
 		{"GET v1/projects/*/zones/*/disks/*", edge.Reads("compute.disks.get")},
 		{"GET v1/projects/*/aggregated/disks", edge.Reads("compute.disks.aggregatedList", "compute.disks.list")},
-		// A disk may be made from a snapshot.
+		// A disk may be created from a snapshot.
 		{"POST v1/projects/*/zones/*/disks", edge.Writes("compute.disks.insert", "compute.disks.create", "compute.disks.setLabels", "compute.snapshots.useReadOnly")},
 		{"DELETE v1/projects/*/zones/*/disks/*", edge.Writes("compute.disks.delete")},
 		{"POST v1/projects/*/zones/*/disks/*/resize", edge.Writes("compute.disks.resize")},
@@ -54,7 +54,7 @@ func diskCalls() []row {
 	}
 }
 
-// instanceCalls lists the calls of machines.
+// instanceCalls returns the calls on instances.
 func instanceCalls() []row {
 	return []row{
 		{"GET v1/projects/*/zones/*/instances/*", edge.Reads("compute.instances.get")},
@@ -63,7 +63,7 @@ func instanceCalls() []row {
 			"compute.instances.create", "compute.instances.setMetadata", "compute.instances.setTags", "compute.instances.setLabels",
 			"compute.instances.setServiceAccount", "compute.instances.setDeletionProtection", "compute.disks.create", "compute.disks.use",
 			"compute.disks.useReadOnly", "compute.disks.setLabels", "compute.subnetworks.use", "compute.subnetworks.useExternalIp",
-			"compute.networks.use", "compute.networks.useExternalIp", // of a pool that names no subnetwork
+			"compute.networks.use", "compute.networks.useExternalIp", // for a pool without a configured subnetwork
 			"compute.addresses.use", "compute.images.useReadOnly", "compute.snapshots.useReadOnly", "iam.serviceAccounts.actAs")},
 		{"DELETE v1/projects/*/zones/*/instances/*", edge.Writes("compute.instances.delete")},
 		{"POST v1/projects/*/zones/*/instances/*/start", edge.Writes("compute.instances.start")},
@@ -82,7 +82,7 @@ func instanceCalls() []row {
 	}
 }
 
-// catalogCalls lists the calls that read what Google offers, and the waits for operations.
+// catalogCalls returns the calls that read Google's offers, and those that wait for operations.
 func catalogCalls() []row {
 	return []row{
 		{"GET v1/projects/*", edge.Reads("compute.projects.get")},

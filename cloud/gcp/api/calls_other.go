@@ -2,7 +2,7 @@ package api
 
 import "github.com/det-deploy/det-deploy/cloud/edge"
 
-// storageCalls lists the calls of Cloud Storage.
+// storageCalls returns the calls of Cloud Storage.
 func storageCalls() []row {
 	return []row{
 		{"GET v1/b/*", edge.Reads("storage.buckets.get")},
@@ -15,13 +15,13 @@ func storageCalls() []row {
 		{"GET v1/b/*/iam/testPermissions", freeCall("storage.buckets.testIamPermissions")},
 		{"GET v1/b/*/o/*", edge.Reads("storage.objects.get")},
 		{"GET v1/b/*/o", edge.Reads("storage.objects.list")},
-		// To write over an object is to delete it.
+		// Overwriting an object requires the permission to delete it.
 		{"POST v1/b/*/o", edge.Writes("storage.objects.insert", "storage.objects.create", "storage.objects.delete")},
 		{"DELETE v1/b/*/o/*", edge.Writes("storage.objects.delete")},
 	}
 }
 
-// iamCalls lists the calls of IAM and the Resource Manager.
+// iamCalls returns the calls of IAM and Resource Manager.
 func iamCalls() []row {
 	return []row{
 		{"GET v1/projects/*/serviceAccounts/*", edge.Reads("iam.projects.serviceAccounts.get", "iam.serviceAccounts.get")},
@@ -44,7 +44,7 @@ func iamCalls() []row {
 	}
 }
 
-// secretCalls lists the calls of the Secret Manager.
+// secretCalls returns the calls of Secret Manager.
 func secretCalls() []row {
 	return []row{
 		{"GET v1/projects/*/secrets/*", edge.Reads("secretmanager.projects.secrets.get", "secretmanager.secrets.get")},
@@ -61,7 +61,7 @@ func secretCalls() []row {
 	}
 }
 
-// otherCalls lists the calls of the remaining services.
+// otherCalls returns the calls of the remaining services.
 func otherCalls() []row {
 	return []row{
 		{"GET v1/*/*/services:batchGet", edge.Reads("serviceusage.services.batchGet", "serviceusage.services.get")},

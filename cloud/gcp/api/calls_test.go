@@ -13,18 +13,18 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// roundTrip answers requests without a socket.
+// roundTrip handles requests without a network connection.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// answer is an answer of Google's.
+// answer returns a response in the form of Google's.
 func answer(r *http.Request, status int, body string) *http.Response {
 	h := http.Header{"Content-Type": {"application/json; charset=UTF-8"}, "Date": {"Sun, 22 Nov 2026 20:00:02 GMT"}}
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: r, ProtoMajor: 1, ProtoMinor: 1}
 }
 
-// clients are those of a project whose Google is f.
+// clients returns the clients of a project whose requests are handled by f.
 func clients(t *testing.T, f roundTrip, o api.Options) api.Clients {
 	t.Helper()
 	o.Project, o.Region = "vision-lab", "us-central1"
@@ -35,8 +35,8 @@ func clients(t *testing.T, f roundTrip, o api.Options) api.Clients {
 	return c
 }
 
-// Each call is the request that Google's discovery documents have for it, with a requestId where
-// they have one for a change.
+// Each call matches the request in Google's discovery documents, including requestId for modifying
+// calls.
 func TestCallsAreAsGoogleDescribesThem(t *testing.T) {
 	t.Parallel()
 	methods := gcptest.Methods(t)
@@ -57,7 +57,7 @@ func TestCallsAreAsGoogleDescribesThem(t *testing.T) {
 	}
 }
 
-// placeholder is a name in the path of a method.
+// placeholder matches a parameter in the path of a method.
 var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
 func TestCallsThatReadAreNamedSo(t *testing.T) {

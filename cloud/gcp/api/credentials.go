@@ -16,16 +16,16 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 )
 
-// scope is what is asked for; what may be done with it is decided by roles.
+// scope is the OAuth scope of tokens. IAM roles restrict the permissions.
 const scope = "https://www.googleapis.com/auth/cloud-platform"
 
-// credentialSource finds application default credentials of whatever kind (a user's, a
-// key, the machine's, a workload's identity) when they are first needed.
+// credentialSource loads application default credentials of any kind (user, service account key,
+// attached service account, workload identity) on first use.
 type credentialSource struct {
-	// impersonate are service accounts, of which each impersonates the next.
+	// impersonate is a chain of service accounts, each of which impersonates the next.
 	impersonate []string
-	// quotaProject is that of gcloud's configuration, and project the one that is worked
-	// on.
+	// quotaProject is the quota project of the gcloud configuration, project the project of the
+	// cluster.
 	quotaProject, project string
 
 	once  sync.Once
@@ -34,7 +34,7 @@ type credentialSource struct {
 	err   error
 }
 
-// load finds the credentials, once.
+// load loads the credentials, once.
 func (s *credentialSource) load(ctx context.Context) error {
 	s.once.Do(func() {
 		if s.creds, s.err = s.detect(); s.err != nil {
@@ -56,8 +56,8 @@ func (s *credentialSource) detect() (*auth.Credentials, error) {
 	})
 }
 
-// findQuotaProject is the project whose quota the calls count against. A person has none
-// of their own, so that it is the one that is worked on.
+// findQuotaProject returns the project whose quota the calls count against. User credentials have
+// no project, so it is the cluster's.
 func (s *credentialSource) findQuotaProject(ctx context.Context) (string, error) {
 	own, err := s.creds.QuotaProjectID(ctx)
 	switch {
@@ -71,14 +71,14 @@ func (s *credentialSource) findQuotaProject(ctx context.Context) (string, error)
 	return "", nil
 }
 
-// isPerson reports whether a credentials file is that of a person who logged in.
+// isPerson reports whether a credentials file contains user credentials.
 func isPerson(file []byte) bool {
 	var f struct{ Type string }
 	err := json.Unmarshal(file, &f)
 	return err == nil && strings.HasSuffix(f.Type, "authorized_user")
 }
 
-// findIdentity is the account that the credentials are of, or empty where they do not say.
+// findIdentity returns the account of the credentials, or "" if they contain none.
 func (s *credentialSource) findIdentity(ctx context.Context) (string, error) {
 	if err := s.load(ctx); err != nil {
 		return "", &cloud.Error{Kind: cloud.Denied, Op: "gcp", Fix: fixLogin, Err: &credentialsError{err}}
@@ -87,7 +87,7 @@ func (s *credentialSource) findIdentity(ctx context.Context) (string, error) {
 		return s.impersonate[len(s.impersonate)-1], nil
 	}
 	file := s.creds.JSON()
-	if len(file) == 0 { // a machine's own
+	if len(file) == 0 { // an attached service account
 		email, err := metadata.Server{}.Read(ctx, "instance/service-accounts/default/email")
 		if err != nil {
 			return "", nil //nolint:nilerr // the credentials work without a name
@@ -97,8 +97,8 @@ func (s *credentialSource) findIdentity(ctx context.Context) (string, error) {
 	return identityIn(file), nil
 }
 
-// identityIn is the account in a credentials file. That of an account that is impersonated
-// is in an address: "…/serviceAccounts/ci@vision-lab.iam.gserviceaccount.com:generateAccessToken".
+// identityIn returns the account in a credentials file. An impersonated account is part of a URL:
+// "…/serviceAccounts/ci@vision-lab.iam.gserviceaccount.com:generateAccessToken".
 func identityIn(file []byte) string {
 	var f struct {
 		Email   string `json:"client_email"`
@@ -113,8 +113,8 @@ func identityIn(file []byte) string {
 	return cmp.Or(impersonated, f.Email, f.Account)
 }
 
-// projectID is the project that the credentials belong to, or empty where they belong to
-// none or there are none: the first call says why.
+// projectID returns the project of the credentials, or "" if they have none or cannot be loaded:
+// the first call then returns the error.
 func (s *credentialSource) projectID(ctx context.Context) string {
 	creds, err := credentials.DetectDefault(&credentials.DetectOptions{Scopes: []string{scope}})
 	if err != nil {
@@ -127,13 +127,14 @@ func (s *credentialSource) projectID(ctx context.Context) string {
 	return id
 }
 
-// authenticator puts credentials onto requests.
+// authenticator adds credentials to requests.
 type authenticator struct {
 	source *credentialSource
 	next   http.RoundTripper
 }
 
-// RoundTrip sends a request with a token. Without one nothing is sent.
+// RoundTrip sends a request with a token. It returns an error without sending the request if it
+// obtains no token.
 func (a *authenticator) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := a.source.load(r.Context()); err != nil {
 		return nil, &credentialsError{err}
@@ -150,8 +151,8 @@ func (a *authenticator) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// WithToken puts a token onto requests, for a program that knows whose it is. Without one
-// nothing is sent.
+// WithToken returns a transport that adds a token to requests, for a program that obtains its
+// tokens itself. A request fails without being sent if token returns an error.
 func WithToken(next http.RoundTripper, token func(context.Context) (string, error)) http.RoundTripper {
 	return &bearer{token, next}
 }
@@ -175,8 +176,8 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// credentialsError is the error of credentials that could not be had, so that it is
-// distinct from a service's answer.
+// credentialsError is an error of loading credentials, to distinguish it from an error of a
+// service.
 type credentialsError struct{ err error }
 
 func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }

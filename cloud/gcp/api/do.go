@@ -8,27 +8,27 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// request is a call of a generated client before it is made. C is its own type.
+// request is an unsent call of a generated client. C is its own type.
 type request[C, T any] interface {
 	Context(ctx context.Context) C
 	Do(options ...googleapi.CallOption) (T, error)
 }
 
-// Do makes a call of a generated client. Its error is a *cloud.Error, as are those of the
-// other functions here.
+// Do makes a call of a generated client. Its error is a *cloud.Error, as are those of the other
+// functions in this file.
 func Do[C request[C, T], T any](ctx context.Context, c C) (T, error) {
 	ctx, out := withOutcome(ctx)
 	result, err := c.Context(ctx).Do()
 	return result, out.errorOf(err)
 }
 
-// Send makes a call whose answer is not needed.
+// Send makes a call and discards the response.
 func Send[C request[C, T], T any](ctx context.Context, c C) error {
 	_, err := Do(ctx, c)
 	return err
 }
 
-// Delete makes a call that answers nothing.
+// Delete makes a call without a response body.
 func Delete[C interface {
 	Context(ctx context.Context) C
 	Do(options ...googleapi.CallOption) error
@@ -37,7 +37,7 @@ func Delete[C interface {
 	return out.errorOf(c.Context(ctx).Do())
 }
 
-// List reads a list to its end. Items returns those of a page.
+// List returns the items of all pages of a list. Items returns those of one page.
 func List[C interface {
 	Pages(ctx context.Context, f func(P) error) error
 }, P, T any](ctx context.Context, c C, items func(P) []T) ([]T, error) {
@@ -53,15 +53,15 @@ func List[C interface {
 	return all, nil
 }
 
-// outcome is what became of a request. The transport leaves it in the context of a call,
-// because http.Client wraps a transport's error, and the generated clients replace it once the
-// context has ended.
+// outcome holds the error of a request. The transport stores it in the context of the call, because
+// http.Client wraps a transport's error and the generated clients replace it once the context is
+// done.
 type outcome struct {
 	call *call
 	err  error
 }
 
-// outcomeKey is where a context has its outcome.
+// outcomeKey is the context key of an outcome.
 type outcomeKey struct{}
 
 func withOutcome(ctx context.Context) (context.Context, *outcome) {
@@ -84,7 +84,7 @@ func (o *outcome) errorOf(err error) error {
 		return nil
 	case o.err != nil:
 		return o.err
-	case o.call == nil: // it did not come to a request
+	case o.call == nil: // no request was made
 		return &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Err: err}
 	case googleapi.IsNotModified(err):
 		return err

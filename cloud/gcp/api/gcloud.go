@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// settings are what was not said on the command line, from where gcloud and Google's
-// libraries find it.
+// settings are the effective options, completed from the same sources as those of gcloud and
+// Google's libraries.
 type settings struct {
 	project, region, zone string
-	// impersonate are service accounts, of which each impersonates the next.
+	// impersonate is a chain of service accounts, each of which impersonates the next.
 	impersonate []string
-	// quotaProject pays for the calls; empty leaves it to the credentials.
+	// quotaProject is the quota project. If it is empty, the credentials determine it.
 	quotaProject string
 	endpoints    endpoints
 }
 
-// readSettings completes options: what is given, then the environment, then gcloud's
-// active configuration.
+// readSettings completes options in this order: explicit value, environment variable, active gcloud
+// configuration.
 func readSettings(o Options) (settings, error) {
 	c, err := readGcloud()
 	if err != nil {
@@ -50,7 +50,7 @@ func readSettings(o Options) (settings, error) {
 	return s, nil
 }
 
-// regionOf is the region of a zone: us-central1 of us-central1-a.
+// regionOf returns the region of a zone: us-central1 for us-central1-a.
 func regionOf(zone string) string {
 	i := strings.LastIndexByte(zone, '-')
 	return zone[:max(i, 0)]
@@ -60,17 +60,18 @@ func splitList(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// gcloudConfig is one of gcloud's configurations: properties by section and name.
+// gcloudConfig is a gcloud configuration. Its keys are section and property.
 type gcloudConfig map[string]string
 
-// property is a property as gcloud sees it: the environment goes before the file.
+// property returns a property like gcloud does: environment variables take precedence over the
+// file.
 func (c gcloudConfig) property(section, name string) string {
 	variable := "CLOUDSDK_" + strings.ToUpper(section+"_"+name)
 	return cmp.Or(os.Getenv(variable), c[section+"/"+name])
 }
 
-// readGcloud reads gcloud's active configuration. Where gcloud was never used, it is
-// empty.
+// readGcloud reads the active gcloud configuration. It returns an empty one if gcloud was never
+// used.
 func readGcloud() (gcloudConfig, error) {
 	dir := gcloudDir()
 	name := os.Getenv("CLOUDSDK_ACTIVE_CONFIG_NAME")
@@ -111,7 +112,7 @@ func readIfThere(file string) ([]byte, error) {
 	return b, err
 }
 
-// parseProperties reads sections of "name = value".
+// parseProperties parses sections of "name = value" lines.
 func parseProperties(text []byte) (gcloudConfig, error) {
 	c := make(gcloudConfig)
 	section := ""

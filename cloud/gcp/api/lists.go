@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// ListInstances lists the machines of all zones that a filter lets through. A list that lacks a
-// zone is an error, so that no machine there is taken for gone.
+// ListInstances lists the instances of all zones that match a filter. It returns an error if the
+// list lacks a zone, so that no instance there counts as deleted.
 func (c Clients) ListInstances(ctx context.Context, filter string) ([]*compute.Instance, error) {
 	var missing []string
 	out, err := List(ctx, c.Compute.Instances.AggregatedList(c.Project).Filter(filter), func(page *compute.InstanceAggregatedList) (items []*compute.Instance) {
@@ -29,8 +29,8 @@ func (c Clients) ListInstances(ctx context.Context, filter string) ([]*compute.I
 	return checkWhole("compute.instances.aggregatedList", missing, out, err)
 }
 
-// ListDisks lists the disks of all zones that a filter lets through. A list that lacks a zone is
-// an error, so that no disk there is taken for gone.
+// ListDisks lists the disks of all zones that match a filter. It returns an error if the list lacks
+// a zone, so that no disk there counts as deleted.
 func (c Clients) ListDisks(ctx context.Context, filter string) ([]*compute.Disk, error) {
 	var missing []string
 	out, err := List(ctx, c.Compute.Disks.AggregatedList(c.Project).Filter(filter), func(page *compute.DiskAggregatedList) (items []*compute.Disk) {
@@ -46,8 +46,8 @@ func (c Clients) ListDisks(ctx context.Context, filter string) ([]*compute.Disk,
 	return checkWhole("compute.disks.aggregatedList", missing, out, err)
 }
 
-// ListBuckets lists the project's buckets whose names begin with prefix. A list that lacks a
-// location is an error.
+// ListBuckets lists the project's buckets with a name prefix. It returns an error if the list lacks
+// a location.
 func (c Clients) ListBuckets(ctx context.Context, prefix string) ([]*storage.Bucket, error) {
 	var missing []string
 	out, err := List(ctx, c.Storage.Buckets.List(c.Project).Prefix(prefix), func(page *storage.Buckets) []*storage.Bucket {
@@ -57,11 +57,11 @@ func (c Clients) ListBuckets(ctx context.Context, prefix string) ([]*storage.Buc
 	return checkWhole("storage.buckets.list", missing, out, err)
 }
 
-// unreachable is the warning that a list does not cover a zone. Most zones have another one,
+// unreachable is the warning code for a zone missing in a list. Most zones have the code
 // NO_RESULTS_ON_PAGE.
 const unreachable = "UNREACHABLE"
 
-// checkWhole refuses a list in which zones are missing.
+// checkWhole returns an Unavailable error if zones are missing in a list.
 func checkWhole[T any](op string, missing []string, list []T, err error) ([]T, error) {
 	if err != nil || len(missing) == 0 {
 		return list, err

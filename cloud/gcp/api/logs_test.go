@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// Google keeps one of the entries with the same time and insertId, and so they are sent again
-// when the answer was lost.
+// Cloud Logging deduplicates entries with the same timestamp and insertId, therefore they are sent
+// again after a lost response.
 func TestEntriesAreSentAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestEntriesAreSentAgain(t *testing.T) {
 	})
 }
 
-// An object whose answer ends early is an error, and so is one that cannot be written.
+// Fetch returns an error if the response is truncated or the destination cannot be written.
 func TestAnObjectIsFetchedWholeOrNot(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
@@ -54,7 +54,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// closed notes that a body was closed.
+// closed records that a body was closed.
 type closed struct {
 	io.Reader
 

@@ -7,8 +7,8 @@ import (
 	"cloud.google.com/go/auth/credentials"
 )
 
-// Whether this is a machine of Google's is asked once in the life of a process. The tests
-// run as on one, in whatever order they come.
+// Google's library checks only once per process whether it runs on Compute Engine. All tests run as
+// if it did, regardless of their order.
 func TestMain(m *testing.M) {
 	if err := os.Setenv("GCE_METADATA_HOST", "127.0.0.1:9"); err != nil {
 		panic(err)

@@ -15,30 +15,30 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Content is an object as it was read.
+// Content is the content of an object.
 type Content struct {
 	Data []byte
-	// Generation changes with every write, and is none that the object ever had.
+	// Generation changes with every write and is never reused for the object.
 	Generation int64
-	// Written and Read are when it was last written and when this answer was given, both
-	// by Google's clock.
+	// Written is the time of the last write and Read the time of the response, both by Google's
+	// clock.
 	Written, Read time.Time
 }
 
-// Read reads an object whole. With IfGenerationNotMatch, googleapi.IsNotModified reports
-// whether the error is that the object has not changed.
+// Read returns the whole content of an object. With IfGenerationNotMatch, googleapi.IsNotModified
+// reports whether the error means that the object is unchanged.
 func Read(ctx context.Context, get *storage.ObjectsGetCall) (Content, error) {
 	ctx, out := withOutcome(ctx)
 	res, err := get.Context(ctx).Download()
 	if err != nil {
 		return Content{}, out.errorOf(err)
 	}
-	defer func() { _ = res.Body.Close() }() // read to its end
+	defer func() { _ = res.Body.Close() }() // it was read to the end
 	c, err := readContent(res)
 	return c, out.errorOf(err)
 }
 
-// Fetch copies an object. When it fails, a part may have been written.
+// Fetch downloads an object. If it returns an error, a part may have been written.
 func (c Clients) Fetch(ctx context.Context, bucket, name string, to io.Writer) error {
 	ctx, out := withOutcome(ctx)
 	res, err := c.Storage.Objects.Get(bucket, name).Context(ctx).Download()
@@ -52,10 +52,9 @@ func (c Clients) Fetch(ctx context.Context, bucket, name string, to io.Writer) e
 	return nil
 }
 
-// Upload writes an object. It is refused with a conflict unless the present one has that
-// generation; 0 is for there being none, and nil for whatever there is. Body is read from its
-// beginning, as often as the call is made: that is decided here, because the transport cannot
-// rewind what the client makes of body.
+// Upload writes an object. It returns a Conflict error unless the object has generation was: 0
+// means that the object must not exist, nil matches any. Upload retries the call itself and rewinds
+// body, because the transport cannot rewind the multipart body that the client creates from it.
 func (c Clients) Upload(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, error) {
 	for n := 1; ; n++ {
 		written, call, err := c.uploadOnce(ctx, in, body, was)
@@ -72,7 +71,7 @@ func (c Clients) uploadOnce(ctx context.Context, in *storage.Object, body io.Rea
 	if _, err := body.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, fmt.Errorf("upload %s: %w", in.Name, err)
 	}
-	once := struct{ io.Reader }{body} // which the transport does not repeat
+	once := struct{ io.Reader }{body} // prevents retries by the transport
 	insert := c.Storage.Objects.Insert(in.Bucket, in).Media(once, googleapi.ChunkSize(0), googleapi.ContentType(in.ContentType))
 	if was != nil {
 		insert = insert.IfGenerationMatch(*was)
@@ -82,8 +81,8 @@ func (c Clients) uploadOnce(ctx context.Context, in *storage.Object, body io.Rea
 	return written, out.call, out.errorOf(err)
 }
 
-// readContent reads an answer whose body is an object, and whose headers are its times and its
-// generation.
+// readContent reads an object's content from the body of a response, and its times and generation
+// from the headers.
 func readContent(res *http.Response) (Content, error) {
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -100,7 +99,7 @@ func readContent(res *http.Response) (Content, error) {
 	return c, nil
 }
 
-// headerTime is a moment in a header, which tells whole seconds.
+// headerTime returns the time in a header, with a resolution of seconds.
 func headerTime(h http.Header, name string) time.Time {
 	t, err := http.ParseTime(h.Get(name))
 	if err != nil {

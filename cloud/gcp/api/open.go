@@ -23,24 +23,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Options says whose clients are wanted, and what stands before their calls.
+// Options configures clients.
 type Options struct {
-	// Project is the ID of a project; empty means the environment's, that of gcloud's
-	// active configuration, or that of the credentials.
+	// Project is the project ID. If it is empty, it is taken from the environment, the active
+	// gcloud configuration or the credentials.
 	Project string
-	// Region is where; empty means the environment's or that of gcloud's active
+	// Region is the region. If it is empty, it is taken from the environment or the active gcloud
 	// configuration.
 	Region string
-	// Impersonate is the service account whose rights are used, or a list of them,
-	// separated by commas, of which each impersonates the next. Empty means that of
-	// gcloud's active configuration, or none.
+	// Impersonate is the service account to impersonate, or a comma-separated chain of them, each
+	// of which impersonates the next. If it is empty, that of the active gcloud configuration is
+	// used, if any.
 	Impersonate string
-	// AnyRegion is for questions that are about no region, and AnyProject for those about
-	// no project: none need be chosen, and it is then empty in the clients.
+	// AnyRegion and AnyProject are set for calls that do not depend on a region or a project. An
+	// unset region or project is then empty in the clients, and not an error.
 	AnyRegion, AnyProject bool
-	// Gate is asked before every call that changes something. Nil lets all pass.
+	// Gate is passed before every modifying call. Nil permits all calls.
 	Gate *resource.Gate
-	// Log gets one line a call at debug level. Nil is silence.
+	// Log receives one debug message per call. Nil disables it.
 	Log *slog.Logger
 
 	zone      string
@@ -48,8 +48,8 @@ type Options struct {
 	identity  func(context.Context) (string, error)
 }
 
-// Open builds the clients of one region. Unless the project is only known from the
-// credentials, it looks for these when the first call is made, and makes none itself.
+// Open returns the clients of one region. It makes no API calls and loads the credentials at the
+// first call, unless the project has to be taken from the credentials.
 func Open(ctx context.Context, o Options) (Clients, error) {
 	settings, err := readSettings(o)
 	if err != nil {
@@ -74,9 +74,9 @@ func unset(what, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: "gcp", Fix: fix, Err: errors.New(what)}
 }
 
-// answerLimit is the timeout for the response to a request that was sent in full. Google
-// takes two minutes to answer a wait for an operation; without a limit a dead connection
-// would block its caller until its context ends.
+// answerLimit is the timeout for the response to a request that was sent in full. Waiting for an
+// operation takes up to two minutes. Without a limit, a dead connection would block the caller
+// until its context is done.
 const answerLimit = 3 * time.Minute
 
 func newTransport() http.RoundTripper {
@@ -89,8 +89,8 @@ func newTransport() http.RoundTripper {
 	return t
 }
 
-// New builds clients that send through a client of the caller's own, which has the
-// credentials. Project and Region have to be set. Nothing is sent.
+// New returns clients that send requests through the given client, which adds the credentials.
+// Project and Region are required. It makes no API calls.
 func New(ctx context.Context, client *http.Client, o Options) (Clients, error) {
 	through := *client
 	through.Transport = &transport{
@@ -118,12 +118,11 @@ func (c *Clients) openServices(ctx context.Context, at endpoints, client option.
 	return errors.Join(errs[:]...)
 }
 
-// endpoints are the addresses of services that are not where Google has them, such as
-// private endpoints, by the names that gcloud has for the services: "compute". It is empty
-// for one that is, and may be nil.
+// endpoints returns the endpoint override of a service, such as a private endpoint, by its gcloud
+// name: "compute". It returns "" if there is no override. It may be nil.
 type endpoints func(service string) string
 
-// options are those of a service's client.
+// options returns the options of a service's client.
 func (e endpoints) options(service string, client option.ClientOption) []option.ClientOption {
 	if e == nil || e(service) == "" {
 		return []option.ClientOption{client}

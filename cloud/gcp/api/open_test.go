@@ -22,7 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// machine is one where nobody is logged in, with its files in dir.
+// machine configures a home directory without credentials and returns it.
 func machine(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -50,7 +50,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return file
 }
 
-// internet answers for every address that ends in googleapis.com.
+// internet handles requests to all hosts below googleapis.com.
 type internet struct {
 	mu       sync.Mutex
 	requests []*http.Request
@@ -79,7 +79,7 @@ func (i *internet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// last is the last request for a path that contains part.
+// last returns the last request with a path that contains part.
 func (i *internet) last(part string) *http.Request {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -91,7 +91,7 @@ func (i *internet) last(part string) *http.Request {
 	return nil
 }
 
-// connect has every connection of this process go to an internet of the test's own.
+// connect redirects all connections of this process to a fake internet.
 func connect(t *testing.T) (*internet, *httptest.Server) {
 	t.Helper()
 	in := new(internet)
@@ -132,8 +132,8 @@ func jsonOf(t *testing.T, v map[string]any) string {
 	return string(b)
 }
 
-// Credentials of every kind are found where Google's libraries find them. Not parallel:
-// it sets the environment.
+// Credentials of every kind are found where Google's libraries find them. Not parallel, because it
+// sets environment variables.
 func TestCredentialsOfEveryKind(t *testing.T) {
 	person := map[string]any{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"}
 	for _, tc := range []struct {
@@ -233,8 +233,8 @@ func TestWithoutCredentialsNothingIsSent(t *testing.T) {
 	}
 }
 
-// Project and region are found where gcloud finds them. Not parallel: it sets the
-// environment.
+// Project and region are found where gcloud finds them. Not parallel, because it sets environment
+// variables.
 func TestProjectAndRegion(t *testing.T) {
 	const file = "# mine\n[core]\nproject = from-file\naccount = ann@example.com\n\n[compute]\nzone = europe-west4-b\n"
 	for _, tc := range []struct {
@@ -297,8 +297,7 @@ func TestProjectAndRegion(t *testing.T) {
 	}
 }
 
-// A service is asked where gcloud is told that it is. Not parallel: it sets the
-// environment.
+// gcloud's endpoint overrides apply. Not parallel, because it sets environment variables.
 func TestServicesElsewhere(t *testing.T) {
 	dir := machine(t)
 	in, server := connect(t)

@@ -12,18 +12,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// operationDone is the state of an operation that has ended, well or not.
+// operationDone is the status of a completed operation, successful or not.
 const operationDone = "DONE"
 
-// Operation is an operation of Compute Engine that a call has begun. Its call succeeds at once;
-// a refusal for want of machines or quota is inside the operation, when it has ended.
+// Operation is a Compute Engine operation. The call that starts it succeeds at once; errors such as
+// missing capacity or quota are in the operation when it is done.
 type Operation struct {
 	clients Clients
 	call    *call
 	last    *compute.Operation
 }
 
-// Start makes a call that begins an operation, for a caller that waits for its end later.
+// Start makes a call that starts an operation, for a caller that waits for it later.
 func Start[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C) (*Operation, error) {
 	ctx, out := withOutcome(ctx)
 	op, err := r.Context(ctx).Do()
@@ -33,7 +33,7 @@ func Start[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C
 	return &Operation{clients: c, call: out.call, last: op}, nil
 }
 
-// Begin makes a call that begins an operation, and does not wait for its end.
+// Begin makes a call that starts an operation and does not wait for it.
 func Begin[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C) error {
 	o, err := Start(ctx, c, r)
 	if err != nil {
@@ -42,7 +42,7 @@ func Begin[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C
 	return o.Err()
 }
 
-// Run makes a call that begins an operation, and waits for its end.
+// Run makes a call that starts an operation and waits for it.
 func Run[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C) error {
 	o, err := Start(ctx, c, r)
 	if err != nil {
@@ -51,9 +51,9 @@ func Run[C request[C, *compute.Operation]](ctx context.Context, c Clients, r C) 
 	return o.Wait(ctx)
 }
 
-// Wait waits until the operation has ended, and returns the error inside it. Where the end cannot
-// be seen the error is ambiguous: as after any reply that was lost, the caller looks whether the
-// object exists.
+// Wait waits until the operation is done and returns its error. If the outcome cannot be
+// determined, it returns an Ambiguous error: as after any lost response, the caller checks whether
+// the object exists.
 func (o *Operation) Wait(ctx context.Context) error {
 	for o.last.Status != operationDone {
 		next, err := waitFor(ctx, o.clients, o.last)
@@ -65,8 +65,8 @@ func (o *Operation) Wait(ctx context.Context) error {
 	return o.Err()
 }
 
-// waitFor returns an operation once it has ended, or as it is after two minutes. Operations are
-// in a zone, in a region, or global.
+// waitFor returns an operation once it is done, or its current state after two minutes. Operations
+// are zonal, regional or global.
 func waitFor(ctx context.Context, c Clients, op *compute.Operation) (*compute.Operation, error) {
 	switch {
 	case op.Zone != "":
@@ -77,8 +77,8 @@ func waitFor(ctx context.Context, c Clients, op *compute.Operation) (*compute.Op
 	return Do(ctx, c.Compute.GlobalOperations.Wait(c.Project, op.Name))
 }
 
-// outcomeUnknown is the error of an operation whose end cannot be seen: it was forgotten, the
-// caller gave up, or Google does not answer.
+// outcomeUnknown returns the error for an operation whose outcome cannot be determined: it no
+// longer exists, the caller gave up, or Google does not respond.
 func (o *Operation) outcomeUnknown(err error) error {
 	e := &cloud.Error{Kind: cloud.Ambiguous, Op: o.call.Op, Err: fmt.Errorf("wait for operation %s: %w", o.last.Name, err)}
 	if cause, ok := errors.AsType[*cloud.Error](err); ok {
@@ -87,7 +87,7 @@ func (o *Operation) outcomeUnknown(err error) error {
 	return e
 }
 
-// Err returns the error inside an operation, as far as it is known.
+// Err returns the error of the operation as of its last known state.
 func (o *Operation) Err() error {
 	if o.last.Error == nil || len(o.last.Error.Errors) == 0 {
 		return nil
@@ -119,7 +119,7 @@ func operationAnswer(rules edge.Rules, op *compute.Operation) (edge.Answer, fact
 	return edge.Answer{Code: chosen.code, Message: trimMessage(chosen.message), Status: int(op.HttpErrorStatusCode), Err: &operationFailure{op.Name}}, f
 }
 
-// operationFailure is what stands behind a refusal of an operation.
+// operationFailure is the cause of an operation's error.
 type operationFailure struct{ name string }
 
 func (e *operationFailure) Error() string { return "operation " + e.name + " failed" }

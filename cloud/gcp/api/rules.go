@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// What a person can do. {permissions} is replaced by what the call needs, {project} and
-// {service} by what the answer is about.
+// Advice for the user. {permissions} is replaced by the permissions that the call requires,
+// {project} and {service} by the facts of the response.
 const (
 	fixPermission = "ask an administrator of project {project} to grant your account {permissions}"
 	fixLogin      = "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
@@ -24,9 +24,9 @@ const (
 	fixProject    = "choose a project that exists"
 )
 
-// errorRules lists every code of Google's that has a meaning of its own: reasons of the
-// older services, statuses and reasons in the details of the newer ones, and the codes
-// inside operations. Adding one is one line.
+// errorRules returns the rules for all error codes with a specific meaning: reasons of the older
+// services, statuses and ErrorInfo reasons of the newer ones, and codes in operations. A new code
+// takes one line.
 func errorRules() edge.Rules {
 	return edge.Rules{
 		Exact: slices.Concat(shortageRules(), delayRules(), policyRules(), denialRules(), missingRules(), conflictRules(), mistakeRules()),
@@ -41,7 +41,7 @@ func ruleOf(kind cloud.Kind, fix string, codes ...string) []edge.Rule {
 	return out
 }
 
-// ruleContaining is a rule for codes that say several things.
+// ruleContaining returns rules for codes with several meanings.
 func ruleContaining(text string, kind cloud.Kind, fix string, codes ...string) []edge.Rule {
 	out := ruleOf(kind, fix, codes...)
 	for i := range out {
@@ -50,13 +50,13 @@ func ruleContaining(text string, kind cloud.Kind, fix string, codes ...string) [
 	return out
 }
 
-// wrongRequest is what a request is called that Google does not take, by the older
-// services, the newer ones, and inside operations.
+// wrongRequest returns the codes for invalid requests of the older services, the newer ones, and in
+// operations.
 func wrongRequest() []string {
 	return []string{"invalid", "badRequest", "INVALID_ARGUMENT", "INVALID_FIELD_VALUE", "INVALID_USAGE"}
 }
 
-// shortageRules: Google has none to give, or does not give more to this project.
+// shortageRules covers missing capacity and quotas of the project.
 func shortageRules() []edge.Rule {
 	return slices.Concat(
 		ruleOf(cloud.NoCapacity, fixCapacity,
@@ -71,7 +71,7 @@ func shortageRules() []edge.Rule {
 	)
 }
 
-// delayRules: it was too soon, or Google is out of order.
+// delayRules covers throttling and outages.
 func delayRules() []edge.Rule {
 	return slices.Concat(
 		ruleOf(cloud.RateLimited, "",
@@ -82,8 +82,8 @@ func delayRules() []edge.Rule {
 	)
 }
 
-// policyRules: an organization forbids it, whatever the caller may. Such answers come
-// under several codes, and always name the constraint.
+// policyRules covers violations of organization policies, which are independent of the caller's
+// permissions. They are reported under several codes and always name the constraint.
 func policyRules() []edge.Rule {
 	return slices.Concat(
 		ruleOf(cloud.Denied, fixPolicy, "CUSTOM_ORG_POLICY_VIOLATION", "ORG_POLICY_VIOLATION", "orgPolicyViolation"),
@@ -92,7 +92,7 @@ func policyRules() []edge.Rule {
 	)
 }
 
-// denialRules: the caller may not, or is not who it says.
+// denialRules covers missing permissions and invalid credentials.
 func denialRules() []edge.Rule {
 	return slices.Concat(
 		ruleOf(cloud.Denied, fixEnable, "accessNotConfigured", "SERVICE_DISABLED"),
@@ -107,8 +107,8 @@ func denialRules() []edge.Rule {
 	)
 }
 
-// missingRules: it does not exist, or is not known yet. A new service account is not
-// known to every service for a minute, and those call it an invalid argument.
+// missingRules covers objects that do not exist or are not visible yet. For up to a minute, some
+// services do not know a new service account and return an invalid argument.
 func missingRules() []edge.Rule {
 	return slices.Concat(
 		ruleOf(cloud.NotFound, "", "notFound", "NOT_FOUND", "RESOURCE_NOT_FOUND", "SERVICE_ACCOUNT_NOT_FOUND"),
@@ -117,7 +117,7 @@ func missingRules() []edge.Rule {
 	)
 }
 
-// conflictRules: something is in another state than the call wants.
+// conflictRules covers objects in an unexpected state.
 func conflictRules() []edge.Rule {
 	return ruleOf(cloud.Conflict, "",
 		"alreadyExists", "duplicate", "ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS", "conflict",
@@ -125,7 +125,7 @@ func conflictRules() []edge.Rule {
 		"conditionNotMet", "CONDITION_NOT_MET", "preconditionFailed", "failedPrecondition", "FAILED_PRECONDITION", "ABORTED", "aborted")
 }
 
-// mistakeRules: the request will stay wrong.
+// mistakeRules covers permanently invalid requests.
 func mistakeRules() []edge.Rule {
 	return ruleOf(cloud.Invalid, "", append(wrongRequest(),
 		"required", "invalidParameter", "parseError", "unsupportedOperation", "UNSUPPORTED_OPERATION", "OUT_OF_RANGE", "UNIMPLEMENTED")...)

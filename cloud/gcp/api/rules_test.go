@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// Each body is as Google's services answer it.
+// The bodies are those of Google's services.
 func TestRefusalsAreTranslated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -168,7 +168,7 @@ func wantRefusal(t *testing.T, err error, kind cloud.Kind, text, fix string) {
 	}
 }
 
-// The same codes, as operations end with them.
+// The same codes as errors of operations.
 func TestRefusalsInsideOperationsAreTranslated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

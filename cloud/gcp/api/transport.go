@@ -23,44 +23,45 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// transport is what every request of the services goes through:
+// transport handles every request of the service clients:
 //
-//	service ─▶ transport: gate, request ID, attempts, refusals ─▶ credentials ─▶ network
+//	service ─▶ transport: gate, request ID, attempts, errors ─▶ credentials ─▶ network
 //
-// The services themselves try nothing again. What Google refuses is an error of the transport.
+// The service clients do not retry. An error response of Google is returned as an error of the
+// transport.
 type transport struct {
 	next http.RoundTripper
-	// project is named in hints about calls that are in no project, such as those of buckets.
+	// project is named in hints for calls without a project, such as those on buckets.
 	project string
-	// gate is asked before every change; nil lets all pass.
+	// gate is passed before every modifying call. Nil permits all calls.
 	gate  *resource.Gate
 	log   *slog.Logger
 	rows  []row
 	table edge.Table
 }
 
-// attempts is how often a call is made that had no effect.
+// attempts is the maximum number of attempts of a call that had no effect.
 const attempts = 3
 
-// firstPause is how long a refused call waits before it is made again; each further
-// time is twice as long. Google takes one write a second to an object.
+// firstPause is the pause before the first retry. It doubles with each retry. Cloud Storage allows
+// one write per second to an object.
 const firstPause = time.Second
 
-// userAgent is how Google's logs show who asks.
+// userAgent identifies the client in Google's audit logs.
 const userAgent = "det-deploy"
 
-// call is one call, from its first attempt to its last.
+// call is one call with all its attempts.
 type call struct {
 	row
 
 	table edge.Table
-	// project is the one that hints name.
+	// project is the project named in hints.
 	project string
-	// id is the same for all attempts.
+	// id is the request ID, the same for all attempts.
 	id string
 }
 
-// RoundTrip makes a call, again where the first attempt had no effect.
+// RoundTrip makes a call and retries it if it had no effect.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	began, out := time.Now(), outcomeOf(r.Context())
 	c, err := t.callOf(r)
@@ -78,7 +79,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// callOf returns the call that a request is.
+// callOf returns the call of a request. It returns an error if the call is not in the table.
 func (t *transport) callOf(r *http.Request) (*call, error) {
 	found, ok := find(t.rows, r)
 	if !ok {
@@ -95,7 +96,7 @@ func projectIn(path string) string {
 	return project
 }
 
-// attempt makes attempts until one succeeds or no other may. It returns how many it made.
+// attempt makes attempts until one succeeds or no retry is permitted. It returns their number.
 func (t *transport) attempt(r *http.Request, c *call) (res *http.Response, n int, err error) {
 	for n = 1; ; n++ {
 		res, err = t.send(r, c, n)
@@ -108,8 +109,7 @@ func (t *transport) attempt(r *http.Request, c *call) (res *http.Response, n int
 	}
 }
 
-// isWorthAnother reports whether a call may succeed when it is made again, and is known not
-// to have its effect twice.
+// isWorthAnother reports whether a retry may succeed and cannot apply the call's effect twice.
 func isWorthAnother(ctx context.Context, r row, err error) bool {
 	kind := cloud.KindOf(err)
 	return ctx.Err() == nil && (kind.Transient() || kind == cloud.Ambiguous && r.isRepeatable())
@@ -120,8 +120,8 @@ func canRepeat(r *http.Request) bool {
 	return r.Body == nil || r.Body == http.NoBody || r.GetBody != nil
 }
 
-// send is the n-th attempt. The gate is asked each time, because a lease may be lost while an
-// earlier attempt waits for its turn.
+// send makes the n-th attempt. It checks the gate each time, because the lease may be lost while a
+// retry waits.
 func (t *transport) send(r *http.Request, c *call, n int) (*http.Response, error) {
 	if err := t.admit(r.Context(), c); err != nil {
 		closeBody(r)
@@ -137,7 +137,7 @@ func (t *transport) send(r *http.Request, c *call, n int) (*http.Response, error
 		err = readAnswer(numbered, res)
 	case r.Context().Err() != nil:
 		err = r.Context().Err()
-	default: // as http.Client reports it
+	default: // like http.Client
 		err = &url.Error{Op: r.Method[:1] + strings.ToLower(r.Method[1:]), URL: r.URL.String(), Err: err}
 	}
 	if err != nil {
@@ -156,8 +156,8 @@ func (t *transport) admit(ctx context.Context, c *call) error {
 	return t.gate.Pass(ctx, c.Op)
 }
 
-// number returns the request with the call's ID and the number of the attempt, in the headers
-// that Google's own libraries use, and with a body to send.
+// number returns a copy of the request with the call's ID and the attempt number, in the headers of
+// Google's own libraries, and a fresh body.
 func (c *call) number(r *http.Request, n int) (*http.Request, error) {
 	out := r.Clone(r.Context())
 	out.Header.Set("User-Agent", strings.TrimSpace(r.Header.Get("User-Agent")+" "+userAgent))
@@ -177,24 +177,24 @@ func (c *call) number(r *http.Request, n int) (*http.Request, error) {
 	return out, err
 }
 
-// smallObject is the size up to which an object is read whole, as other answers are.
+// smallObject is the size up to which an object is read to memory, like other responses.
 const smallObject = 1 << 20
 
-// readAnswer returns the error in an answer. An answer that breaks off is none, and is asked
-// for again: all are read here but large objects.
+// readAnswer returns the error in a response. It reads all responses except large objects, so that
+// a truncated response counts as lost and is retried.
 func readAnswer(r *http.Request, res *http.Response) error {
 	isMedia := r.URL.Query().Get("alt") == "media"
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
-		defer func() { _ = res.Body.Close() }() // read to its end
+		defer func() { _ = res.Body.Close() }() // it was read to the end
 		return googleapi.CheckResponse(res)
-	case res.StatusCode >= http.StatusMultipleChoices: // not modified, or elsewhere
+	case res.StatusCode >= http.StatusMultipleChoices: // not modified, or a redirect
 		return nil
 	case isMedia && (res.ContentLength < 0 || res.ContentLength > smallObject):
 		return nil
 	}
 	text, err := io.ReadAll(res.Body)
-	_ = res.Body.Close() // read to its end
+	_ = res.Body.Close() // it was read to the end
 	if err == nil && !isMedia && len(text) > 0 && !json.Valid(text) {
 		err = errors.New("the answer is not JSON")
 	}

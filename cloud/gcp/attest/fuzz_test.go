@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What cannot be a token is refused, whatever it is, and nothing else comes of it.
+// Any input that is not a token returns an error and has no other effect.
 func FuzzParseToken(f *testing.F) {
 	f.Add([]byte("eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.e30.AAAA"))
 	f.Add([]byte("eyJhbGciOiJub25lIn0.e30."))

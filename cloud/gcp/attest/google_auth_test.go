@@ -11,8 +11,8 @@ import (
 	googletest "github.com/det-deploy/det-deploy/test/google"
 )
 
-// google-auth takes the tokens of the metadata server that our tests have, and we take
-// those that google-auth was given by it.
+// google-auth accepts the tokens of the fake metadata server, and the verifier accepts the tokens
+// that google-auth obtains from it.
 func TestGooglesLibraryTakesTheSameTokens(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
@@ -31,8 +31,8 @@ func TestGooglesLibraryTakesTheSameTokens(t *testing.T) {
 	}
 }
 
-// What google-auth refuses of a table of forgeries, we refuse, but for a token of a clock
-// that is minutes fast. What we alone refuse is about machines, of which it knows nothing.
+// The verifier rejects every forged token that google-auth rejects, except one from a clock that is
+// minutes fast. Only the verifier checks the claims about instances, which google-auth ignores.
 func TestGooglesLibraryRefusesNoMoreThanWeDo(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)

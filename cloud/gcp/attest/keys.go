@@ -18,41 +18,40 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// KeysURL is where Google publishes the keys of its tokens.
+// KeysURL is the URL of Google's public token signing keys.
 const KeysURL = "https://www.googleapis.com/oauth2/v3/certs"
 
 const (
-	// fetchPause is how long no keys are fetched after they were: a token with a key that
-	// does not exist costs at most one request a minute.
+	// fetchPause is the minimum interval between two fetches: tokens with unknown keys cause at
+	// most one request per minute.
 	fetchPause = time.Minute
-	// fetchLimit is how long Google may take.
+	// fetchLimit is the timeout for fetching keys.
 	fetchLimit = 10 * time.Second
-	// keysLife is how long keys are believed where Google does not say.
+	// keysLife is how long keys are cached if the response does not specify it.
 	keysLife = time.Hour
-	// longestLife is how long they are believed at most: Google withdraws keys.
+	// longestLife is the maximum time for which keys are cached, because Google revokes keys.
 	longestLife = 24 * time.Hour
-	// leastBits is the shortest key that is believed.
+	// leastBits is the minimum length of an accepted key.
 	leastBits = 2048
 )
 
-// Keys are Google's public keys, fetched when they are first needed. It is safe for
-// concurrent use.
+// Keys holds Google's public keys, fetched on first use. It is safe for concurrent use.
 type Keys struct {
-	// Transport carries the requests; nil is the usual one.
+	// Transport sends the requests. Nil uses the default transport.
 	Transport http.RoundTripper
 	Now       func() time.Time
 
-	mu      sync.Mutex // guards all below, and lets one fetch at a time
+	mu      sync.Mutex // guards all fields below, and permits one fetch at a time
 	known   map[string]*rsa.PublicKey
 	expires time.Time
 	asked   time.Time
 	err     error // of the last fetch
 }
 
-// errUnknownKey refuses a token whose key is not one of Google's.
+// errUnknownKey is returned for a token that is not signed with one of Google's keys.
 var errUnknownKey = errors.New("it is signed with a key that is not Google's")
 
-// find returns a key. The refusal Unavailable means that the keys cannot be fetched.
+// find returns a key. It returns an Unavailable error if the keys cannot be fetched.
 func (k *Keys) find(ctx context.Context, id string) (*rsa.PublicKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,7 +74,7 @@ func (k *Keys) find(ctx context.Context, id string) (*rsa.PublicKey, error) {
 }
 
 func (k *Keys) refresh(ctx context.Context, now time.Time) {
-	// The next caller needs the keys as well, if this one gives up.
+	// Not canceled with ctx, because the next caller needs the keys as well.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchLimit)
 	defer cancel()
 	known, life, err := k.fetch(ctx)
@@ -107,8 +106,7 @@ func (k *Keys) fetch(ctx context.Context) (map[string]*rsa.PublicKey, time.Durat
 	return known, lifeOf(answer.Header.Get("Cache-Control")), err
 }
 
-// parseKeys reads a set of keys. Those of another kind than tokens are signed with are
-// passed by.
+// parseKeys parses a JSON Web Key Set. It skips keys that are not used for signing tokens.
 func parseKeys(text []byte) (map[string]*rsa.PublicKey, error) {
 	var set struct {
 		Keys []struct {
@@ -141,12 +139,12 @@ func parseKeys(text []byte) (map[string]*rsa.PublicKey, error) {
 
 var maxAgeForm = regexp.MustCompile(`(?:^|[ ,])max-age=([0-9]{1,9})(?:$|[ ,])`)
 
-// lifeOf is how long an answer may be kept.
+// lifeOf returns the caching time of a response.
 func lifeOf(cacheControl string) time.Duration {
 	m := maxAgeForm.FindStringSubmatch(cacheControl)
 	if m == nil {
 		return keysLife
 	}
-	seconds, _ := strconv.Atoi(m[1]) // the form has digits
+	seconds, _ := strconv.Atoi(m[1]) // the pattern matches digits only
 	return min(time.Duration(seconds)*time.Second, longestLife)
 }

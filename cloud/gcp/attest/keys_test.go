@@ -11,7 +11,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// certs is Google's page of keys, which a test may change.
+// certs is a fake of Google's key endpoint, whose keys can be changed.
 type certs struct {
 	handler atomic.Pointer[http.Handler]
 	asked   atomic.Int32
@@ -24,7 +24,7 @@ func (c *certs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (c *certs) show(h http.Handler) { c.handler.Store(&h) }
 
-// try checks a token that is signed with a key, and returns the kind of refusal.
+// try verifies a token signed with a key and returns the kind of the error.
 func (l *lab) try(t *testing.T, keyID string) cloud.Kind {
 	t.Helper()
 	claims := l.world.Claims(gcptest.Project, zone, string(l.machine), attest.Audience("lab", nonce))
@@ -56,7 +56,7 @@ func TestKeysAreKeptAndAskedForOnceAMinute(t *testing.T) {
 	l.world.Advance(time.Minute)
 	step("a new key", "key-2", "", 3)
 
-	l.world.Advance(6 * time.Hour) // longer than Google says that they are good
+	l.world.Advance(6 * time.Hour) // longer than the caching time
 	page.show(l.world.Certs("key-2"))
 	step("a key that was withdrawn", "key-1", cloud.Denied, 4)
 	step("one that was not", "key-2", "", 4)

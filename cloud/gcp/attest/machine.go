@@ -11,10 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 )
 
-// Prover proves which machine this program runs on.
+// Prover proves the identity of the machine on which this program runs.
 type Prover struct{ Metadata metadata.Server }
 
-// Prove makes a proof for one cluster: a token, or a guest attribute where the machine
+// Prove returns a proof for one cluster: an identity token, or a guest attribute if the instance
 // has no service account.
 func (p Prover) Prove(ctx context.Context, cluster string) (cloud.Proof, error) {
 	if cluster == "" {
@@ -31,7 +31,8 @@ func (p Prover) Prove(ctx context.Context, cluster string) (cloud.Proof, error) 
 	return cloud.Proof{Kind: KindToken, Data: []byte(token)}, nil
 }
 
-// proveByGuest writes the commitment to a new secret where only this machine can.
+// proveByGuest writes the commitment of a new secret to a guest attribute, which only this instance
+// can write.
 func (p Prover) proveByGuest(ctx context.Context, cluster string) (cloud.Proof, error) {
 	name, err := p.Metadata.Read(ctx, "instance/name")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package attest proves the identity of a Compute Engine machine. One with a service
-// account shows a token that Google signs for it; one without writes a guest attribute,
-// which only the machine itself can, and which the master reads under its name.
+// Package attest proves the identity of a Compute Engine instance. An instance with a service
+// account presents an identity token signed by Google. One without writes a guest attribute, which
+// only the instance itself can write and which the master reads by the instance's name.
 package attest
 
 import (
@@ -11,26 +11,25 @@ import (
 	"strings"
 )
 
-// KindToken and KindGuest name the two forms of proof in cloud.Proof.
+// KindToken and KindGuest are the proof types in cloud.Proof.
 const (
 	KindToken = "gcp-identity"
 	KindGuest = "gcp-guest-attributes"
 )
 
-// GuestKey is the guest attribute that a machine writes: its namespace and key.
+// GuestKey is the namespace and the key of the guest attribute.
 const GuestKey = "det-deploy/proof"
 
-// audiencePrefix begins the audience of a token: what it is good for.
+// audiencePrefix is the prefix of a token's audience, which restricts the token to det-deploy.
 const audiencePrefix = "det-deploy/"
 
-// nonceForm is what makes every proof another one: a proof that was shown is not shown
-// again.
+// nonceForm matches nonces, which make every proof unique and prevent replays.
 var nonceForm = regexp.MustCompile(`^[A-Za-z0-9_-]{20,128}$`)
 
-// Audience is the audience of a token for one cluster.
+// Audience returns the audience of a token for one cluster.
 func Audience(cluster, nonce string) string { return audiencePrefix + cluster + "/" + nonce }
 
-// checkAudience refuses a token that was made for another cluster, or without a nonce.
+// checkAudience returns an error if a token was issued for another cluster or without a nonce.
 func checkAudience(audience, cluster string) error {
 	nonce, found := strings.CutPrefix(audience, audiencePrefix+cluster+"/")
 	switch {
@@ -42,15 +41,15 @@ func checkAudience(audience, cluster string) error {
 	return nil
 }
 
-// Guest is what a machine without a service account shows: its name, and the secret
-// whose commitment is its guest attribute. Everyone who may read machines may read that
-// attribute, and learns nothing from it.
+// Guest is the proof of an instance without a service account: its name, and the secret whose
+// commitment is in its guest attribute. Any principal that can read the instance can read the
+// attribute; it does not reveal the secret.
 type Guest struct {
 	Name   string `json:"name"`
 	Secret string `json:"secret"`
 }
 
-// Commitment is the guest attribute of a machine with a secret, for one cluster.
+// Commitment returns the guest attribute for a secret and one cluster.
 func Commitment(cluster string, g Guest) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{audiencePrefix + cluster, g.Name, g.Secret}, "\x00")))
 	return hex.EncodeToString(sum[:])

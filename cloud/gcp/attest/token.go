@@ -14,34 +14,34 @@ import (
 	"time"
 )
 
-// The times within which a token is believed. Google's are good for an hour, but a
-// machine shows one that is new; clocks differ by minutes.
+// The period in which a token is accepted. Google's tokens are valid for an hour, but instances
+// present new ones; clocks may differ by minutes.
 const (
 	maxAge  = 15 * time.Minute
 	maxSkew = 5 * time.Minute
 )
 
-// tokenLimit is far above what a token has.
+// tokenLimit is the maximum size of a token. Tokens are much smaller.
 const tokenLimit = 16 << 10
 
-// issuer is who signs tokens of machines.
+// issuer is the issuer of identity tokens.
 const issuer = "https://accounts.google.com"
 
-// algorithm is how they are signed. A token does not choose it.
+// algorithm is their signature algorithm. It is never taken from the token.
 const algorithm = "RS256"
 
-// tokenForm leaves one way to write a token.
+// tokenForm matches the canonical encoding of a token.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
-// token is a token whose signature was not yet checked.
+// token is a parsed, unverified token.
 type token struct {
 	keyID     string
 	claims    claims
-	signed    string // what the signature covers
+	signed    string // the signed part
 	signature []byte
 }
 
-// claims are what of a token in full form is looked at.
+// claims are the relevant claims of an identity token in the full format.
 // https://cloud.google.com/compute/docs/instances/verifying-instance-identity#payload
 type claims struct {
 	Issuer        string `json:"iss"`
@@ -55,7 +55,7 @@ type claims struct {
 	} `json:"google"`
 }
 
-// machineClaims are in the tokens of machines alone, and only in full form.
+// machineClaims are the claims about the instance, which exist in the full format only.
 type machineClaims struct {
 	Project string      `json:"project_id"`
 	Zone    string      `json:"zone"`
@@ -63,7 +63,7 @@ type machineClaims struct {
 	Number  json.Number `json:"instance_id"`
 }
 
-// parseToken reads a token. It believes nothing of it.
+// parseToken parses a token without verifying it.
 func parseToken(data []byte) (token, error) {
 	text := string(data)
 	if len(text) > tokenLimit || !tokenForm.MatchString(text) {
@@ -97,7 +97,7 @@ func decodePart(part string, into any) error {
 	return nil
 }
 
-// checkSignature refuses a token that the owner of a key did not sign.
+// checkSignature returns an error if the token is not signed with key.
 func (t token) checkSignature(key *rsa.PublicKey) error {
 	sum := sha256.Sum256([]byte(t.signed))
 	if rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], t.signature) != nil {
@@ -106,13 +106,14 @@ func (t token) checkSignature(key *rsa.PublicKey) error {
 	return nil
 }
 
-// once identifies the token: there is one signature of a text.
+// once returns an identifier of the token. A text has exactly one valid signature.
 func (t token) once() string {
 	sum := sha256.Sum256([]byte(t.signed))
 	return hex.EncodeToString(sum[:])
 }
 
-// check refuses a token that is not for this cluster and time, or not a machine's.
+// check returns an error if a token is not valid for this cluster and time, or does not belong to
+// an instance.
 func (c claims) check(cluster string, now time.Time) error {
 	issued, expires := time.Unix(c.IssuedAt, 0), time.Unix(c.ExpiresAt, 0)
 	switch {

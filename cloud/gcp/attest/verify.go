@@ -12,41 +12,42 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Machine is a machine that the master launched, as Google has it.
+// Machine is an instance launched by the master, as described by Google.
 type Machine struct {
 	Project, Zone, Name string
-	// Number is Google's own: another machine of the same name has another.
+	// Number is Google's numeric ID. Another instance of the same name has a different one.
 	Number uint64
-	// Account is the e-mail address of the service account that the pool's machines have,
-	// or empty for machines without.
+	// Account is the email of the service account of the pool's instances, or empty if they have
+	// none.
 	Account string
 }
 
-// Machines knows the machines that the master launched.
+// Machines looks up the instances launched by the master.
 type Machines interface {
-	// FindMachine looks at a machine. The refusal NotFound means that the master has not
-	// launched it, or does not know so yet.
+	// FindMachine returns an instance. It returns a NotFound error if the master has not launched
+	// it or does not know it yet.
 	FindMachine(ctx context.Context, name cloud.InstanceID) (Machine, error)
-	// ReadGuestAttribute is what a machine itself wrote below a key, "namespace/key". The
-	// refusal NotFound means that it wrote nothing.
+	// ReadGuestAttribute returns a guest attribute of an instance by its key "namespace/key". It
+	// returns a NotFound error if the attribute does not exist.
 	ReadGuestAttribute(ctx context.Context, m Machine, key string) (string, error)
 }
 
-// Verifier checks proofs of both forms.
+// Verifier verifies proofs of both types.
 //
-// What protects a machine's identity, layer by layer:
+// The identity of an instance is protected by several layers:
 //
-//   - A token is signed by Google, and says which machine asked for it: its name, and its
-//     number, which no other machine ever has. The machine cannot choose them.
-//   - The service account is the pool's: a person who may use it cannot make a token with
-//     a machine in it.
-//   - The cluster and a nonce are the token's audience, so that a proof that was shown to
-//     another master opens nothing here; so does its time.
-//   - A guest attribute can be written on the machine alone, and the master reads it under
-//     the name that it gave the machine. It is a commitment: who reads it cannot show it.
-//   - What a proof opens is its caller's business: the door of a machine that was
-//     launched, once. A process on that machine which may reach its metadata server is
-//     that machine.
+//   - A token is signed by Google and names the instance that requested it, and its numeric
+//     ID, which is never reused. The instance cannot choose them.
+//   - The service account must be the pool's. A user with access to the account cannot
+//     create tokens with the claims of an instance.
+//   - The cluster and a nonce are in the token's audience, so that a proof sent to another
+//     master is invalid here. Its time is checked, too.
+//   - A guest attribute can be written only on the instance, and the master reads it by the
+//     name that it gave the instance. It is a commitment: a reader of the attribute cannot
+//     produce the secret.
+//   - The permissions granted for a proof are the caller's decision: an instance that it
+//     launched may register, once. A process on the instance with access to its metadata
+//     server can act as the instance.
 type Verifier struct {
 	Keys     *Keys
 	Machines Machines
@@ -55,8 +56,8 @@ type Verifier struct {
 
 var _ cloud.Attestor = Verifier{}
 
-// Attest implements cloud.Attestor. Unavailable means that Google could not be asked,
-// NotFound that the machine is not known, or not yet.
+// Attest implements cloud.Attestor. It returns an Unavailable error if Google cannot be reached,
+// and a NotFound error if the instance is unknown or not known yet.
 func (v Verifier) Attest(ctx context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	switch proof.Kind {
 	case KindToken:
@@ -74,8 +75,8 @@ func denied(err error) error {
 	}
 }
 
-// attestToken checks a token. The machine is looked at last: only Google's word makes
-// the master ask.
+// attestToken verifies a token. It looks up the instance last, so that only tokens signed by Google
+// cause API calls.
 func (v Verifier) attestToken(ctx context.Context, cluster string, data []byte) (cloud.Attested, error) {
 	t, err := parseToken(data)
 	if err != nil {
@@ -102,7 +103,7 @@ func (v Verifier) attestToken(ctx context.Context, cluster string, data []byte) 
 	return cloud.Attested{Instance: name, Once: t.once()}, nil
 }
 
-// deniedUnlessKnown leaves a refusal that has a kind as it is.
+// deniedUnlessKnown converts an error without a kind to a Denied error.
 func deniedUnlessKnown(err error) error {
 	if cloud.KindOf(err) != cloud.Unknown {
 		return err
@@ -110,7 +111,7 @@ func deniedUnlessKnown(err error) error {
 	return denied(err)
 }
 
-// checkMachine holds what a token says against the machine that was launched.
+// checkMachine compares the claims with the launched instance.
 func (c claims) checkMachine(m Machine) error {
 	says := c.Google.Machine
 	switch {
@@ -128,11 +129,11 @@ func (c claims) checkMachine(m Machine) error {
 	return nil
 }
 
-// secretForm is the form of the secret: more than anybody can guess.
+// secretForm matches the secret, which is too long to be guessed.
 var secretForm = nonceForm
 
-// attestGuest checks that a machine knows the secret of its guest attribute. A machine
-// with a service account has tokens, and proves itself by these alone.
+// attestGuest verifies that the secret matches the instance's guest attribute. It rejects instances
+// with a service account, which must present a token.
 func (v Verifier) attestGuest(ctx context.Context, cluster string, data []byte) (cloud.Attested, error) {
 	var g Guest
 	if len(data) > tokenLimit || json.Unmarshal(data, &g) != nil || cluster == "" || !secretForm.MatchString(g.Secret) {

@@ -24,7 +24,7 @@ const (
 	nonce = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// lab is a project with a pool of machines, and the verifier of its master.
+// lab is a project with a pool of instances, and the verifier of its master.
 type lab struct {
 	attest.Verifier
 
@@ -34,7 +34,7 @@ type lab struct {
 	machine cloud.InstanceID
 }
 
-// newLab launches a machine with a service account, or without.
+// newLab launches an instance with or without a service account.
 func newLab(t *testing.T, account bool) *lab {
 	t.Helper()
 	w := gcptest.New(t, gcptest.Options{})
@@ -67,7 +67,7 @@ func (l *lab) launch(t *testing.T, token, zone string) cloud.InstanceID {
 	return got[0].ID
 }
 
-// prove is what a machine shows.
+// prove returns the instance's proof.
 func (l *lab) prove(t *testing.T, cluster string) cloud.Proof {
 	t.Helper()
 	p, err := attest.Prover{Metadata: metadata.Server{Transport: gcptest.InProcess(l.world.Metadata(gcptest.Project, zone, string(l.machine)))}}.Prove(t.Context(), cluster)
@@ -99,15 +99,15 @@ func TestAMachineProvesItself(t *testing.T) {
 	}
 }
 
-// forgery is a token that somebody made, from the claims of a real one.
+// forgery is a token with modified claims.
 type forgery struct {
 	change func(l *lab, claims, machine map[string]any)
-	// sign signs the claims; nil is Google.
+	// sign signs the claims. Nil uses Google's key.
 	sign func(l *lab, claims map[string]any) string
 	want cloud.Kind
 }
 
-// token is the forged token.
+// token returns the forged token.
 func (f forgery) token(l *lab) string {
 	claims := l.world.Claims(gcptest.Project, zone, string(l.machine), attest.Audience("lab", nonce))
 	f.change(l, claims, claims["google"].(map[string]any)["compute_engine"].(map[string]any))
@@ -125,7 +125,7 @@ func setMachine(key string, value any) func(*lab, map[string]any, map[string]any
 	return func(_ *lab, _, machine map[string]any) { machine[key] = value }
 }
 
-// later moves a token in time.
+// later shifts the times of a token.
 func later(d time.Duration) func(*lab, map[string]any, map[string]any) {
 	return func(_ *lab, claims, _ map[string]any) {
 		for _, key := range []string{"iat", "exp"} {
@@ -135,7 +135,7 @@ func later(d time.Duration) func(*lab, map[string]any, map[string]any) {
 }
 
 func part(v any) string {
-	b, _ := json.Marshal(v) // maps of texts and numbers
+	b, _ := json.Marshal(v) // maps of strings and numbers
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -210,8 +210,8 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	}
 }
 
-// A machine of the pool does not prove to be another one, and one that was made anew under
-// its name is another.
+// An instance cannot prove to be another one of the pool, and a re-created instance of the same
+// name is another one.
 func TestAMachineOfTheSameNameIsAnother(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
@@ -248,7 +248,7 @@ func TestAStandardTokenNamesNoMachine(t *testing.T) {
 }
 
 func guest(name, secret string) []byte {
-	b, _ := json.Marshal(attest.Guest{Name: name, Secret: secret}) // two texts
+	b, _ := json.Marshal(attest.Guest{Name: name, Secret: secret}) // two strings
 	return b
 }
 
@@ -293,7 +293,7 @@ func TestForgedGuestsAreRefused(t *testing.T) {
 	}
 }
 
-// A machine with an account cannot be entered by the weaker form.
+// An instance with a service account cannot use the weaker proof.
 func TestAMachineWithAnAccountShowsAToken(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
@@ -312,7 +312,7 @@ func TestAProofIsForACluster(t *testing.T) {
 	}
 }
 
-// A machine that may neither have a token nor write guest attributes is told so.
+// An instance that can neither obtain a token nor write guest attributes gets a descriptive error.
 func TestAMachineThatCannotProveAnything(t *testing.T) {
 	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

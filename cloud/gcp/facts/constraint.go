@@ -12,18 +12,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// Constraint is what an organization says about one thing.
+// Constraint is the effective organization policy of one constraint.
 type Constraint struct {
 	Name string
-	// Enforced is true for a constraint that holds or does not.
+	// Enforced reports whether a boolean constraint is enforced.
 	Enforced bool
-	// DenyAll is true for a list of values of which none is allowed.
+	// DenyAll reports whether a list constraint denies all values.
 	DenyAll bool
-	// Allowed are the only values, where there are any; Denied are not allowed.
+	// Allowed lists the only permitted values, if any. Denied lists the denied values.
 	Allowed, Denied []string
 }
 
-// Constraint asks what holds of a constraint: "compute.vmExternalIpAccess".
+// Constraint returns the effective policy of a constraint: "compute.vmExternalIpAccess".
 func (f Facts) Constraint(ctx context.Context, name string) (Constraint, error) {
 	live, err := api.Do(ctx, f.Clients.OrgPolicy.Projects.Policies.GetEffectivePolicy(f.Clients.ProjectName()+"/policies/"+name))
 	if err != nil {
@@ -39,7 +39,7 @@ func (f Facts) Constraint(ctx context.Context, name string) (Constraint, error) 
 	return out, nil
 }
 
-// Constraints asks for several side by side. Each has an answer or an error.
+// Constraints returns several in parallel, each with its error.
 func (f Facts) Constraints(ctx context.Context, names []string) ([]Constraint, []error) {
 	out, errs := make([]Constraint, len(names)), make([]error, len(names))
 	var wg sync.WaitGroup
@@ -50,7 +50,7 @@ func (f Facts) Constraints(ctx context.Context, names []string) ([]Constraint, [
 	return out, errs
 }
 
-// add adds a rule. All of them hold together.
+// add adds a rule. All rules apply together.
 func (c *Constraint) add(r *orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule) {
 	c.Enforced = c.Enforced || r.Enforce
 	c.DenyAll = c.DenyAll || r.DenyAll
@@ -60,19 +60,19 @@ func (c *Constraint) add(r *orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule
 	}
 }
 
-// Verdict says whether a constraint lets something be.
+// Verdict is the evaluation of a value by a constraint.
 type Verdict string
 
 // The verdicts.
 const (
 	Allowed   Verdict = "allowed"
 	Forbidden Verdict = "forbidden"
-	// Unclear is for a list of groups, such as "in:eu-locations", whose members Google
-	// alone knows.
+	// Unclear means that the list contains value groups, such as "in:eu-locations", whose members
+	// only Google knows.
 	Unclear Verdict = "unclear"
 )
 
-// Judge says whether a value is allowed. It may go by several names.
+// Judge evaluates a value, which may have several names.
 func (c Constraint) Judge(names ...string) Verdict {
 	has := func(list []string) bool {
 		return slices.ContainsFunc(list, func(v string) bool { return slices.Contains(names, strings.TrimPrefix(v, "is:")) })

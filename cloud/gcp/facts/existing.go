@@ -15,10 +15,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// clusterLabel is on everything of a cluster that takes labels.
+// clusterLabel is the label of all objects of a cluster that support labels.
 const clusterLabel = "det-deploy-cluster"
 
-// DiskZone is the zone of the region that an existing disk is in.
+// DiskZone returns the zone of an existing disk in the region.
 func (f Facts) DiskZone(ctx context.Context, name string) (string, error) {
 	d, err := f.findDisk(ctx, name)
 	if err != nil {
@@ -27,7 +27,7 @@ func (f Facts) DiskZone(ctx context.Context, name string) (string, error) {
 	return path.Base(d.Zone), nil
 }
 
-// findDisk is the disk of a name in the region. Its name is one for a zone.
+// findDisk returns the disk of a name in the region. Disk names are unique per zone only.
 func (f Facts) findDisk(ctx context.Context, name string) (*compute.Disk, error) {
 	all, err := f.Clients.ListDisks(ctx, "name="+name)
 	if err != nil {
@@ -53,7 +53,8 @@ func (f Facts) findDisk(ctx context.Context, name string) (*compute.Disk, error)
 	return found, nil
 }
 
-// DiskFree refuses a disk that is attached to a machine that is not the cluster's.
+// DiskFree returns an error if a disk is attached to an instance that does not belong to the
+// cluster.
 func (f Facts) DiskFree(ctx context.Context, name, cluster string) error {
 	d, err := f.findDisk(ctx, name)
 	if err != nil {
@@ -75,7 +76,7 @@ func (f Facts) DiskFree(ctx context.Context, name, cluster string) error {
 	return nil
 }
 
-// SnapshotFits refuses a snapshot of which no disk of so many GB can be made.
+// SnapshotFits returns an error if the snapshot is unusable for a disk of want GB.
 func (f Facts) SnapshotFits(ctx context.Context, name string, want int) error {
 	s, err := api.Do(ctx, f.Clients.Compute.Snapshots.Get(f.Clients.Project, name))
 	switch {
@@ -89,12 +90,12 @@ func (f Facts) SnapshotFits(ctx context.Context, name string, want int) error {
 	return nil
 }
 
-// DefaultAccount is the e-mail of Compute Engine's own service account in a project.
+// DefaultAccount returns the email of a project's Compute Engine default service account.
 func DefaultAccount(number uint64) string {
 	return strconv.FormatUint(number, 10) + "-compute@developer.gserviceaccount.com"
 }
 
-// AccountFit refuses a service account that machines cannot have.
+// AccountFit returns an error if a service account cannot be attached to instances.
 func (f Facts) AccountFit(ctx context.Context, email string) error {
 	live, err := api.Do(ctx, f.Clients.IAM.Projects.ServiceAccounts.Get(f.homeOf(email).AccountName(email)))
 	if err != nil {
@@ -106,7 +107,7 @@ func (f Facts) AccountFit(ctx context.Context, email string) error {
 	return nil
 }
 
-// homeOf is the project of a service account: that of the cluster, unless its address
+// homeOf returns the clients for the project of a service account: the cluster's, unless the email
 // names another one.
 func (f Facts) homeOf(email string) api.Clients {
 	_, domain, _ := strings.Cut(email, "@")
@@ -117,8 +118,7 @@ func (f Facts) homeOf(email string) api.Clients {
 	return f.Clients.In(project)
 }
 
-// MissingOnAccount lists those of some permissions that the caller does not have on a
-// service account.
+// MissingOnAccount returns the permissions that the caller lacks on a service account.
 func (f Facts) MissingOnAccount(ctx context.Context, email string, permissions []string) ([]string, error) {
 	return Missing(permissions, func(some []string) ([]string, error) {
 		out, err := api.Do(ctx, f.Clients.IAM.Projects.ServiceAccounts.TestIamPermissions(f.homeOf(email).AccountName(email), &iam.TestIamPermissionsRequest{Permissions: some}))
@@ -129,7 +129,8 @@ func (f Facts) MissingOnAccount(ctx context.Context, email string, permissions [
 	})
 }
 
-// errUnfit refuses an existing resource that cannot be used, with what to do.
+// errUnfit returns the error for an existing resource that cannot be used, with the advice for the
+// user.
 func errUnfit(op, what, why, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: op, Resource: what, Fix: fix, Err: errors.New(why)}
 }

@@ -1,8 +1,7 @@
-// Package facts asks Google what there is to choose from: regions and zones, machine types
-// with the GPUs that they have or take, images, networks, and how much of each the project
-// may still have. Everything is asked live, so that a new machine type needs no new
-// release. It changes nothing but which of Google's APIs the project uses, and that only
-// on request.
+// Package facts queries Google Cloud for the available options: regions and zones, machine types
+// with the GPUs that they include or accept, images, networks, and the remaining quotas. It queries
+// them live, so that new machine types need no new release. Its calls are read-only, except for
+// enabling APIs in the project on request.
 package facts
 
 import (
@@ -23,21 +22,21 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Facts answers questions about one project and region.
+// Facts queries one project and region.
 type Facts struct {
 	Clients api.Clients
 }
 
-// Caller is who asks, and of which project.
+// Caller is the identity of the caller and its project.
 type Caller struct {
-	// Identity is an e-mail address; it is empty where the credentials have none.
+	// Identity is an email. It is empty if the credentials contain none.
 	Identity string
-	// Project is the project's ID and Number what Google counts it by.
+	// Project is the project ID, Number the project number.
 	Project string
 	Number  uint64
 }
 
-// String is how a person reads it.
+// String formats the caller for display.
 func (c Caller) String() string {
 	if c.Identity == "" {
 		return "the caller"
@@ -45,7 +44,7 @@ func (c Caller) String() string {
 	return c.Identity
 }
 
-// Caller asks who we are, and which number the project has.
+// Caller returns the identity of the caller and the project number.
 func (f Facts) Caller(ctx context.Context) (Caller, error) {
 	identity, err := f.Clients.Identity(ctx)
 	if err != nil {
@@ -58,8 +57,8 @@ func (f Facts) Caller(ctx context.Context) (Caller, error) {
 	return Caller{identity, f.Clients.Project, number}, nil
 }
 
-// projectNumber asks those services for the number that know it, because any of them may
-// not be enabled yet. What the first one answers is what is reported.
+// projectNumber queries several services for the project number, because any of their APIs may be
+// disabled. It returns the error of the first one if all fail.
 func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
 	p, err := api.Do(ctx, f.Clients.Resources.Projects.Get(f.Clients.ProjectName()))
 	switch {
@@ -83,7 +82,7 @@ func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
 	return 0, err
 }
 
-// Clock is Google's time; it is zero where an answer does not say it.
+// Clock returns Google's time, or zero if the response contains none.
 func (f Facts) Clock(ctx context.Context) (time.Time, error) {
 	p, err := api.Do(ctx, f.Clients.Resources.Projects.Get(f.Clients.ProjectName()))
 	if err != nil {
@@ -96,7 +95,7 @@ func (f Facts) Clock(ctx context.Context) (time.Time, error) {
 	return t, nil
 }
 
-// parseNumber reads "projects/415104041262".
+// parseNumber parses "projects/415104041262".
 func parseNumber(name string) (uint64, error) {
 	n, err := strconv.ParseUint(path.Base(name), 10, 64)
 	if err != nil {
@@ -105,7 +104,7 @@ func parseNumber(name string) (uint64, error) {
 	return n, nil
 }
 
-// Regions lists the regions that the project may use.
+// Regions returns the regions available to the project.
 func (f Facts) Regions(ctx context.Context) ([]string, error) {
 	all, err := api.List(ctx, f.Clients.Compute.Regions.List(f.Clients.Project), func(p *compute.RegionList) []*compute.Region { return p.Items })
 	if err != nil {
@@ -119,7 +118,7 @@ func (f Facts) Regions(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Zones lists the region's zones that are in order.
+// Zones returns the available zones of the region.
 func (f Facts) Zones(ctx context.Context) ([]string, error) {
 	all, err := api.List(ctx, f.Clients.Compute.Zones.List(f.Clients.Project), func(p *compute.ZoneList) []*compute.Zone { return p.Items })
 	if err != nil {
@@ -141,10 +140,10 @@ func (f Facts) Zones(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// regionOf is the region of a zone: us-central1 of us-central1-a.
+// regionOf returns the region of a zone: us-central1 for us-central1-a.
 func regionOf(zone string) string { return zone[:max(strings.LastIndexByte(zone, '-'), 0)] }
 
-// askEach asks about several things side by side, and returns the answers in their order.
+// askEach queries several items in parallel and returns the results in the same order.
 func askEach[K, T any](of []K, ask func(K) (T, error)) ([]T, error) {
 	out := make([]T, len(of))
 	calls := make([]func() error, len(of))

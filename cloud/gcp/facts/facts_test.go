@@ -29,10 +29,10 @@ func of(t *testing.T, w *gcptest.World) facts.Facts {
 	return facts.Facts{Clients: c}
 }
 
-// edited is what becomes of Google's answers, by the paths of requests.
+// edited modifies Google's responses by the path of their request.
 type edited map[string]func(body string) (status int, text string)
 
-// edit asks a Google whose answers are edited.
+// edit returns facts with modified responses.
 func edit(t *testing.T, w *gcptest.World, e edited) facts.Facts {
 	t.Helper()
 	c, err := api.New(t.Context(), &http.Client{Transport: &editor{w.Transport(gcptest.Caller{}), e}}, api.Options{Project: gcptest.Project, Region: region})
@@ -75,7 +75,8 @@ func wantRefusal(t *testing.T, err error, kind cloud.Kind, text string) {
 	}
 }
 
-// Which service knows the project's number depends on what is enabled and allowed.
+// Which service returns the project number depends on the enabled APIs and the caller's
+// permissions.
 func TestTheProjectsNumber(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]edited{
@@ -211,7 +212,7 @@ func TestAPIsAreEnabled(t *testing.T) {
 	}
 }
 
-// Google takes a while to enable an API.
+// Enabling an API takes a while.
 func TestEnablingIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,32 +10,33 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// Machine is a machine as firewall rules see it.
+// Machine holds the attributes of an instance that firewall rules refer to.
 type Machine struct {
 	Tags []string
-	// Account is the e-mail of its service account; it is empty where that is not known yet.
+	// Account is the email of its service account. It is empty if it is not known yet.
 	Account string
 }
 
-// Traffic is what goes to some TCP ports of machines, or from machines to somewhere.
+// Traffic describes connections to some TCP ports of instances, or from instances to an address
+// range.
 type Traffic struct {
-	// Machine is what rules are applied to: the target.
+	// Machine is the target to which rules apply.
 	Machine Machine
-	// From is the machine that it comes from, and Range its addresses, or those of the
-	// client. Outgoing traffic goes to Range.
+	// From is the source instance and Range its addresses, or those of the client. Outgoing traffic
+	// goes to Range.
 	From        *Machine
 	Range       netip.Prefix
 	First, Last int
 	Outgoing    bool
 }
 
-// Passes reports whether a network's rules let traffic through. The first rule that is
-// about all of it decides, and one that denies a part of it decides too. Where none does,
-// Google drops what comes in and lets out what goes out.
+// Passes reports whether a network's firewall rules allow traffic. The first rule that covers all
+// of it decides, as does one that denies a part of it. Without such a rule, the implied rules
+// apply: ingress is denied, egress is allowed.
 func Passes(rules []*compute.Firewall, t Traffic) bool {
 	sorted := slices.Clone(rules)
 	slices.SortStableFunc(sorted, func(a, b *compute.Firewall) int {
-		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(len(a.Allowed), len(b.Allowed))) // to deny goes first
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(len(a.Allowed), len(b.Allowed))) // deny rules take precedence
 	})
 	for _, r := range sorted {
 		if (r.Direction == "EGRESS") != t.Outgoing || !appliesTo(r, t.Machine) {
@@ -51,7 +52,7 @@ func Passes(rules []*compute.Firewall, t Traffic) bool {
 	return t.Outgoing
 }
 
-// appliesTo reports whether a rule is about a machine.
+// appliesTo reports whether an instance is a target of a rule.
 func appliesTo(r *compute.Firewall, m Machine) bool {
 	switch {
 	case len(r.TargetTags) > 0:
@@ -78,8 +79,7 @@ func (t Traffic) isDeniedBy(r *compute.Firewall) bool {
 	}) && t.comesFrom(r, func(have netip.Prefix) bool { return have.Overlaps(t.Range) })
 }
 
-// hasPorts reports whether a rule's ports are those of the traffic. Without any, all are
-// meant.
+// hasPorts reports whether a rule covers the ports of the traffic. A rule without ports covers all.
 func (t Traffic) hasPorts(protocol string, ports []string, has func(first, last int) bool) bool {
 	if protocol != "all" && protocol != "tcp" && protocol != "6" {
 		return false
@@ -95,7 +95,7 @@ func (t Traffic) hasPorts(protocol string, ports []string, has func(first, last 
 	})
 }
 
-// comesFrom reports whether a rule is about where traffic comes from, or goes to.
+// comesFrom reports whether a rule covers the source or the destination of the traffic.
 func (t Traffic) comesFrom(r *compute.Firewall, has func(netip.Prefix) bool) bool {
 	if t.From != nil && (overlap(r.SourceTags, t.From.Tags) || t.From.Account != "" && slices.Contains(r.SourceServiceAccounts, t.From.Account)) {
 		return true

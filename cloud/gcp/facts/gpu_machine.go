@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 )
 
-// GPUMachines lists the machines with GPUs that zones have, the smallest first: the types
-// that bring theirs, and N1 types with as many as they take.
+// GPUMachines returns the machines with GPUs that the zones offer, smallest first: machine types
+// that include GPUs, and N1 types with each number of GPUs that they accept.
 func (f Facts) GPUMachines(ctx context.Context, zones []string) ([]Type, error) {
 	found, err := f.bringingTypes(ctx, zones)
 	if err != nil {
@@ -37,7 +37,7 @@ func (f Facts) GPUMachines(ctx context.Context, zones []string) ([]Type, error) 
 	return out, nil
 }
 
-// bringingTypes are the types of zones that bring GPUs.
+// bringingTypes returns the machine types of the zones that include GPUs.
 func (f Facts) bringingTypes(ctx context.Context, zones []string) (map[string]Type, error) {
 	filter := `name eq "(` + strings.Join(machinetype.Families(), "|") + `)-.*"`
 	offers, err := askEach(zones, func(zone string) ([]*compute.MachineType, error) {
@@ -63,11 +63,11 @@ func (f Facts) bringingTypes(ctx context.Context, zones []string) (map[string]Ty
 	return out, nil
 }
 
-// cpusPerGPU is how many vCPUs an N1 machine has for each GPU that it is given. All numbers
-// of GPUs may have so many.
+// cpusPerGPU is the number of vCPUs of an N1 machine per attached GPU. It is valid for every number
+// of GPUs.
 const cpusPerGPU = 8
 
-// givenTypes are N1 machines with GPUs of some types, in every number that they take.
+// givenTypes returns N1 machines with each of the GPU types, in every number that they accept.
 func givenTypes(gpus []GPUType) []machinetype.Type {
 	var out []machinetype.Type
 	for _, g := range gpus {

@@ -10,7 +10,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// Whatever is listed can be had as it is written.
+// Every listed machine is valid in the form in which it is listed.
 func TestMachinesWithGPUs(t *testing.T) {
 	t.Parallel()
 	f := of(t, gcptest.New(t, gcptest.Options{Page: 500}))

@@ -13,31 +13,31 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// Image is a machine image.
+// Image is a VM image.
 type Image struct {
 	// ID is its path: "projects/debian-cloud/global/images/debian-12-v20261010".
 	ID   string
 	Name string
 	// Architecture is "amd64" or "arm64".
 	Architecture string
-	// Size is the least GB of a disk that it fits on.
+	// Size is the minimum size of a boot disk in GB.
 	Size int
-	// Replaced is what its owner offers instead; the image may still be used.
+	// Replaced is the replacement named by the owner of a deprecated image, which can still be
+	// used.
 	Replaced string
-	// Origin is how it was found, in words.
+	// Origin describes how the image was selected.
 	Origin string
 }
 
-// Stock is a published image: the newest of the first of its families that there is, by
-// architecture.
+// Stock is a published image: the newest image of the first existing family, by architecture.
 type Stock struct {
 	What     string
 	Project  string
 	Families map[string][]string
 }
 
-// MasterStock is Canonical's Ubuntu 24.04: it has Google's guest agent and systemd, and a
-// master needs nothing else.
+// MasterStock returns Canonical's Ubuntu 24.04. A master requires only Google's guest agent and
+// systemd.
 func MasterStock() Stock {
 	return Stock{
 		What: "Ubuntu 24.04 LTS", Project: "ubuntu-os-cloud",
@@ -45,9 +45,9 @@ func MasterStock() Stock {
 	}
 }
 
-// AgentStock is Google's image with NVIDIA's driver, Docker and the container toolkit on
-// Ubuntu. It serves machines without GPUs too. Its families end with the driver's version,
-// and the older one is for the day on which Google ends the newer one.
+// AgentStock returns Google's Ubuntu image with NVIDIA drivers, Docker and the NVIDIA Container
+// Toolkit. It also serves instances without GPUs. The names of its families end with the driver
+// version; the older one is a fallback for the time after Google removes the newer one.
 func AgentStock() Stock {
 	return Stock{
 		What: "Deep Learning VM on Ubuntu 22.04", Project: "deeplearning-platform-release",
@@ -55,16 +55,16 @@ func AgentStock() Stock {
 	}
 }
 
-// ImageRef is how an image is named.
+// ImageRef is a reference to an image.
 type ImageRef struct {
 	Project string
-	// Name is that of the image, or of a family of images, of which the newest is meant.
+	// Name is the name of the image, or of an image family, which refers to its newest image.
 	Name   string
 	Family bool
 }
 
-// ParseImage reads a full or partial link to an image or a family, or the name of one of the
-// project's own.
+// ParseImage parses a full or partial URL of an image or image family, or the name of an image in
+// the project.
 func (f Facts) ParseImage(link string) ImageRef {
 	if i := strings.Index(link, "projects/"); i >= 0 {
 		link = link[i:]
@@ -77,8 +77,8 @@ func (f Facts) ParseImage(link string) ImageRef {
 	return r
 }
 
-// Image asks for one image by its path, its family or its name. One that was withdrawn is
-// refused.
+// Image returns an image by its path, its family or its name. It returns an error if the image is
+// obsolete.
 func (f Facts) Image(ctx context.Context, link string) (Image, error) {
 	r := f.ParseImage(link)
 	live, err := f.readImage(ctx, r)
@@ -98,7 +98,7 @@ func (f Facts) readImage(ctx context.Context, r ImageRef) (*compute.Image, error
 	return api.Do(ctx, f.Clients.Compute.Images.Get(r.Project, r.Name))
 }
 
-// checkImage refuses an image from which no machine boots.
+// checkImage returns an error if an image cannot be booted.
 func checkImage(i *compute.Image) error {
 	switch {
 	case !isOffered(i.Deprecated):
@@ -129,7 +129,7 @@ func describeImage(project string, i *compute.Image) Image {
 	return out
 }
 
-// Newest asks for the newest image of stock.
+// Newest returns the newest stock image.
 func (f Facts) Newest(ctx context.Context, stock Stock, architecture string) (Image, error) {
 	for _, family := range stock.Families[architecture] {
 		live, err := api.Do(ctx, f.Clients.Compute.Images.GetFromFamily(stock.Project, family))

@@ -15,22 +15,22 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Type is what Google says of a machine with the GPUs that it has or is given.
+// Type describes a machine type with its GPUs.
 type Type struct {
 	Name string
 	VCPU int
 	// Memory is in MiB.
 	Memory int
-	// GPUs is how many GPUs it has, and GPU what they are: "nvidia-l4".
+	// GPUs is the number of GPUs and GPU their type: "nvidia-l4".
 	GPUs int
 	GPU  string
-	// Architectures is "amd64" or "arm64", as Go names them.
+	// Architectures lists "amd64" and "arm64", Go's names.
 	Architectures []string
-	// Zones are those that have such machines.
+	// Zones are the zones that offer it.
 	Zones []string
 }
 
-// String is how a person reads it: "g2-standard-4 (4 vCPU, 16 GB, 1 x nvidia-l4)".
+// String formats the type for display: "g2-standard-4 (4 vCPU, 16 GB, 1 x nvidia-l4)".
 func (t Type) String() string {
 	s := fmt.Sprintf("%s (%d vCPU, %d GB", t.Name, t.VCPU, t.Memory>>10)
 	if t.GPUs > 0 {
@@ -39,24 +39,24 @@ func (t Type) String() string {
 	return s + ")"
 }
 
-// GPUType is one type of GPU.
+// GPUType is a GPU type.
 type GPUType struct {
-	// Name is Google's: "nvidia-tesla-t4".
+	// Name is Google's name: "nvidia-tesla-t4".
 	Name string
-	// Most is how many a machine has at most.
+	// Most is the maximum number per instance.
 	Most int
-	// Zones are those that have it.
+	// Zones are the zones that offer it.
 	Zones []string
 }
 
-// zoneOffer is what one zone has.
+// zoneOffer holds the machine types and GPU types of one zone.
 type zoneOffer struct {
 	machines []*compute.MachineType
 	gpus     []*compute.AcceleratorType
 }
 
-// Types asks which of the zones have some machines. A machine type that none of them has
-// is missing from the answer; one whose GPUs none of them has is in no zone.
+// Types returns the wanted machines with the zones that offer them. A machine type that no zone
+// offers is missing in the result; one whose GPUs no zone offers has no zones.
 func (f Facts) Types(ctx context.Context, zones []string, wanted ...machinetype.Type) (map[string]Type, error) {
 	offers, err := askEach(zones, func(zone string) (zoneOffer, error) { return f.readZone(ctx, zone, wanted) })
 	if err != nil {
@@ -71,7 +71,7 @@ func (f Facts) Types(ctx context.Context, zones []string, wanted ...machinetype.
 	return out, nil
 }
 
-// readZone asks for what is wanted of one zone.
+// readZone queries one zone for the wanted machines.
 func (f Facts) readZone(ctx context.Context, zone string, wanted []machinetype.Type) (o zoneOffer, err error) {
 	var names []string
 	givenGPUs := false
@@ -102,7 +102,7 @@ func (f Facts) listGPUTypes(ctx context.Context, zone string) ([]*compute.Accele
 	return api.List(ctx, f.Clients.Compute.AcceleratorTypes.List(f.Clients.Project, zone), func(p *compute.AcceleratorTypeList) []*compute.AcceleratorType { return p.Items })
 }
 
-// takesGPUs reports whether a machine is given GPUs beside its type.
+// takesGPUs reports whether GPUs are attached to the machine type.
 func takesGPUs(t machinetype.Type) bool { return t.GPUs > 0 && !t.BringsGPUs() }
 
 func findType(w machinetype.Type, zones []string, offers []zoneOffer) (t Type, found bool) {
@@ -132,7 +132,7 @@ func describeType(w machinetype.Type, m *compute.MachineType) Type {
 	return t
 }
 
-// architectureOf is an architecture as Go names it. Google leaves out the usual one.
+// architectureOf returns Go's name of an architecture. Google omits it for x86.
 func architectureOf(google string) string {
 	if strings.EqualFold(google, "ARM64") {
 		return "arm64"
@@ -140,12 +140,12 @@ func architectureOf(google string) string {
 	return "amd64"
 }
 
-// isOffered is false for what Google has withdrawn.
+// isOffered reports whether Google still offers a resource.
 func isOffered(d *compute.DeprecationStatus) bool {
 	return d == nil || d.State != "OBSOLETE" && d.State != "DELETED"
 }
 
-// GPUTypes lists the types of GPUs that zones have, by their names.
+// GPUTypes returns the GPU types of zones, sorted by name.
 func (f Facts) GPUTypes(ctx context.Context, zones []string) ([]GPUType, error) {
 	offers, err := askEach(zones, func(zone string) ([]*compute.AcceleratorType, error) {
 		return f.listGPUTypes(ctx, zone)
@@ -157,7 +157,7 @@ func (f Facts) GPUTypes(ctx context.Context, zones []string) ([]GPUType, error) 
 	for i, zone := range zones {
 		for _, a := range offers[i] {
 			if !strings.HasPrefix(a.Name, "nvidia-") || strings.HasSuffix(a.Name, "-vws") || !isOffered(a.Deprecated) {
-				continue // no GPU, or one with a licence for workstations
+				continue // not a GPU, or a virtual workstation
 			}
 			g := found[a.Name]
 			found[a.Name] = GPUType{a.Name, max(g.Most, int(a.MaximumCardsPerInstance)), append(g.Zones, zone)}
@@ -166,20 +166,20 @@ func (f Facts) GPUTypes(ctx context.Context, zones []string) ([]GPUType, error) 
 	return slices.SortedFunc(maps.Values(found), func(a, b GPUType) int { return cmp.Compare(a.Name, b.Name) }), nil
 }
 
-// withdrawnGPUs are those that no zone has any more.
+// withdrawnGPUs returns the GPU types that no zone offers any more.
 func withdrawnGPUs() []string { return []string{"nvidia-tesla-k80"} }
 
-// Withdrawn reports whether Google has taken a type of GPU out of every zone.
+// Withdrawn reports whether Google has removed a GPU type from all zones.
 func Withdrawn(gpu string) bool { return slices.Contains(withdrawnGPUs(), gpu) }
 
-// BeforeTuring reports whether a type of GPU is of a generation that NVIDIA's open driver
-// does not run: Kepler, Maxwell, Pascal and Volta.
+// BeforeTuring reports whether NVIDIA's open kernel modules do not support a GPU type: Kepler,
+// Maxwell, Pascal and Volta.
 func BeforeTuring(gpu string) bool {
 	return slices.Contains([]string{"nvidia-tesla-k80", "nvidia-tesla-p4", "nvidia-tesla-p100", "nvidia-tesla-v100"}, gpu)
 }
 
-// gpuLimit is how many GPUs of a type an N1 machine takes, and the vCPUs that it may have
-// with so many. https://cloud.google.com/compute/docs/gpus#n1-gpus
+// gpuLimit maps the number of GPUs of a type on an N1 machine to the maximum number of vCPUs.
+// https://cloud.google.com/compute/docs/gpus#n1-gpus
 type gpuLimit map[int64]int
 
 func gpuLimits() map[string]gpuLimit {
@@ -191,8 +191,8 @@ func gpuLimits() map[string]gpuLimit {
 	}
 }
 
-// CheckGPUs refuses a number of GPUs that a machine with so many vCPUs does not take. What
-// this program does not know passes.
+// CheckGPUs returns an error if a machine with that number of vCPUs does not support the number of
+// GPUs. It returns nil for unknown GPU types.
 func CheckGPUs(t machinetype.Type, vcpu int) error {
 	limits, known := gpuLimits()[t.GPUType]
 	if !takesGPUs(t) || !known {
@@ -208,7 +208,7 @@ func CheckGPUs(t machinetype.Type, vcpu int) error {
 	return nil
 }
 
-// joinNumbers is "1, 2 or 4".
+// joinNumbers formats "1, 2 or 4".
 func joinNumbers(numbers []int64) string {
 	var out []string
 	for _, n := range numbers {

@@ -14,11 +14,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// clusterMark begins the description of what of a cluster takes no labels.
+// clusterMark is the prefix of the description of objects without labels.
 const clusterMark = clusterLabel + "="
 
-// Overlapping names the subnetworks of other networks in the region that have addresses of
-// a range, but for those of a cluster.
+// Overlapping returns the subnetworks of other networks in the region that overlap with a range,
+// except those of a cluster.
 func (f Facts) Overlapping(ctx context.Context, want netip.Prefix, cluster string) ([]string, error) {
 	all, err := api.List(ctx, f.Clients.Compute.Subnetworks.List(f.Clients.Project, f.Clients.Region), func(p *compute.SubnetworkList) []*compute.Subnetwork { return p.Items })
 	if err != nil {
@@ -36,32 +36,34 @@ func (f Facts) Overlapping(ctx context.Context, want netip.Prefix, cluster strin
 	return out, nil
 }
 
-// Place is an existing network with one of its subnetworks in the region. The project may
-// be another one, which shares them.
+// Place is an existing network and one of its subnetworks in the region. The project may be the
+// host project of a Shared VPC.
 type Place struct{ Project, Network, Subnetwork string }
 
-// Connection is what an existing subnetwork gives to machines.
+// Connection describes the connectivity of an existing subnetwork.
 type Connection struct {
 	Range netip.Prefix
-	// OtherNetwork is the one that the subnetwork is of, where that is not the place's.
+	// OtherNetwork is the network of the subnetwork if it is not the one of the Place.
 	OtherNetwork string
-	// Purpose is empty for a subnetwork that machines may be in.
+	// Purpose is the purpose of the subnetwork. It is empty if the subnetwork can contain
+	// instances.
 	Purpose string
-	// Gateway says that the network has a route to the internet, which machines with
-	// addresses of their own take.
+	// Gateway reports whether the network has a default route to the internet, which instances with
+	// external addresses use.
 	Gateway bool
-	// OtherRoute is by what another default route leads: a machine or a VPN.
+	// OtherRoute is the next hop of another default route: an instance or a VPN.
 	OtherRoute string
-	// NAT is the router with which machines without such addresses get there.
+	// NAT is the router that gives instances without external addresses access to the internet.
 	NAT string
-	// PrivateAccess says that they reach Google's services without.
+	// PrivateAccess reports whether instances without external addresses can reach Google's
+	// services.
 	PrivateAccess bool
 }
 
-// Addresses is how many machines a subnetwork has addresses for: Google keeps four.
+// Addresses returns the number of usable addresses of the subnetwork. Google reserves four.
 func (c Connection) Addresses() int { return 1<<(32-c.Range.Bits()) - 4 }
 
-// Connection asks what a subnetwork gives to machines.
+// Connection returns the connectivity of a subnetwork.
 func (f Facts) Connection(ctx context.Context, at Place) (Connection, error) {
 	home := f.Clients.In(at.Project)
 	s, addresses, err := f.readSubnetwork(ctx, at)
@@ -79,7 +81,7 @@ func (f Facts) Connection(ctx context.Context, at Place) (Connection, error) {
 	return c, err
 }
 
-// Range asks for the addresses of a subnetwork.
+// Range returns the address range of a subnetwork.
 func (f Facts) Range(ctx context.Context, at Place) (netip.Prefix, error) {
 	_, addresses, err := f.readSubnetwork(ctx, at)
 	return addresses, err
@@ -97,10 +99,10 @@ func (f Facts) readSubnetwork(ctx context.Context, at Place) (*compute.Subnetwor
 	return s, addresses, nil
 }
 
-// defaultRange is what a route to everywhere leads to.
+// defaultRange is the destination of a default route.
 const defaultRange = "0.0.0.0/0"
 
-// readRoutes reads by what the network's default route of the highest priority leads.
+// readRoutes reads the next hop of the network's default route with the highest priority.
 func (c *Connection) readRoutes(ctx context.Context, home api.Clients, s *compute.Subnetwork) error {
 	all, err := api.List(ctx, home.Compute.Routes.List(home.Project), func(p *compute.RouteList) []*compute.Route { return p.Items })
 	if err != nil {
@@ -125,7 +127,7 @@ func firstOf(texts ...string) string {
 	return texts[max(i, 0)]
 }
 
-// readNAT looks for a router of the network whose NAT has the subnetwork.
+// readNAT finds a router of the network whose NAT covers the subnetwork.
 func (c *Connection) readNAT(ctx context.Context, home api.Clients, s *compute.Subnetwork) error {
 	all, err := api.List(ctx, home.Compute.Routers.List(home.Project, home.Region), func(p *compute.RouterList) []*compute.Router { return p.Items })
 	if err != nil {
@@ -145,7 +147,7 @@ func hasSubnetwork(n *compute.RouterNat, s *compute.Subnetwork) bool {
 		slices.ContainsFunc(n.Subnetworks, func(in *compute.RouterNatSubnetworkToNat) bool { return linkPath(in.Name) == linkPath(s.SelfLink) })
 }
 
-// linkPath is what a full or partial link names: "projects/p/global/networks/n".
+// linkPath returns the path of a full or partial resource URL: "projects/p/global/networks/n".
 func linkPath(link string) string {
 	if i := strings.Index(link, "projects/"); i >= 0 {
 		return link[i:]
@@ -153,7 +155,7 @@ func linkPath(link string) string {
 	return link
 }
 
-// FirewallRules lists the rules of a network.
+// FirewallRules returns the firewall rules of a network.
 func (f Facts) FirewallRules(ctx context.Context, at Place) ([]*compute.Firewall, error) {
 	all, err := api.List(ctx, f.Clients.Compute.Firewalls.List(at.Project), func(p *compute.FirewallList) []*compute.Firewall { return p.Items })
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// testedAtOnce is how many permissions Google tests in one call.
+// testedAtOnce is the maximum number of permissions per call of testIamPermissions.
 const testedAtOnce = 100
 
-// Missing lists those of some permissions that the caller does not have where test asks.
+// Missing returns the permissions that test does not report as granted.
 func Missing(permissions []string, test func(some []string) ([]string, error)) ([]string, error) {
 	var out []string
 	for some := range slices.Chunk(permissions, testedAtOnce) {
@@ -31,8 +31,7 @@ func Missing(permissions []string, test func(some []string) ([]string, error)) (
 	return out, nil
 }
 
-// MissingOnSubnetwork lists those of some permissions that the caller does not have on a
-// subnetwork of the region.
+// MissingOnSubnetwork returns the permissions that the caller lacks on a subnetwork of the region.
 func (f Facts) MissingOnSubnetwork(ctx context.Context, at Place, permissions []string) ([]string, error) {
 	return Missing(permissions, func(some []string) ([]string, error) {
 		in := &compute.TestPermissionsRequest{Permissions: some}
@@ -44,7 +43,7 @@ func (f Facts) MissingOnSubnetwork(ctx context.Context, at Place, permissions []
 	})
 }
 
-// MissingOnBucket lists those of some permissions that the caller does not have on a bucket.
+// MissingOnBucket returns the permissions that the caller lacks on a bucket.
 func (f Facts) MissingOnBucket(ctx context.Context, bucket string, permissions []string) ([]string, error) {
 	return Missing(permissions, func(some []string) ([]string, error) {
 		out, err := api.Do(ctx, f.Clients.Storage.Buckets.TestIamPermissions(bucket, some))
@@ -55,8 +54,7 @@ func (f Facts) MissingOnBucket(ctx context.Context, bucket string, permissions [
 	})
 }
 
-// MissingInProject lists those of some permissions that the caller does not have in the
-// project.
+// MissingInProject returns the permissions that the caller lacks in the project.
 func (f Facts) MissingInProject(ctx context.Context, permissions []string) ([]string, error) {
 	out, err := Missing(permissions, func(some []string) ([]string, error) {
 		in := &cloudresourcemanager.TestIamPermissionsRequest{Permissions: some}

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Quota is one limit of the region or of the project.
+// Quota is a quota of the region or the project.
 type Quota struct {
 	// Metric is Google's name: "NVIDIA_T4_GPUS".
 	Metric string
@@ -24,10 +24,10 @@ type Quota struct {
 	Limit, Used int
 }
 
-// Quotas are the limits that Google publishes, by metric.
+// Quotas holds the quotas that the Compute Engine API returns, by metric.
 type Quotas map[string]Quota
 
-// Quotas asks for those of the region and the project.
+// Quotas returns the quotas of the region and the project.
 func (f Facts) Quotas(ctx context.Context) (Quotas, error) {
 	var r *compute.Region
 	var p *compute.Project
@@ -53,36 +53,36 @@ func (q Quotas) add(where string, all []*compute.Quota) {
 	}
 }
 
-// QuotasPage is where more can be asked for.
+// QuotasPage returns the URL of the page for requesting an increase.
 func QuotasPage(project string) string {
 	return "https://console.cloud.google.com/iam-admin/quotas?project=" + project
 }
 
-// Unit is a machine, a disk, or both, as far as quotas go.
+// Unit is an instance, a disk, or both, for the calculation of quotas.
 type Unit struct {
 	MachineType string
 	VCPU        int
 	GPU         string
 	GPUs        int
 	Spot        bool
-	// Address says that it has an external address.
+	// Address reports whether it has an external address.
 	Address bool
-	// DiskGB is what it has of disks of a type.
+	// DiskGB is the disk size in GB by disk type.
 	DiskGB map[string]int
 }
 
-// Usage is how much is used of quotas, by metric.
+// Usage is the usage of quotas by metric.
 type Usage map[string]int
 
-// Add adds what some units use.
+// Add adds the usage of several units.
 func (u Usage) Add(of Usage, times int) {
 	for metric, n := range of {
 		u[metric] += n * times
 	}
 }
 
-// UsageOf is what a unit takes of the quotas. What it takes of others, for which Google
-// publishes none, is named in words.
+// UsageOf returns the quotas that a unit counts against. Unpublished describes those that the API
+// does not return.
 func (q Quotas) UsageOf(u Unit) (out Usage, unpublished []string) {
 	out = make(Usage)
 	add := func(n int, what string, metrics ...string) {
@@ -115,8 +115,8 @@ func (q Quotas) UsageOf(u Unit) (out Usage, unpublished []string) {
 	return out, unpublished
 }
 
-// preemptible begins the metrics of spot machines. Where the project has none of such a
-// quota, they count against the usual one.
+// preemptible is the prefix of the metrics for Spot VMs. Without such a quota, Spot VMs count
+// against the standard one.
 const preemptible = "PREEMPTIBLE_"
 
 func ofPurchase(spot bool, metric string) []string {
@@ -133,8 +133,8 @@ func purchase(spot bool) string {
 	return "on-demand"
 }
 
-// addVCPUs counts a machine's vCPUs. Most families have a quota of their own, the oldest
-// share one, and those that bring GPUs may be counted by these alone.
+// addVCPUs adds the vCPUs of a machine. Most families have their own quota, the oldest share one,
+// and machine types that include GPUs may count against their GPU quota only.
 func (q Quotas) addVCPUs(u Unit, add func(n int, what string, metrics ...string)) {
 	t := machinetype.Type{MachineType: u.MachineType}
 	metric := strings.ToUpper(t.Family()) + "_CPUS"
@@ -153,8 +153,7 @@ func (q Quotas) addVCPUs(u Unit, add func(n int, what string, metrics ...string)
 	}
 }
 
-// GPUMetric is Google's name of the quota of a type of GPU: "NVIDIA_T4_GPUS" of
-// "nvidia-tesla-t4".
+// GPUMetric returns the quota metric of a GPU type: "NVIDIA_T4_GPUS" for "nvidia-tesla-t4".
 func GPUMetric(gpu string) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(gpu, "nvidia-"), "tesla-")
 	if short, isH100 := strings.CutSuffix(name, "-80gb"); isH100 && short == "h100" {
@@ -175,7 +174,7 @@ func diskMetric(kind string) string {
 	return strings.ToUpper(strings.ReplaceAll(kind, "-", "_")) + "_TOTAL_GB"
 }
 
-// Own lists the machines and disks of a cluster in the region.
+// Own returns the instances and disks of a cluster in the region.
 func (f Facts) Own(ctx context.Context, cluster string) ([]Unit, error) {
 	var all []*compute.Instance
 	var disks []*compute.Disk
@@ -206,7 +205,8 @@ func (f Facts) Own(ctx context.Context, cluster string) ([]Unit, error) {
 	return append(out, f.ownDisks(disks, cluster, own)...), nil
 }
 
-// holdsQuota is false for a machine that is off.
+// holdsQuota reports whether an instance of a status counts against quotas. Stopped instances do
+// not.
 func holdsQuota(status string) bool {
 	return !slices.Contains([]string{"STOPPED", "TERMINATED", "SUSPENDED"}, status)
 }
@@ -222,7 +222,7 @@ func unitOf(m *compute.Instance) Unit {
 	return u
 }
 
-// addVCPUs asks how many vCPUs the types of machines have, in the zones in which they are.
+// addVCPUs sets the vCPUs of units from the machine types of their instances in their zones.
 func (f Facts) addVCPUs(ctx context.Context, live []*compute.Instance, units []Unit) error {
 	var zones []string
 	var wanted []machinetype.Type
@@ -243,7 +243,7 @@ func (f Facts) addVCPUs(ctx context.Context, live []*compute.Instance, units []U
 	return err
 }
 
-// ownDisks are the disks of a cluster and of its machines.
+// ownDisks returns the disks of a cluster and of its instances.
 func (f Facts) ownDisks(all []*compute.Disk, cluster string, machines map[string]bool) []Unit {
 	var out []Unit
 	for _, d := range all {

@@ -74,7 +74,7 @@ func TestMetricsOfGPUs(t *testing.T) {
 	}
 }
 
-// What Google says is used includes what the cluster uses, and that is known.
+// Google's usage numbers include the cluster's own usage, which can be determined.
 func TestWhatAClusterUses(t *testing.T) {
 	t.Parallel()
 	f := of(t, gcptest.New(t, gcptest.Options{IgnoreFilters: true}))

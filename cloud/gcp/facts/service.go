@@ -17,7 +17,7 @@ import (
 
 const computeAPI = "compute.googleapis.com"
 
-// RequiredAPIs are the APIs of Google's that a cluster and its installer use.
+// RequiredAPIs returns the APIs that a cluster and its installer use.
 func RequiredAPIs() []string {
 	return []string{
 		"cloudresourcemanager.googleapis.com", computeAPI, "iam.googleapis.com", "logging.googleapis.com",
@@ -25,7 +25,7 @@ func RequiredAPIs() []string {
 	}
 }
 
-// DisabledAPIs lists those of some APIs that the project has not enabled.
+// DisabledAPIs returns the APIs that are not enabled in the project.
 func (f Facts) DisabledAPIs(ctx context.Context, names []string) ([]string, error) {
 	all, err := f.readAPIs(ctx, names)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f Facts) DisabledAPIs(ctx context.Context, names []string) ([]string, erro
 	return out, nil
 }
 
-// readAPIs reads whether APIs are enabled.
+// readAPIs reads the state of APIs.
 func (f Facts) readAPIs(ctx context.Context, names []string) ([]*serviceusage.GoogleApiServiceusageV1Service, error) {
 	full := make([]string, len(names))
 	for i, name := range names {
@@ -54,19 +54,19 @@ func (f Facts) readAPIs(ctx context.Context, names []string) ([]*serviceusage.Go
 	return out.Services, nil
 }
 
-// EnableCommand is how a person enables APIs.
+// EnableCommand returns the command that enables APIs.
 func EnableCommand(project string, names []string) string {
 	return "`gcloud services enable " + strings.Join(names, " ") + " --project " + project + "`, and wait some minutes until it counts"
 }
 
-// toBeEnabled is how long Google may take to enable APIs, and between two looks.
+// toBeEnabled is the timeout for enabling APIs, betweenLooks the polling interval.
 const (
 	toBeEnabled  = 5 * time.Minute
 	betweenLooks = 2 * time.Second
 )
 
-// EnableAPIs enables APIs in the project, and returns when Google says that they are. It
-// is the only question of this package that changes something.
+// EnableAPIs enables APIs in the project and waits until they are enabled. It makes the only
+// modifying calls of this package.
 func (f Facts) EnableAPIs(ctx context.Context, names []string) error {
 	in := &serviceusage.BatchEnableServicesRequest{ServiceIds: names}
 	if err := api.Send(ctx, f.Clients.Usage.Services.BatchEnable(f.Clients.ProjectName(), in)); err != nil {

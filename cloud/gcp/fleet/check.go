@@ -12,11 +12,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
-// Google's limits on what a pool is configured with.
+// Google's limits for the configuration of a pool.
 const (
-	scriptLimit = 256 << 10 // bytes of one value of a machine's metadata
-	labelsLimit = 64        // a resource
-	prefixLimit = 40        // characters, so that a name has room for its hash
+	scriptLimit = 256 << 10 // bytes per metadata value
+	labelsLimit = 64        // per resource
+	prefixLimit = 40        // characters, which leaves room for a hash in a name
 )
 
 var prefixForm = regexp.MustCompile(`^[a-z][-a-z0-9]*$`)
@@ -43,7 +43,7 @@ func (c Config) checkFields(base *compute.InstanceProperties) error {
 func (c Config) checkLabels(base *compute.InstanceProperties) error {
 	var errs []error
 	all := c.allLabels(base, "")
-	delete(all, "") // a pair that is not given is refused already
+	delete(all, "") // a missing pair is already reported
 	for key, value := range all {
 		errs = append(errs, properties.CheckLabel(key, value))
 	}
@@ -60,7 +60,7 @@ func (c Config) checkLabels(base *compute.InstanceProperties) error {
 	return errors.Join(errs...)
 }
 
-// checkBase refuses what of base_config contradicts the other settings.
+// checkBase returns errors for fields of base_config that conflict with the other settings.
 func (c Config) checkBase(base *compute.InstanceProperties) error {
 	var errs []error
 	for _, p := range properties.Conflicts(base, properties.Pool{Zones: c.Zones, Account: c.Account, Spot: c.Spot}) {

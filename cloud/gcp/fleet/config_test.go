@@ -68,7 +68,7 @@ func TestWhatGoogleWouldRefuseIsRefusedFirst(t *testing.T) {
 	}
 }
 
-// merged is a machine that a pool launches with a base_config.
+// merged returns an instance that a pool with a base_config launches.
 func merged(t *testing.T, base string, price cloud.Price, change func(*fleet.Config)) *compute.Instance {
 	t.Helper()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) {
@@ -83,7 +83,7 @@ func merged(t *testing.T, base string, price cloud.Price, change func(*fleet.Con
 	return p.live()[string(id)]
 }
 
-// The seed's second disk, as it is printed: it comes behind the boot disk.
+// The second disk of Determined's documented example is attached after the boot disk.
 func TestADiskOfBaseConfigIsBehindTheBootDisk(t *testing.T) {
 	t.Parallel()
 	i := merged(t, `{"disks": [{"mode": "READ_ONLY", "boot": false, "source": "zones/us-west1-b/disks/second", "autoDelete": false}, {"initializeParams": {"diskSizeGb": 20, "diskType": "pd-ssd"}, "autoDelete": true}]}`, cloud.OnDemand, nil)
@@ -146,7 +146,7 @@ func TestSchedulingIsKeptWhereItFits(t *testing.T) {
 	}
 }
 
-// A spot pool falls back on on-demand machines, whatever base_config calls them.
+// A spot pool falls back to on-demand instances regardless of the scheduling in base_config.
 func TestAnOnDemandMachineOfASpotPool(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) {
@@ -161,8 +161,8 @@ func TestAnOnDemandMachineOfASpotPool(t *testing.T) {
 	}
 }
 
-// Newer families take no standard disk: where nothing is said, a machine gets one that it
-// boots from.
+// Newer families do not support standard disks: without a configured type, an instance gets one
+// that it can boot from.
 func TestABootDiskIsOneThatTheMachineTakes(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]map[string]string{

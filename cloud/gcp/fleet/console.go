@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// Console implements cloud.Console: the end of what a machine wrote on its first serial
-// port, as far as Google still has it.
+// Console implements cloud.Console. It returns the end of the output on the first serial port, as
+// far as Google retains it.
 func (f *Fleet) Console(ctx context.Context, id cloud.InstanceID) (string, error) {
 	zones, err := f.findZones(ctx, []cloud.InstanceID{id})
 	if err != nil {

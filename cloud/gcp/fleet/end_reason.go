@@ -12,21 +12,22 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// endReason is why a machine has stopped.
+// endReason is the reason why an instance has stopped.
 type endReason struct {
 	text string
 	kind cloud.Kind
 }
 
-// preempted is the operation by which Google takes a spot machine back.
+// preempted is the type of the operation by which Google preempts a Spot VM.
 const preempted = "compute.instances.preempted"
 
-// ownOperations begins the names of operations that no call began: a host that failed, a
-// machine that shut itself down.
+// ownOperations is the prefix of the types of operations that no API call started, such as a host
+// error or a guest shutdown.
 const ownOperations = "compute.instances."
 
-// explainEnd says why a machine stops or has stopped, in Google's words and in ours: its zone keeps
-// the operation. It asks once a machine. A caller that may not read operations is not told.
+// explainEnd returns the reason for an instance's stop as reported by Google, and its kind. It
+// reads them from the zone's operations, once per instance. It returns nothing if the caller lacks
+// the permission to list operations.
 func (f *Fleet) explainEnd(ctx context.Context, i *compute.Instance) (string, cloud.Kind) {
 	id := cloud.InstanceID(i.Name)
 	f.mu.Lock()
@@ -44,7 +45,7 @@ func (f *Fleet) explainEnd(ctx context.Context, i *compute.Instance) (string, cl
 	return known.text, known.kind
 }
 
-// skipEnd has nothing asked about a machine that the pool itself ends.
+// skipEnd prevents looking up the reason for an instance that the pool itself terminates.
 func (f *Fleet) skipEnd(id cloud.InstanceID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/attest"
 )
 
-// Pools are all pools of a cluster, for who proves to be a machine of one.
+// Pools holds all pools of a cluster, to find the instance of a proof.
 type Pools []*Fleet
 
 var _ attest.Machines = Pools{}
 
-// FindMachine implements attest.Machines. It asks Google only for what a pool has launched
-// or listed, or was told of.
+// FindMachine implements attest.Machines. It queries Google only for instances that a pool has
+// launched, listed or restored.
 func (p Pools) FindMachine(ctx context.Context, name cloud.InstanceID) (attest.Machine, error) {
 	for _, f := range p {
 		if zones, known := f.knownZones([]cloud.InstanceID{name}); known {
@@ -46,8 +46,8 @@ func (f *Fleet) describeMachine(ctx context.Context, name cloud.InstanceID, zone
 	return attest.Machine{Project: f.clients.Project, Zone: zone, Name: live.Name, Number: live.Id, Account: f.accountOf(live)}, nil
 }
 
-// accountOf is the service account that the pool gives its machines. The default one of
-// the project is named by its machines alone.
+// accountOf returns the service account of the pool's instances. The email of the project's default
+// account is taken from the instance.
 func (f *Fleet) accountOf(live *compute.Instance) string {
 	accounts := mergeAccounts(f.cfg, f.base)
 	switch {
@@ -56,7 +56,7 @@ func (f *Fleet) accountOf(live *compute.Instance) string {
 	case accounts[0].Email != "default":
 		return accounts[0].Email
 	case len(live.ServiceAccounts) == 0:
-		return accounts[0].Email // no account is called so: it fits no token
+		return accounts[0].Email // no account has this email, so it matches no token
 	}
 	return live.ServiceAccounts[0].Email
 }

@@ -1,7 +1,6 @@
-// Package fleet launches and removes the Compute Engine machines of one resource pool:
-// on-demand or spot, of several types in several zones, each by a call of its own under a
-// name that is the launch's. It carries out and never decides; how many there should be
-// is its caller's.
+// Package fleet launches and terminates the Compute Engine instances of one resource pool:
+// on-demand or Spot VMs, of several types in several zones, each by its own call with a name
+// derived from the launch. The caller decides how many instances there should be.
 package fleet
 
 import (
@@ -16,65 +15,65 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
-// Label is a key and its value.
+// Label is a label.
 type Label struct{ Key, Value string }
 
-// Config is one pool.
+// Config is the configuration of one pool.
 type Config struct {
-	// Cluster and Pool are whose the machines are.
+	// Cluster and Pool identify the owner of the instances.
 	Cluster, Pool string
-	// Pair is the label that marks a cluster's machines for people: label_key and
-	// label_value. Which machines are the pool's is never decided by it.
+	// Pair is the configured label of the cluster's instances: label_key and label_value. It is for
+	// users and is never used to select the pool's instances.
 	Pair Label
-	// Labels are further ones.
+	// Labels are additional labels.
 	Labels map[string]string
-	// NamePrefix begins the machines' names; empty is "det-", the cluster and "-".
+	// NamePrefix is the prefix of instance names. If it is empty, it is "det-CLUSTER-".
 	NamePrefix string
-	// MasterURL is the address that machines are given.
+	// MasterURL is the URL of the master for the instances.
 	MasterURL string
-	// Zones is where machines may be: "us-west1-b".
+	// Zones are the zones to launch in: "us-west1-b".
 	Zones []string
 
-	// Image is the image of the boot disk: a path, the name of one of the project's
-	// images, or "family/" and the name of a family.
+	// Image is the image of the boot disk: a path, the name of an image in the project, or
+	// "family/" and the name of an image family.
 	Image string
-	// BootDiskGB is the size of the boot disk, BootDiskType its type: "pd-standard";
-	// empty is the cheapest that the machine boots from.
+	// BootDiskGB is the size of the boot disk and BootDiskType its type: "pd-standard". If the type
+	// is empty, it is the cheapest one that the instance can boot from.
 	BootDiskGB   int64
 	BootDiskType string
-	// Network and Subnetwork are names or paths; both are empty for those of BaseConfig,
-	// or the project's default network.
+	// Network and Subnetwork are names or paths. If both are empty, those of BaseConfig or the
+	// project's default network are used.
 	Network, Subnetwork string
 	ExternalIP          bool
-	// Tags are network tags, by which firewall rules apply.
+	// Tags are network tags, to which firewall rules apply.
 	Tags []string
-	// Account is the e-mail address of the service account of machines, or empty for
-	// machines without, and Scopes what its tokens are good for.
+	// Account is the email of the instances' service account, or empty for none. Scopes are its
+	// access scopes.
 	Account string
 	Scopes  []string
-	// Spot says that the pool launches spot machines.
+	// Spot reports whether the pool launches Spot VMs.
 	Spot bool
-	// StartupScript is what machines run at each boot.
+	// StartupScript is the startup script, which runs at each boot.
 	StartupScript string
-	// BaseConfig is what a person says of machines in Google's own form, as JSON.
+	// BaseConfig is the user's base_config, Google's instance properties in JSON.
 	BaseConfig []byte
-	// OperationTimeout is how long Google may take for one launch; zero is 5 minutes.
+	// OperationTimeout is the timeout for one launch. Zero means 5 minutes.
 	OperationTimeout time.Duration
 
-	// Log receives what the fleet does without. It may be nil.
+	// Log receives a message for each missing permission. It may be nil.
 	Log *slog.Logger
 }
 
-// Fleet is the machines of one pool.
+// Fleet implements cloud.Instances for one pool.
 type Fleet struct {
 	clients api.Clients
 	cfg     Config
 	base    *compute.InstanceProperties
 
-	mu     sync.Mutex                      // guards all below
-	places map[cloud.InstanceID]*place     // of machines that were launched or listed
-	ends   map[cloud.InstanceID]*endReason // why machines have stopped
-	noEnds bool                            // the caller may not read why
+	mu     sync.Mutex                      // guards all fields below
+	places map[cloud.InstanceID]*place     // of instances that were launched or listed
+	ends   map[cloud.InstanceID]*endReason // why instances have stopped
+	noEnds bool                            // the caller lacks the permission to read the reasons
 }
 
 var (
@@ -83,11 +82,11 @@ var (
 	_ cloud.Restorer  = (*Fleet)(nil)
 )
 
-// defaultTimeout is how long Google may take for one launch.
+// defaultTimeout is the default timeout for one launch.
 const defaultTimeout = 5 * time.Minute
 
-// New checks what can be checked without Google; every complaint is in the error, whose
-// kind is Invalid.
+// New returns a fleet. It returns an Invalid error that lists all invalid fields, as far as they
+// can be checked without API calls.
 func New(c api.Clients, cfg Config) (*Fleet, error) {
 	base, err := properties.Parse(cfg.BaseConfig)
 	if err == nil {

@@ -23,7 +23,7 @@ const (
 	network = "global/networks/default"
 )
 
-// pool is one pool in a world.
+// pool is a pool in a fake Google Cloud.
 type pool struct {
 	*fleet.Fleet
 
@@ -50,7 +50,7 @@ func open(t *testing.T, o gcptest.Options, change func(*fleet.Config)) *pool {
 	return p.reopen(t, nil)
 }
 
-// reopen is the same world as another master sees it.
+// reopen returns the pool as seen by another master.
 func (p *pool) reopen(t *testing.T, change func(*pool)) *pool {
 	t.Helper()
 	out := *p
@@ -104,7 +104,7 @@ func (p *pool) list(t *testing.T) []cloud.Instance {
 	return got
 }
 
-// live is the machines of the world, by their names.
+// live returns the existing instances by name.
 func (p *pool) live() map[string]*compute.Instance {
 	out := make(map[string]*compute.Instance)
 	for _, i := range p.world.Instances() {
@@ -157,7 +157,7 @@ func suite(t *testing.T, o gcptest.Options, offer cloud.Offer) cloudtest.Instanc
 		LoseReply: func(_ *testing.T, i cloud.Instances) {
 			of(i).world.FailOp("compute.instances.insert", faults.LoseReply)
 		},
-		// Google forgets a name with its machine.
+		// A deleted instance leaves no record of its name.
 		Unknown: "det-lab-gpu-aaaaaaaaaaaa-0", TokensEnd: true, Patience: time.Minute,
 	}
 }

@@ -10,32 +10,31 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 )
 
-// Home is the machine that a master runs on. Outside of Google nothing of it is known.
+// Home is the machine on which the master runs. Outside of Google Cloud it provides no information.
 type Home struct{ Metadata metadata.Server }
 
-// askLimit is how long the metadata server may take. It is on the machine, or there is
-// none.
+// askLimit is the timeout for the metadata server, which is local or does not exist.
 const askLimit = 5 * time.Second
 
-// Project is the project that this machine is in.
+// Project returns the project of this machine.
 func (h Home) Project(ctx context.Context) (string, error) {
 	return h.require(ctx, "project/project-id", "project", "set provider.project")
 }
 
-// Zone is the zone that this machine is in.
+// Zone returns the zone of this machine.
 func (h Home) Zone(ctx context.Context) (string, error) {
 	zone, err := h.require(ctx, "instance/zone", "zone", "set provider.zone")
 	return path.Base(zone), err
 }
 
-// outsider is the label value that Determined 0.38.1 uses outside of Google.
+// outsider is the label value that Determined 0.38.1 uses outside of Google Cloud.
 const outsider = "determined-ai-determined"
 
-// longestValue is how many characters of a machine's name are taken.
+// longestValue is the number of characters used of an instance's name.
 const longestValue = 30
 
-// LabelValue is what marks the machines of a master that was not told: its own machine's
-// name, and outside of Google a word that all such masters share.
+// LabelValue returns the default label value of a master's instances: the name of the master's own
+// instance or, outside of Google Cloud, a constant shared by all such masters.
 func (h Home) LabelValue(ctx context.Context) string {
 	name, err := h.read(ctx, "instance/name")
 	if err != nil || name == "" {
@@ -44,8 +43,8 @@ func (h Home) LabelValue(ctx context.Context) string {
 	return name[:min(len(name), longestValue)]
 }
 
-// addressKeys are the host names that stand for an address of the master's machine, and
-// where its metadata has them.
+// addressKeys maps host names that resolve to an address of the master's instance to their metadata
+// keys.
 func addressKeys() map[string]string {
 	return map[string]string{
 		"internal-ip": "instance/network-interfaces/0/ip",
@@ -53,7 +52,7 @@ func addressKeys() map[string]string {
 	}
 }
 
-// Address is a master's URL as agents reach it.
+// Address returns the URL at which agents reach the master.
 func (h Home) Address(ctx context.Context, given, scheme string, port int) (string, error) {
 	return cloud.MasterURL{
 		Given: given, Scheme: scheme, Port: port, Aliases: []string{"internal-ip", "external-ip"}, Unknown: metadataError,
@@ -69,10 +68,10 @@ func (h Home) require(ctx context.Context, key, what, fix string) (string, error
 	return text, nil
 }
 
-// errEmpty refuses a value that the machine does not have.
+// errEmpty is the error for a value that the machine does not have.
 var errEmpty = errors.New("it is empty")
 
-// read reads a value. One that is empty does not exist.
+// read returns a metadata value. It returns a NotFound error if the value is empty.
 func (h Home) read(ctx context.Context, key string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()

@@ -62,7 +62,7 @@ func TestOutsideOfGoogleNothingIsKnown(t *testing.T) {
 	}
 }
 
-// A machine without an external address has none to give.
+// An instance without an external address has no value for it.
 func TestAnAddressMayBeMissing(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)

@@ -11,23 +11,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 )
 
-// The labels of every machine and its boot disk, beside the pool's own. A machine is this
-// cluster's and this pool's if it has the first two.
+// The labels of all instances and boot disks besides the pool's. An instance belongs to the cluster
+// and pool if it has the first two.
 const (
 	LabelCluster = mark.ClusterLabel
 	LabelPool    = "det-deploy-pool"
-	// LabelLaunch tells launches apart.
+	// LabelLaunch identifies the launch.
 	LabelLaunch = "det-deploy-launch"
-	// LabelAgents is the label_key that `det-deploy gcp up` writes. Its value is the
-	// cluster's id, as everything else of that cluster is marked.
+	// LabelAgents is the label_key that `det-deploy gcp up` configures. Its value is the cluster
+	// ID, as in the other labels of the cluster.
 	LabelAgents = "det-deploy-agents"
-	// These are what Determined 0.38.1 writes.
+	// The labels of Determined 0.38.1.
 	labelOldHost = "determined-master-host"
 	labelOldPort = "determined-master-port"
 	labelOldPool = "determined-resource-pool"
 )
 
-// allLabels is every label of a machine.
+// allLabels returns all labels of an instance.
 func (c Config) allLabels(base *compute.InstanceProperties, launch string) map[string]string {
 	out := make(map[string]string)
 	maps.Copy(out, base.Labels)
@@ -41,32 +41,32 @@ func (c Config) allLabels(base *compute.InstanceProperties, launch string) map[s
 	return out
 }
 
-// isOurs checks the labels again: the filter of a list may not be exact.
+// isOurs checks the labels again, because the filter of a list may be inexact.
 func (f *Fleet) isOurs(i *compute.Instance) bool {
 	return i.Labels[LabelCluster] == f.cfg.Cluster && i.Labels[LabelPool] == encodeLabel(f.cfg.Pool)
 }
 
-// filter selects the pool's machines in a list. Google wants each of several expressions in
-// parentheses.
+// filter returns the list filter for the pool's instances. Google requires parentheses around each
+// of several expressions.
 func (f *Fleet) filter() string {
 	return "(labels." + LabelCluster + "=" + f.cfg.Cluster + ") AND (labels." + LabelPool + "=" + encodeLabel(f.cfg.Pool) + ")"
 }
 
-// The metadata of every machine, beside base_config's.
+// The metadata of all instances besides that of base_config.
 const (
 	keyScript    = "startup-script"
 	keyOldMaster = "determined-master-address"
-	// keyPool and keyToken are the pool and the launch in full, keyType its machine type
-	// with the GPUs.
+	// keyPool and keyToken hold the unabridged pool and launch token, keyType the machine type with
+	// its GPUs.
 	keyPool  = "det-deploy-pool"
 	keyToken = "det-deploy-launch"
 	keyType  = "det-deploy-type"
-	// keyGuest lets a machine say something of itself, by which one without a service
-	// account proves which it is.
+	// keyGuest enables guest attributes, with which an instance without a service account proves
+	// its identity.
 	keyGuest = "enable-guest-attributes"
 )
 
-// mergeMetadata is the metadata of a machine: ours, and behind it that of base_config.
+// mergeMetadata returns the metadata of an instance: det-deploy's, followed by that of base_config.
 func (f *Fleet) mergeMetadata(l cloud.Launch) *compute.Metadata {
 	m := new(compute.Metadata)
 	own := []Label{

@@ -10,23 +10,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 )
 
-// tokenLimit is how many characters a token may have: it is a hash in names, and in full
-// in the metadata of machines.
+// tokenLimit is the maximum number of characters in a token. Names contain its hash, the metadata
+// of instances the full token.
 const tokenLimit = 64
 
 const opInsert = "compute.instances.insert"
 
-// pending is a machine that was asked for.
+// pending is a requested instance.
 type pending struct {
 	machine cloud.Instance
-	// launch is Google's operation, which ends when it is granted or refused; nil for a
-	// machine that was there already.
+	// launch is the insert operation, which completes when the instance is created or the request
+	// has failed. It is nil for an instance that already existed.
 	launch *api.Operation
 }
 
-// Launch implements cloud.Instances: one call a machine, under a name that is the token's,
-// so that Google makes none twice. It returns when Google has granted them or has none. A
-// Conflict means that the token is another launch's, or that a machine of another
+// Launch implements cloud.Instances. It makes one call per instance, with a name derived from the
+// token, so that Google creates none twice. It returns when all operations have completed. It
+// returns a Conflict error if the token was used for another launch, or if an instance of another
 // owner has the name.
 func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, error) {
 	kind, err := checkLaunch(l)
@@ -38,7 +38,7 @@ func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, e
 	all := make([]pending, l.Count)
 	errs := make([]error, l.Count)
 	begin := func(n int) { all[n], errs[n] = f.beginMachine(ctx, l, kind, n) }
-	// The first alone: what refuses it would refuse the others.
+	// The first one alone: if it is rejected, the others would be as well.
 	if begin(0); errs[0] != nil {
 		return nil, errs[0]
 	}
@@ -61,7 +61,7 @@ func checkLaunch(l cloud.Launch) (machinetype.Type, error) {
 	return machinetype.Parse(l.Offer.Type)
 }
 
-// beginMachine asks for one machine.
+// beginMachine requests one instance.
 func (f *Fleet) beginMachine(ctx context.Context, l cloud.Launch, t machinetype.Type, n int) (pending, error) {
 	name := f.cfg.machineName(l.Token, n)
 	launch, err := api.Start(ctx, f.clients, f.clients.Compute.Instances.Insert(f.clients.Project, l.Offer.Zone, f.launchRequest(l, t, name)))
@@ -76,12 +76,12 @@ func (f *Fleet) beginMachine(ctx context.Context, l cloud.Launch, t machinetype.
 	}}, nil
 }
 
-// adoptMachine takes the machine that has the name already, if this launch made it.
+// adoptMachine returns the existing instance of the name if it was created by this launch.
 func (f *Fleet) adoptMachine(ctx context.Context, l cloud.Launch, name string, refusal error) (pending, error) {
 	live, err := api.Do(ctx, f.clients.Compute.Instances.Get(f.clients.Project, l.Offer.Zone, name))
 	switch {
 	case cloud.KindOf(err) == cloud.NotFound:
-		return pending{}, refusal // what has the name is its disk, or is just going
+		return pending{}, refusal // its disk has the name, or the instance is just being deleted
 	case err != nil:
 		return pending{}, err
 	case !f.isOurs(live):
@@ -98,8 +98,8 @@ func conflict(format string, args ...any) error {
 	return &cloud.Error{Kind: cloud.Conflict, Op: opInsert, Err: fmt.Errorf(format, args...)}
 }
 
-// grantMachines returns what was granted, or the first refusal. While of any machine it is
-// not known whether it was granted, it is of the launch.
+// grantMachines returns the created instances, or the first error. It returns the error alone while
+// the outcome of any instance is unknown.
 func (f *Fleet) grantMachines(ctx context.Context, all []pending, errs []error) ([]cloud.Instance, error) {
 	var granted []cloud.Instance
 	var refusal error

@@ -19,7 +19,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// metadataOf is what a machine was told.
+// metadataOf returns the metadata of an instance.
 func metadataOf(i *compute.Instance) map[string]string {
 	out := make(map[string]string)
 	for _, item := range i.Metadata.Items {
@@ -68,7 +68,7 @@ func TestALaunchMarksAndProtectsWhatItMakes(t *testing.T) {
 
 func last(link string) string { return link[strings.LastIndexByte(link, '/')+1:] }
 
-// A2, A3 and G2 machines have GPUs without being given any, and other families take none.
+// A2, A3 and G2 machine types include GPUs, and GPUs can be attached to N1 machine types only.
 func TestGPUsAreGivenToN1Alone(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
@@ -92,8 +92,8 @@ func TestGPUsAreGivenToN1Alone(t *testing.T) {
 	}
 }
 
-// A stock-out is in the operation; the caller is told when it ends, and not when the
-// machine was to have started.
+// A stockout is an error of the operation. It is returned when the operation completes, without
+// waiting for the provisioning time of an instance.
 func TestAStockOutIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestSomeOfALaunchMayBeGranted(t *testing.T) {
 	}
 }
 
-// An operation that takes longer than Google is given is not waited for; the machine is
-// found under its name.
+// Launch does not wait longer than its timeout for an operation. The instance is later found by its
+// name.
 func TestAnOperationMayTakeTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestAnOperationMayTakeTooLong(t *testing.T) {
 	})
 }
 
-// A name may be somebody else's: such a machine is neither taken nor touched.
+// An instance of another owner with the same name is neither adopted nor modified.
 func TestANameMayBeTaken(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
@@ -174,11 +174,11 @@ func TestANameMayBeTaken(t *testing.T) {
 	}
 }
 
-// Whatever becomes of a call, the same launch sent again ends with the machines of the
-// token and no other, and all of them can be ended.
+// After a failure of any call, repeating the launch yields the instances of the token and no
+// others, and all of them can be terminated.
 func TestEveryCallMayFail(t *testing.T) {
 	t.Parallel()
-	const most = 6 // calls of a launch and a list, and one more
+	const most = 6 // the calls of a launch and a list, and one more
 	for _, fault := range gcptest.Faults() {
 		for n := 1; n <= most; n++ {
 			t.Run(fmt.Sprintf("%s at %d", fault, n), func(t *testing.T) {
@@ -200,7 +200,7 @@ func surviveFault(t *testing.T, fault faults.Fault, n int) {
 	}
 	p.world.Revive()
 	pass(t, 10*time.Second)
-	if err == nil && len(first) < l.Count { // part of it was refused, as the caller was told
+	if err == nil && len(first) < l.Count { // some instances failed, as the result shows
 		l.Count = len(first)
 	} else {
 		p = p.reopen(t, nil)
@@ -212,7 +212,7 @@ func surviveFault(t *testing.T, fault faults.Fault, n int) {
 		t.Errorf("got %v of %v, want %d machines", got, p.names(), l.Count)
 	}
 	p.world.FailAt(p.world.Calls()+1, fault)
-	_ = p.Terminate(t.Context(), ids(got)) // it is meant to fail
+	_ = p.Terminate(t.Context(), ids(got)) // it is expected to fail
 	p.world.Revive()
 	pass(t, 10*time.Second)
 	if err := p.reopen(t, nil).Terminate(t.Context(), ids(got)); err != nil {

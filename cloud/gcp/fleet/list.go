@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
-// List implements cloud.Instances: one list of all zones. One in which a zone is missing
-// is no list, so that no machine is taken for gone.
+// List implements cloud.Instances with one list of all zones. It returns an error if a zone is
+// missing, so that no instance counts as deleted by mistake.
 func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
 	all, err := f.listMachines(ctx)
 	if err != nil {
@@ -39,10 +39,10 @@ func (f *Fleet) listMachines(ctx context.Context) ([]*compute.Instance, error) {
 	return slices.DeleteFunc(all, func(i *compute.Instance) bool { return !f.isOurs(i) }), err
 }
 
-// toInstance converts a machine to the caller's type.
+// toInstance converts an instance to the caller's type.
 func (f *Fleet) toInstance(i *compute.Instance) cloud.Instance {
 	zone := path.Base(i.Zone)
-	launched, _ := time.Parse(time.RFC3339, i.CreationTimestamp) // zero where Google does not say
+	launched, _ := time.Parse(time.RFC3339, i.CreationTimestamp) // zero if Google does not return it
 	m := cloud.Instance{
 		ID: cloud.InstanceID(i.Name), State: stateOf(i.Status), Zone: zone, Token: metadataValue(i, keyToken), Launched: launched,
 		Offer: cloud.Offer{Type: metadataValue(i, keyType), Zone: zone, Price: cloud.OnDemand},
@@ -53,8 +53,8 @@ func (f *Fleet) toInstance(i *compute.Instance) cloud.Instance {
 	return m
 }
 
-// stateOf maps Google's status to the caller's state. One that it has not yet is taken to
-// be on its way to another: it counts, and is neither used nor replaced.
+// stateOf converts Google's status. An unknown status counts as a transition: the instance is
+// counted, and neither used nor replaced.
 func stateOf(status string) cloud.InstanceState {
 	switch status {
 	case "PENDING", "PROVISIONING", "STAGING":

@@ -18,7 +18,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// pass waits in a bubble.
+// pass waits in a synctest bubble.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	if err := wait.For(t.Context(), d); err != nil {
@@ -34,7 +34,7 @@ func ids(all []cloud.Instance) []cloud.InstanceID {
 	return out
 }
 
-// addForeign makes a machine with labels that nobody's pool launched.
+// addForeign creates an instance with labels that does not belong to any pool.
 func (p *pool) addForeign(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
 	c := p.clients(t)
@@ -48,8 +48,8 @@ func (p *pool) addForeign(t *testing.T, name string, labels map[string]string) {
 	}
 }
 
-// A machine of the user's own that carries the pair of the manuals, a cluster whose name
-// begins alike, and another pool are not the pool's.
+// An instance of the user with the documented label, a cluster whose name has this one's as its
+// prefix, and another pool are excluded.
 func TestAListHasAllZonesAndPagesAndNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{Page: 2, IgnoreFilters: true}, nil)
@@ -119,7 +119,7 @@ func TestAStoppedMachineSaysWhy(t *testing.T) {
 			looks++
 		}
 	}
-	if looks == 0 || looks > 6 { // three to a page
+	if looks == 0 || looks > 6 { // three per page
 		t.Errorf("looked %d times, want each machine's end looked for once", looks)
 	}
 	if err := p.Terminate(t.Context(), []cloud.InstanceID{taken, off}); err != nil {
@@ -127,7 +127,7 @@ func TestAStoppedMachineSaysWhy(t *testing.T) {
 	}
 }
 
-// A list does without the reason where it cannot be read.
+// List works without the permission to read the reason.
 func TestAReasonMayBeHidden(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) { c.Spot = true })
@@ -156,8 +156,8 @@ func TestTheConsoleEndsWithWhatWentWrong(t *testing.T) {
 	}
 }
 
-// The roles of the manuals, and a master whose machine has the scope "Compute Engine: Read
-// Write" alone.
+// With the documented roles, and with a master whose instance has the access scope "Compute Engine:
+// Read Write" only.
 func TestItWorksOnTheRolesAndTheScopeOfTheManuals(t *testing.T) {
 	t.Parallel()
 	for name, scopes := range map[string][]string{"roles": nil, "scope": {"compute"}} {

@@ -12,14 +12,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// nameLimit is how long a machine's name may be, and the value of a label.
+// nameLimit is the maximum length of an instance's name and of a label value.
 const nameLimit = 63
 
-// hashLength is how many characters of a hash are in a name: 60 bits.
+// hashLength is the number of characters of a hash in a name: 60 bits.
 const hashLength = 12
 
-// machineName is the name of the n-th machine of a launch. The same launch has the same
-// names, so that Google refuses to make a machine twice: "det-lab-gpu-abcdefghijkl-0".
+// machineName returns the name of the n-th instance of a launch. Names are derived from the launch,
+// so that Google rejects a second creation: "det-lab-gpu-abcdefghijkl-0".
 func (c Config) machineName(token string, n int) string {
 	prefix := c.NamePrefix
 	if prefix == "" {
@@ -36,8 +36,8 @@ var (
 	notInLabels = regexp.MustCompile(`[^-_a-z0-9]`)
 )
 
-// encodeLabel is a text as the value of a label: as it is where Google takes it, else with
-// other characters replaced and a hash behind, so that no two are the same.
+// encodeLabel encodes a text as a label value: unchanged if it is valid, otherwise with invalid
+// characters replaced and a hash appended, so that different texts have different values.
 func encodeLabel(text string) string {
 	plain := toLabel(text)
 	if plain == text {
@@ -47,13 +47,14 @@ func encodeLabel(text string) string {
 	return plain[:min(len(plain), nameLimit-len(hash))] + hash
 }
 
-// toLabel replaces what the value of a label cannot have, and cuts off what is too long.
+// toLabel replaces the invalid characters of a label value and truncates it.
 func toLabel(text string) string {
 	plain := notInLabels.ReplaceAllString(strings.ToLower(text), "-")
 	return plain[:min(len(plain), nameLimit)]
 }
 
-// contentOf tells launches of one token apart whose content differs.
+// contentOf returns a hash of the launch, which differs for launches with the same token and
+// different content.
 func contentOf(l cloud.Launch) string {
 	return hashOf(l.Token, l.Offer.Type, l.Offer.Zone, string(l.Offer.Price), fmt.Sprint(l.Count))
 }
@@ -63,13 +64,13 @@ func hashOf(parts ...string) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:hashLength])
 }
 
-// zonalLink is something that each zone has its own of, by its name or by a link to that
-// of any zone.
+// zonalLink returns the URL of a zonal resource, given by its name or by a URL in any zone.
 func (f *Fleet) zonalLink(zone, collection, name string) string {
 	return "projects/" + f.clients.Project + "/zones/" + zone + "/" + collection + "/" + path.Base(name)
 }
 
-// imageLink is an image by its path, its name, or "family/" and that of its family.
+// imageLink returns the URL of an image, given by its path, its name, or "family/" and the name of
+// its family.
 func (f *Fleet) imageLink(image string) string {
 	if strings.Contains(strings.TrimPrefix(image, "family/"), "/") {
 		return image
@@ -77,7 +78,7 @@ func (f *Fleet) imageLink(image string) string {
 	return "projects/" + f.clients.Project + "/global/images/" + image
 }
 
-// RegionOf is the region that a zone is in.
+// RegionOf returns the region of a zone.
 func RegionOf(zone string) string {
 	return zone[:max(0, strings.LastIndexByte(zone, '-'))]
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// form is what Compute Engine takes as a name.
+// form matches valid Compute Engine names.
 var form = regexp.MustCompile(`^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func TestNamesAreGooglesAndTheTokens(t *testing.T) {

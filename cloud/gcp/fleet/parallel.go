@@ -2,10 +2,10 @@ package fleet
 
 import "sync"
 
-// atOnce is how many calls are made at the same time: Google counts them by the minute.
+// atOnce is the maximum number of concurrent calls. Google's rate limits are per minute.
 const atOnce = 16
 
-// eachOf does something for 0 to n-1, many at the same time, and returns when all is done.
+// eachOf calls do for 0 to n-1 concurrently and waits for all.
 func eachOf(n int, do func(int)) {
 	var wg sync.WaitGroup
 	turn := make(chan struct{}, atOnce)

@@ -19,7 +19,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// every is a pool that uses all that a pool can have.
+// every configures a pool with all optional settings.
 func every(c *fleet.Config) {
 	c.Image, c.Network, c.Subnetwork, c.ExternalIP, c.Zones = "ours", "default", "default", true, []string{zoneB}
 	c.BaseConfig = []byte(`{"metadata": {"items": [{"key": "enable-guest-attributes", "value": "TRUE"}]}, "disks": [
@@ -27,8 +27,8 @@ func every(c *fleet.Config) {
 		{"initializeParams": {"sourceSnapshot": "global/snapshots/weights", "labels": {"team": "vision"}}, "autoDelete": true}]}`)
 }
 
-// asMaster is the pool of a master that may do what some permissions say and use the
-// account of its agents, and no more.
+// asMaster returns the pool of a master with the given permissions and the permission to use the
+// agents' service account.
 func asMaster(t *testing.T, permissions []string) *pool {
 	t.Helper()
 	p := open(t, gcptest.Options{}, every)
@@ -49,7 +49,7 @@ func asMaster(t *testing.T, permissions []string) *pool {
 	})
 }
 
-// liveAsMaster does all that a master does in its project.
+// liveAsMaster makes all calls of a master in its project.
 func (p *pool) liveAsMaster(t *testing.T) error {
 	t.Helper()
 	ctx := t.Context()
@@ -80,7 +80,7 @@ func (p *pool) liveAsMaster(t *testing.T) error {
 	return p.Terminate(ctx, []cloud.InstanceID{id})
 }
 
-// report sends what the machine of a master sends.
+// report makes the logging and monitoring calls of a master's instance.
 func (p *pool) report(t *testing.T) error {
 	t.Helper()
 	ctx := t.Context()
@@ -99,7 +99,7 @@ func TestAMastersPermissionsAreEnough(t *testing.T) {
 	}
 }
 
-// Without any one of its permissions a master cannot do something.
+// A master lacking any one of its permissions fails.
 func TestEachPermissionOfAMasterIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, permission := range identity.MasterPermissions() {
@@ -113,7 +113,7 @@ func TestEachPermissionOfAMasterIsNeeded(t *testing.T) {
 	}
 }
 
-// A master that may not hand on the account of its agents launches none with it.
+// A master without the permission to use its agents' service account launches no instances with it.
 func TestAMasterActsAsItsAgents(t *testing.T) {
 	t.Parallel()
 	p := asMaster(t, identity.MasterPermissions())

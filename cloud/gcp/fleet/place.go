@@ -7,14 +7,15 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// place is where a machine is.
+// place is the location of an instance.
 type place struct {
 	zone string
-	// listed says that a list has had it: one that lacks it now says that it is gone.
+	// listed reports whether the instance was listed before: it no longer exists once a list lacks
+	// it.
 	listed bool
 }
 
-// rememberPlaces keeps where machines are, so that they can be ended without a list.
+// rememberPlaces records the zones of instances, so that they can be terminated without a list.
 func (f *Fleet) rememberPlaces(machines []cloud.Instance, listed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -29,7 +30,7 @@ func (f *Fleet) rememberPlaces(machines []cloud.Instance, listed bool) {
 // Restore implements cloud.Restorer.
 func (f *Fleet) Restore(machines []cloud.Instance) { f.rememberPlaces(machines, false) }
 
-// forgetMissing forgets machines that were listed and no longer exist.
+// forgetMissing removes the records of instances that were listed before and no longer exist.
 func (f *Fleet) forgetMissing(machines []cloud.Instance) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,8 +42,8 @@ func (f *Fleet) forgetMissing(machines []cloud.Instance) {
 	}
 }
 
-// findZones is where machines are. It lists those that are not known; one that is not
-// listed is gone, or is not the pool's.
+// findZones returns the zones of instances. It lists the pool if a zone is unknown; an instance
+// that is not listed does not exist or does not belong to the pool.
 func (f *Fleet) findZones(ctx context.Context, ids []cloud.InstanceID) (map[cloud.InstanceID]string, error) {
 	out, whole := f.knownZones(ids)
 	if whole {

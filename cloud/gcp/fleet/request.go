@@ -12,9 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 )
 
-// launchRequest is the one call: everything that marks and protects a machine is said by
-// the call that makes it, so that none exists without. What base_config says is kept
-// where the other settings do not say otherwise.
+// launchRequest returns the insert request. It sets all labels and protections in this one call, so
+// that no instance exists without them. Other settings take precedence over base_config.
 func (f *Fleet) launchRequest(l cloud.Launch, t machinetype.Type, name string) *compute.Instance {
 	zone, b := l.Offer.Zone, f.base
 	labels := f.cfg.allLabels(b, contentOf(l))
@@ -33,14 +32,14 @@ func (f *Fleet) launchRequest(l cloud.Launch, t machinetype.Type, name string) *
 		in.Params = &compute.InstanceParams{ResourceManagerTags: b.ResourceManagerTags}
 	}
 	if in.MinCpuPlatform == "" && t.TakesGPUs() {
-		in.MinCpuPlatform = "Intel Broadwell" // Google may choose one that lacks what images are built for
+		in.MinCpuPlatform = "Intel Broadwell" // on an older platform, prebuilt images may lack instructions that they need
 	}
 	in.Scheduling = mergeScheduling(b.Scheduling, l.Offer.Price, t.BringsGPUs() || len(in.GuestAccelerators) > 0)
 	return in
 }
 
-// accelerators are the GPUs that a machine is given, with those of base_config where the
-// pool names none.
+// accelerators returns the GPUs to attach: those of the type, or those of base_config if the pool
+// configures none.
 func (f *Fleet) accelerators(t machinetype.Type, zone string) []*compute.AcceleratorConfig {
 	given := f.base.GuestAccelerators
 	switch {
@@ -56,8 +55,8 @@ func (f *Fleet) accelerators(t machinetype.Type, zone string) []*compute.Acceler
 	return out
 }
 
-// mergeDisks is the boot disk and behind it those of base_config, so that the first of
-// these is /dev/sdb.
+// mergeDisks returns the boot disk followed by the disks of base_config, so that the first of these
+// is /dev/sdb.
 func (f *Fleet) mergeDisks(zone string, t machinetype.Type, labels map[string]string) []*compute.AttachedDisk {
 	boot := &compute.AttachedDisk{Boot: true, AutoDelete: true, InitializeParams: &compute.AttachedDiskInitializeParams{
 		SourceImage: f.imageLink(f.cfg.Image), DiskSizeGb: f.cfg.BootDiskGB, Labels: labels,
@@ -75,8 +74,8 @@ func (f *Fleet) mergeDisks(zone string, t machinetype.Type, labels map[string]st
 	return out
 }
 
-// mergeInterfaces is where a machine is connected: first as the settings say, then as
-// base_config does. The external address is that of the first.
+// mergeInterfaces returns the network interfaces: first the configured one, then those of
+// base_config. The first one gets the external address.
 func (f *Fleet) mergeInterfaces(zone string) []*compute.NetworkInterface {
 	all := slices.Clone(f.base.NetworkInterfaces)
 	switch {
@@ -95,7 +94,7 @@ func (f *Fleet) mergeInterfaces(zone string) []*compute.NetworkInterface {
 	return all
 }
 
-// linkIn is a link to something by its name, or the link that was given.
+// linkIn returns the partial URL of a resource given by its name, or the given URL.
 func linkIn(collection, name string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -118,8 +117,8 @@ func (f *Fleet) mergeTags() *compute.Tags {
 	return &compute.Tags{Items: all}
 }
 
-// mergeAccounts is the service account of the settings, and behind it those of
-// base_config. The scopes of one that both name are those of both.
+// mergeAccounts returns the configured service account followed by those of base_config. If both
+// name the same account, its scopes are combined.
 func mergeAccounts(c Config, base *compute.InstanceProperties) []*compute.ServiceAccount {
 	if c.Account == "" {
 		return base.ServiceAccounts

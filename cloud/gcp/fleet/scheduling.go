@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
-// What Google calls things in a machine's scheduling.
+// Google's names in the scheduling of an instance.
 const (
 	modelSpot     = "SPOT"
 	modelStandard = "STANDARD"
@@ -17,9 +17,9 @@ const (
 	actionStop    = "STOP"
 )
 
-// mergeScheduling keeps what base_config says where it fits the price and the machine:
-// one with GPUs cannot move to another host, and a spot machine neither that nor restart
-// by itself. A spot machine that is taken back stops, so that it can be seen why.
+// mergeScheduling merges base_config with the requirements of the pricing model and the machine:
+// instances with GPUs cannot be live-migrated, and Spot VMs can neither be migrated nor restarted
+// automatically. A preempted Spot VM is stopped and not deleted, so that the reason can be read.
 func mergeScheduling(base *compute.Scheduling, price cloud.Price, gpus bool) *compute.Scheduling {
 	out := new(compute.Scheduling)
 	if base != nil {
@@ -37,7 +37,7 @@ func mergeScheduling(base *compute.Scheduling, price cloud.Price, gpus bool) *co
 		if out.InstanceTerminationAction == "" {
 			out.InstanceTerminationAction = actionStop
 		}
-	case properties.IsSpot(base): // the pool falls back on on-demand machines
+	case properties.IsSpot(base): // the pool falls back to on-demand instances
 		out.ProvisioningModel, out.Preemptible = modelStandard, false
 		if out.MaxRunDuration == nil && out.TerminationTime == "" {
 			out.InstanceTerminationAction = ""
@@ -46,7 +46,7 @@ func mergeScheduling(base *compute.Scheduling, price cloud.Price, gpus bool) *co
 	return out
 }
 
-// dropFields removes fields whose value is decided here.
+// dropFields removes fields whose value is determined by the pool.
 func dropFields(sent []string, fields ...string) []string {
 	return slices.DeleteFunc(slices.Clone(sent), func(f string) bool { return slices.Contains(fields, f) })
 }

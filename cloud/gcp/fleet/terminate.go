@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// Terminate implements cloud.Instances, by one call a machine. One that fails does not
-// keep the others.
+// Terminate implements cloud.Instances with one call per instance. It continues with the others if
+// one fails.
 func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 	zones, err := f.findZones(ctx, ids)
 	if err != nil {
@@ -24,8 +24,7 @@ func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 	return errors.Join(errs...)
 }
 
-// deleteMachine removes one machine. One that is on its way out already is not ready for
-// another change.
+// deleteMachine deletes an instance. An instance that is already being deleted returns a Conflict.
 func (f *Fleet) deleteMachine(ctx context.Context, id cloud.InstanceID, zone string) error {
 	f.skipEnd(id)
 	err := api.Begin(ctx, f.clients, f.clients.Compute.Instances.Delete(f.clients.Project, zone, string(id)))

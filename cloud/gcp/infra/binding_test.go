@@ -37,7 +37,7 @@ func TestWhoHasWhichRole(t *testing.T) {
 	})
 }
 
-// A role that is given under a condition ends at the cluster's machines.
+// A role granted with a condition applies to the cluster's instances only.
 func TestRolesCountForTheClustersMachinesAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -57,7 +57,7 @@ func TestRolesCountForTheClustersMachinesAlone(t *testing.T) {
 	})
 }
 
-// Google takes twelve operators in a condition.
+// Google limits conditions to twelve logical operators.
 func TestConditionsAreShort(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, gcptest.Options{})
@@ -77,7 +77,7 @@ func TestConditionsAreShort(t *testing.T) {
 	}
 }
 
-// Data outlives the accounts that had access to it, and what others have stays.
+// Bindings on retained data are deleted with their service accounts, and bindings of others remain.
 func TestBindingsOnDataGoWithTheAccounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -101,8 +101,7 @@ func TestBindingsOnDataGoWithTheAccounts(t *testing.T) {
 	})
 }
 
-// A role that a user took away is given again, and one under another condition is
-// replaced.
+// A binding that a user removed is restored, and one with a different condition is replaced.
 func TestBindingsAreRepaired(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -135,8 +134,8 @@ func TestBindingsAreRepaired(t *testing.T) {
 	})
 }
 
-// Two clusters write the project's policy at the same time: its etag tells, and neither
-// loses what the other wrote.
+// Two clusters modify the project's policy concurrently: because of its etag, neither overwrites
+// the other's change.
 func TestPoliciesAreWrittenUnderTheirEtag(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{Latency: 50 * time.Millisecond})

@@ -9,7 +9,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// A disk that no machine has ever had pins the cluster to no zone, and `down` does not keep it.
+// A disk that was never attached does not tie the cluster to a zone, and `down` deletes it.
 func TestABlankDiskIsReplacedInAnotherZone(t *testing.T) {
 	for name, o := range map[string]gcptest.Options{"at once": {}, "slow": slow()} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestABlankDiskIsReplacedInAnotherZone(t *testing.T) {
 	}
 }
 
-// A disk that a machine has had is kept, also when the machine is gone.
+// A disk that was attached is retained, also after the instance is deleted.
 func TestADetachedDiskIsNotReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -63,7 +63,7 @@ func TestDownRemovesABlankDisk(t *testing.T) {
 	})
 }
 
-// wantDisks compares the data disks, by zone and name.
+// wantDisks compares the data disks by zone and name.
 func (s *stage) wantDisks(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string

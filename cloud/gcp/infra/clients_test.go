@@ -13,8 +13,8 @@ import (
 	googletest "github.com/det-deploy/det-deploy/test/google"
 )
 
-// addForeign adds what is beside a cluster: cluster lab-2, and a machine of the user's own
-// with the label that pools have for people.
+// addForeign adds objects beside the cluster: the cluster lab-2, and an instance of the user with a
+// pool's label.
 func (s *stage) addForeign(t *testing.T) {
 	t.Helper()
 	other := newStage(t, gcptest.Options{})
@@ -28,7 +28,7 @@ func (s *stage) addForeign(t *testing.T) {
 	})))
 }
 
-// Google's own clients find by its mark what a cluster consists of, and nothing beside it.
+// Google's clients find exactly the objects of the cluster by its mark.
 func TestGooglesClientsReadACluster(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, gcptest.Options{Page: 2})

@@ -15,7 +15,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// Where the master of the stage is.
+// The location of the stage's master.
 const (
 	masterZone = "us-central1-a"
 	masterName = "det-lab-master"
@@ -67,7 +67,7 @@ func TestTheMastersMachine(t *testing.T) {
 	})
 }
 
-// What can be changed on a machine is changed there, and the machine stays.
+// Attributes that can be changed in place are, and the instance remains.
 func TestTheMastersMachineIsChangedInPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, s *stage)
@@ -146,7 +146,7 @@ func metadata(m *engine.Instance) map[string]string {
 	return out
 }
 
-// What cannot be changed needs another machine, on the same data.
+// Other attributes require a new instance with the same data.
 func TestTheMastersMachineIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
@@ -169,7 +169,7 @@ func TestTheMastersMachineIsReplaced(t *testing.T) {
 	})
 }
 
-// Data does not move to another zone by itself: nothing is made there beside it.
+// Data does not move to another zone by itself: no second disk is created there.
 func TestAnotherZoneIsNotTakenSilently(t *testing.T) {
 	for name, o := range map[string]gcptest.Options{"at once": {}, "slow": slow(), "filters that do not filter": {IgnoreFilters: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestAnotherZoneIsNotTakenSilently(t *testing.T) {
 	}
 }
 
-// Machines that a master launched are removed; those of others stay, whatever their names.
+// Instances launched by a master are deleted; those of other owners remain, whatever their names.
 func TestMachinesAreRemovedByTheirMark(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{IgnoreFilters: true, Operation: 1})
@@ -222,7 +222,7 @@ func (s *stage) launch(t *testing.T, name string, labels map[string]string) {
 	})))
 }
 
-// A machine of the master's name that is not marked as ours is the user's.
+// An instance with the master's name and without the cluster's label belongs to the user.
 func TestAForeignMachineIsNotTaken(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -240,7 +240,7 @@ func TestAForeignMachineIsNotTaken(t *testing.T) {
 	})
 }
 
-// Google has none to give: the refusal is the operation's, and nothing is left.
+// Without capacity, the operation fails, and no object remains.
 func TestAStockOutIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())

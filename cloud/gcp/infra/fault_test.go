@@ -21,7 +21,7 @@ import (
 
 func foundOf(kind, id string) resource.Found { return resource.Found{Kind: kind, ID: id} }
 
-// flow is something an operator does, that may be cut short at any call.
+// flow is an operation that may be interrupted at any API call.
 type flow struct {
 	name    string
 	prepare func(*stage, context.Context) error
@@ -64,20 +64,20 @@ func flows() []flow {
 	}
 }
 
-// without is a whole cluster without some kinds.
+// without returns the complete inventory without some kinds.
 func without(kinds ...string) []string {
 	return slices.DeleteFunc(slices.Clone(whole), func(name string) bool {
 		return slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(name, k) })
 	})
 }
 
-// inExisting has the cluster be in a network that the project has.
+// inExisting uses an existing network of the project.
 func (s *stage) inExisting(context.Context) error {
 	s.wish.existing = "default"
 	return nil
 }
 
-// inShared has the cluster be in the network of a host project.
+// inShared uses the Shared VPC network of a host project.
 func (s *stage) inShared(context.Context) error {
 	s.world.AddProject("net-host", 99)
 	s.wish.onShared, s.wish.nat = sharedSubnetwork, false
@@ -86,15 +86,14 @@ func (s *stage) inShared(context.Context) error {
 
 const sharedSubnetwork = "net-host/default"
 
-// inSharedNetwork is a whole cluster in the network of a host project.
+// inSharedNetwork returns the complete inventory of a cluster in a Shared VPC network.
 func inSharedNetwork() []string {
 	out := without("network/", "subnetwork/", "firewall-rule/", "router/")
 	i := slices.Index(out, "secret/det-deploy-lab-admin-password")
 	return slices.Insert(out, i, "role-binding/subnetwork/net-host/default det-a-lab", "role-binding/subnetwork/net-host/default det-m-lab")
 }
 
-// calls counts the calls of a flow in a world without faults: all, and those that change
-// something.
+// calls returns the number of API calls of a flow without faults: all, and the modifying ones.
 func (f flow) calls(t *testing.T) (all, changes int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,8 +106,8 @@ func (f flow) calls(t *testing.T) (all, changes int) {
 	return all, changes
 }
 
-// Whatever call fails, and however, the same command continues: nothing is missing,
-// nothing is there twice, and down leaves nothing.
+// After any fault at any call, re-running the command completes it: no object is missing or
+// duplicated, and down deletes everything.
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
 	k := 0
@@ -131,7 +130,8 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// A change that Google makes once is not refused because it was made, which few calls of a sample meet.
+// A repeated change with a forgotten operation does not fail because the first attempt succeeded. A
+// sample contains few such calls.
 func TestGetsOverEachForgottenOperation(t *testing.T) {
 	t.Parallel()
 	for _, f := range flows() {
@@ -147,7 +147,7 @@ func TestGetsOverEachForgottenOperation(t *testing.T) {
 	}
 }
 
-// sample are those of n calls, counted from 1, that a run takes. It counts all in k.
+// sample yields those of n calls, counted from 1, that a run covers. It counts all of them in k.
 func sample(n int, k *int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 1; i <= n; i++ {
@@ -158,7 +158,7 @@ func sample(n int, k *int) iter.Seq[int] {
 	}
 }
 
-// skipped leaves most of the cases to `make faults`.
+// skipped reports whether a case is skipped. `make faults` runs most of them.
 func skipped(k int) bool {
 	return k%faults.Stride(rest.Choose(211, 83)) != 0
 }
@@ -194,8 +194,8 @@ func (f flow) resumes(t *testing.T, world gcptest.Options, i int, fault faults.F
 	}
 }
 
-// survives reports whether a run does not notice a fault: names tell what became of a
-// call, so that nothing but a refusal and a killed process ends a run.
+// survives reports whether a run completes despite a fault: because names identify the outcome of a
+// call, only permanent errors and killed processes end a run.
 func survives(fault faults.Fault) bool {
 	switch fault {
 	case faults.ThrottleOnce, gcptest.ForgetOperation, gcptest.FailOperation:
@@ -205,8 +205,8 @@ func survives(fault faults.Fault) bool {
 	return false
 }
 
-// patiently runs the same command again as it is told to: while lists settle, the plan
-// that was agreed to may not be the one under the lock.
+// patiently re-runs the command as its error advises: while lists are stale, the plan computed
+// under the lock may differ from the approved one.
 func (s *stage) patiently(ctx context.Context, run func(*stage, context.Context) error) error {
 	var err error
 	for range 3 {
@@ -217,8 +217,8 @@ func (s *stage) patiently(ctx context.Context, run func(*stage, context.Context)
 	return err
 }
 
-// An up that was killed anywhere is taken down at once, without another up and while
-// lists lag.
+// After an up was killed at any call, down deletes the cluster without another up and while lists
+// are stale.
 func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
 	_, changes := flows()[0].calls(t)
@@ -232,7 +232,7 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 					s := newStage(t, slow())
 					before := s.everything(t)
 					s.world.FailChange(i, fault)
-					_ = s.up(t.Context()) // it is meant to fail
+					_ = s.up(t.Context()) // it is expected to fail
 					s.resume()
 					must(t, s.down(t.Context()))
 					s.settleDown()

@@ -31,7 +31,7 @@ func TestAccountIDsFit(t *testing.T) {
 	}
 }
 
-// What is deleted keeps its ID, so that up after down has to undelete it.
+// A deleted role keeps its ID, so that up after down has to undelete it.
 func TestADeletedRoleComesBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -48,7 +48,7 @@ func TestADeletedRoleComesBack(t *testing.T) {
 	})
 }
 
-// For a week it can be undeleted; for another month its ID is no use, and is passed by.
+// A deleted role can be undeleted for seven days; for another month its ID is unusable and skipped.
 func TestAnIDThatIsNoUseIsPassedBy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -70,7 +70,7 @@ func TestAnIDThatIsNoUseIsPassedBy(t *testing.T) {
 	})
 }
 
-// What others have is neither changed nor taken away, with its conditions.
+// Bindings of others, with their conditions, are neither changed nor removed.
 func TestBindingsOfOthersStay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{NewAccount: time.Minute, PolicyLag: time.Second})
@@ -95,7 +95,7 @@ func TestBindingsOfOthersStay(t *testing.T) {
 	})
 }
 
-// A role that a user gave to an account of ours stays as long as the account does.
+// A role that a user granted to an account of the cluster remains as long as the account exists.
 func TestARoleOfTheUsersStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -122,8 +122,8 @@ func TestARoleOfTheUsersStays(t *testing.T) {
 
 func isViewer(line string) bool { return strings.HasPrefix(line, "roles/viewer ") }
 
-// Google leaves the roles of a deleted account behind as "deleted:serviceAccount:…?uid=…",
-// and a new account of the same address has none of them.
+// Google keeps the bindings of a deleted account as "deleted:serviceAccount:…?uid=…", and a new
+// account of the same email has none of these roles.
 func TestAnAccountDeletedByHandGetsItsRolesAgain(t *testing.T) {
 	for name, remade := range map[string]bool{"deleted": false, "deleted and made again": true} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package infra is what of Google's a cluster consists of. Each thing is one small
-// resource, in the package of its service; here they are listed and removed. What existed
-// before is only pointed at and checked, never changed or removed.
+// Package infra defines a cluster's Google Cloud resources. Each resource is a small type in the
+// package of its service; this package lists and deletes them. Existing resources of the user are
+// only referenced and checked, never changed or deleted.
 package infra
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Objects lists and removes what a cluster consists of.
+// Objects lists and deletes the objects of a cluster.
 type Objects struct{ *mark.Cluster }
 
 var _ resource.Target = Objects{}
 
-// resourceKinds has those that others need first. Going backwards is the order of `down`,
-// but that only the network waits for what hangs on it.
+// resourceKinds returns all kinds, dependencies first. `down` deletes in reverse order, except that
+// only the network waits for objects that may be in use by others.
 func resourceKinds(c *mark.Cluster) infra.Inventory {
 	return slices.Concat(dataKinds(c), networkKinds(c), machineKinds(c))
 }
@@ -57,16 +57,16 @@ func machineKinds(c *mark.Cluster) infra.Inventory {
 	}
 }
 
-// markedKind is a kind of objects that carry marks.
+// markedKind returns the inventory entry for a kind of marked objects.
 func markedKind[T any](c *mark.Cluster, k mark.Kind[T]) infra.Listed {
 	return infra.Listed{Kind: k.Name, List: mark.Inventory(c, k), Remove: k.Delete}
 }
 
-// Kinds lists the name of every kind, those that others need first.
+// Kinds returns the names of all kinds, dependencies first.
 func (Objects) Kinds() []string { return resourceKinds(new(mark.Cluster)).Kinds() }
 
-// Inventory lists everything that carries the mark of a cluster, which may be another
-// than t's in the same project.
+// Inventory returns all objects with the mark of a cluster, which may be another cluster in the
+// same project.
 func (t Objects) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	of := *t.Cluster
 	of.ID = cluster
@@ -74,8 +74,8 @@ func (t Objects) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	return mark.ReleaseSecrets(all), err
 }
 
-// Remove deletes one object of the inventory. What holds it up and is on its way out is
-// waited for. That it is gone already is fine.
+// Remove deletes an object of the inventory. It waits for objects in use that are being deleted,
+// and returns nil if the object no longer exists.
 func (t Objects) Remove(ctx context.Context, f resource.Found) error {
 	return resourceKinds(t.Cluster).Remove(ctx, f)
 }

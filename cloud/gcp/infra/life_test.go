@@ -19,12 +19,12 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// nameOf is an object's name.
+// nameOf returns an object's name.
 func nameOf(v any) string {
 	return fmt.Sprintf("%T/%s", v, reflect.ValueOf(v).Elem().FieldByName("Name").String())
 }
 
-// slow is a world with the delays that Google has.
+// slow returns options with Google's delays.
 func slow() gcptest.Options {
 	return gcptest.Options{Operation: 2 * time.Second, Lag: 3 * time.Second, InUseLater: true, Page: 1}
 }
@@ -113,7 +113,7 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 	}
 }
 
-// A list that still shows what is gone does not have up remove what it makes.
+// If a list still shows deleted objects, up does not delete the objects that it creates.
 func TestUpRightAfterARemoval(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
@@ -129,7 +129,7 @@ func TestUpRightAfterARemoval(t *testing.T) {
 	})
 }
 
-// Cluster lab-2 has names that begin as those of lab do, and stays as it is.
+// The names of the cluster lab-2 have those of lab as their prefix; lab-2 remains unchanged.
 func TestAClusterWhoseNameBeginsTheSame(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{IgnoreFilters: true})
@@ -153,7 +153,7 @@ func TestAClusterWhoseNameBeginsTheSame(t *testing.T) {
 	})
 }
 
-// What has one of our names and not our mark is the user's own.
+// An object with one of the cluster's names and without its mark belongs to the user.
 func TestForeignObjectsAreNotTouched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -172,7 +172,7 @@ func TestForeignObjectsAreNotTouched(t *testing.T) {
 	})
 }
 
-// Down leaves the data where it is, unless it is told to delete it, and says so.
+// Down retains the data, and reports that, unless its deletion is requested.
 func TestDataIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -215,7 +215,7 @@ func TestADiskDoesNotShrink(t *testing.T) {
 	})
 }
 
-// What is in use is waited for, and what is gone is fine.
+// Remove waits for objects in use and ignores missing ones.
 func TestTheInventoryIsRemovedInItsOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())

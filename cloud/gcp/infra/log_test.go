@@ -16,7 +16,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// writeLog writes an entry, as the machines of the cluster do and those of lab-2.
+// writeLog writes log entries like the machines of the cluster and those of lab-2.
 func (s *stage) writeLog(ctx context.Context) error {
 	c := s.cluster(ctx, nil).Clients
 	var in logging.WriteLogEntriesRequest
@@ -29,7 +29,7 @@ func (s *stage) writeLog(ctx context.Context) error {
 	return api.Send(ctx, c.Logging.Entries.Write(&in))
 }
 
-// logs lists the logs that have entries.
+// logs returns the logs with entries.
 func (s *stage) logs(t *testing.T) []string {
 	t.Helper()
 	c := s.clients(t)

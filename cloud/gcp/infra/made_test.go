@@ -10,14 +10,14 @@ import (
 	edgetest "github.com/det-deploy/det-deploy/test/contract/edge"
 )
 
-// unmade are the calls that only tests make: no disk is taken off a machine, and a snapshot
-// keeps the labels that it was made with.
+// unmade returns the calls that only tests make: the installer never detaches disks or changes the
+// labels of snapshots.
 func unmade() []string {
 	return []string{"compute.instances.detachDisk", "compute.snapshots.setLabels"}
 }
 
-// A call that nothing makes any more must not stay in the table, and so granted; and one that is
-// not in the table fails when it is made.
+// Calls that are no longer made must not remain in the table, because their permissions would still
+// be granted; calls that are not in the table fail at run time.
 func TestTheTableHasTheCallsThatAreMade(t *testing.T) {
 	t.Parallel()
 	source := edgetest.Source(t, "../../..", []string{"cloud/gcp", "installer/target/gcp", "cmd/internal/wire"}, nil)
@@ -33,10 +33,11 @@ func TestTheTableHasTheCallsThatAreMade(t *testing.T) {
 	}
 }
 
-// madeCall is a call in Go, by the clients of a service: "c.Compute.Networks.Get(".
+// madeCall matches a call of a service client in Go: "c.Compute.Networks.Get(".
 var madeCall = regexp.MustCompile(`\.(?:Compute|Storage|IAM\.Projects|Resources|Secrets\.Projects|Secrets\.Projects\.Secrets|Usage|OrgPolicy\.Projects|Logging|Logging\.Projects|Monitoring\.Projects)\.(\w+\.[A-Z]\w+\()`)
 
-// formsOf is how a call looks in Go: as a method of its client, or of a variable that has it.
+// formsOf returns the forms of a call in Go: as a method of its client, or of a variable that holds
+// the client.
 func formsOf(op string) []string {
 	parts := strings.Split(op, ".")
 	collection, verb := parts[len(parts)-2], parts[len(parts)-1]

@@ -17,7 +17,7 @@ import (
 
 const hostSubnetwork = "projects/net-host/regions/us-central1/subnetworks/default"
 
-// A subnetwork grows while machines are in it, and does not shrink.
+// A subnetwork can be expanded while it contains instances, and cannot shrink.
 func TestASubnetworkGrows(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -41,7 +41,7 @@ func TestASubnetworkGrows(t *testing.T) {
 	})
 }
 
-// What a user put into the router stays beside ours.
+// The router keeps the NAT configurations of the user.
 func TestNATOptions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -72,7 +72,7 @@ func TestNATOptions(t *testing.T) {
 	})
 }
 
-// Machines appear as a static address, which others can admit.
+// Instances use a static address, which others can allow in their firewalls.
 func TestNATWithStaticAddresses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -93,7 +93,7 @@ func TestNATWithStaticAddresses(t *testing.T) {
 	})
 }
 
-// Of a network that existed nothing is changed.
+// An existing network is not changed.
 func TestAnExistingNetworkStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -116,7 +116,7 @@ func TestAnExistingNetworkStays(t *testing.T) {
 	})
 }
 
-// In a shared network one binding is given, and taken away again; no more.
+// In a Shared VPC network, one binding is added and later removed, and nothing else is changed.
 func TestASharedNetworkGetsOneBinding(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -139,7 +139,7 @@ func TestASharedNetworkGetsOneBinding(t *testing.T) {
 	})
 }
 
-// Who may not change the host project is told what its administrator can type.
+// A caller without permissions in the host project gets the command for its administrator.
 func TestAHostProjectThatMayNotBeChanged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})

@@ -25,7 +25,7 @@ import (
 
 const bob = "user:bob@example.com"
 
-// allow lets the installer do what some permissions say, and no more.
+// allow restricts the installer to the given permissions.
 func (s *stage) allow(t *testing.T, permissions []string) {
 	t.Helper()
 	must(t, api.Send(t.Context(), s.clients(t).IAM.Projects.Roles.Create(s.clients(t).ProjectName(), &iam.CreateRoleRequest{RoleId: "bobs", Role: &iam.Role{Title: "bob", Stage: "GA", IncludedPermissions: permissions}})))
@@ -33,7 +33,7 @@ func (s *stage) allow(t *testing.T, permissions []string) {
 	s.caller = bob
 }
 
-// wholeLife makes, changes and removes a cluster in every way.
+// wholeLife creates, updates and deletes a cluster in every way.
 func (s *stage) wholeLife(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		s.up,
@@ -65,7 +65,7 @@ func (s *stage) wholeLife(ctx context.Context) error {
 	return nil
 }
 
-// useByItself reads and writes what installers do beside the plan, and repairs drift.
+// useByItself makes the calls of an installer apart from the plan, and repairs drift.
 func (s *stage) useByItself(ctx context.Context) error {
 	c := s.cluster(ctx, nil)
 	for range 2 {
@@ -99,7 +99,7 @@ func (s *stage) useByItself(ctx context.Context) error {
 	return s.up(ctx)
 }
 
-// lookAround asks what an installer asks before it plans.
+// lookAround makes the calls of an installer before planning.
 func lookAround(ctx context.Context, c api.Clients) error {
 	var errs [11]error
 	_, errs[0] = api.Do(ctx, c.Compute.Projects.Get(c.Project))
@@ -130,13 +130,13 @@ func TestTheInstallersPermissionsAreEnough(t *testing.T) {
 	})
 }
 
-// notAsked are permissions that the Google in memory does not ask for: its images are
+// notAsked returns permissions that the fake Google Cloud does not require, because its images are
 // public.
 func notAsked() []string {
 	return []string{"compute.images.useReadOnly"}
 }
 
-// Without any one of the permissions something is refused, and says which it was.
+// Without any one of the permissions, a call fails and its error names the missing permission.
 func TestEachPermissionOfTheInstallersIsNeeded(t *testing.T) {
 	t.Parallel()
 	for i, p := range identity.InstallerPermissions() {
@@ -156,7 +156,7 @@ func TestEachPermissionOfTheInstallersIsNeeded(t *testing.T) {
 	}
 }
 
-// Machines write what they log and how they are used, and an installer writes neither.
+// Machines may write logs and metrics; installers may write neither.
 func TestMachinesReport(t *testing.T) {
 	t.Parallel()
 	report := []string{"logging.logEntries.create", "monitoring.timeSeries.create"}
@@ -170,7 +170,7 @@ func TestMachinesReport(t *testing.T) {
 	}
 }
 
-// A master may launch and remove machines of its cluster, and no others.
+// A master may launch and delete the instances of its cluster, and no others.
 func TestAMastersPermissions(t *testing.T) {
 	t.Parallel()
 	all := identity.MasterPermissions()

@@ -33,7 +33,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// wish is what a test can change about the cluster it wants.
+// wish holds the variable settings of the tests' cluster.
 type wish struct {
 	labels      map[string]string
 	cidr        string
@@ -51,8 +51,8 @@ type wish struct {
 	metadata    map[string]string
 	account     shared.Ref
 	noAddress   bool
-	// existing is a network of the project, with its subnetwork of the same name; onShared
-	// is a subnetwork of another project.
+	// existing is a network of the project whose subnetwork has the same name. onShared is a
+	// subnetwork of another project.
 	existing, onShared string
 	natPorts           int64
 	outside            string
@@ -62,7 +62,7 @@ func modest() wish {
 	return wish{cidr: "10.192.0.0/20", inbound: "203.0.113.0/24", nat: true, disk: 100, machine: "n2-standard-2", rootGB: 20, zone: "us-central1-a", zones: []string{"us-central1-a", "us-central1-b"}}
 }
 
-// whole is what a cluster on a modest wish consists of.
+// whole is the complete inventory for the default wish.
 var whole = []string{
 	"address/det-lab-master", "bucket/det-deploy-lab-data-415104041262", "disk/det-lab-data", "firewall-rule/det-lab-agents", "firewall-rule/det-lab-master-port",
 	"instance/det-lab-master", "network/det-lab",
@@ -73,7 +73,7 @@ var whole = []string{
 
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
-// blueprint is a cluster with one resource of each kind.
+// blueprint returns a cluster with one resource of each kind.
 func blueprint(c *mark.Cluster, w wish) []resource.Resource {
 	c.Labels, c.Outside = w.labels, w.outside
 	ownNet := &network.Network{In: c}
@@ -148,16 +148,16 @@ func blueprint(c *mark.Cluster, w wish) []resource.Resource {
 
 func generateSecret() (secret.Value, error) { return secret.Literal("generated"), nil }
 
-// stage is a project, the record of a cluster in it, and what is wanted.
+// stage is a project, the record of a cluster in it, and the wanted resources.
 type stage struct {
 	world *gcptest.World
 	store *recordtest.Memory
 	id    string
 	wish  wish
 	dead  func(record.Holder) bool
-	// caller is who calls; empty is the owner.
+	// caller is the caller's identity. Empty means the owner.
 	caller string
-	// keepLogs has the log outlive the cluster.
+	// keepLogs retains the log after the deletion of the cluster.
 	keepLogs bool
 }
 
@@ -166,7 +166,7 @@ func newStage(t *testing.T, o gcptest.Options) *stage {
 	return &stage{world: gcptest.New(t, o), store: new(recordtest.Memory), id: "lab", wish: modest()}
 }
 
-// deployment is a cluster in that project with nothing to check and nobody to wait for.
+// deployment is a cluster in that project without preflight checks and readiness waits.
 type deployment struct {
 	infra.Objects
 	s *stage
@@ -184,7 +184,7 @@ func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *mark.Cluster 
 	return &mark.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, KeepLogs: s.keepLogs, Clients: c}
 }
 
-// operator is a new process.
+// operator returns an installer as in a new process.
 func (s *stage) operator(ctx context.Context) *installer.Installer {
 	gate := new(resource.Gate)
 	return &installer.Installer{
@@ -205,7 +205,7 @@ func (s *stage) up(ctx context.Context) error {
 
 func (s *stage) down(ctx context.Context) error { return s.remove(ctx, true) }
 
-// remove removes the cluster, with its data or without.
+// remove deletes the cluster with or without its data.
 func (s *stage) remove(ctx context.Context, data bool) error {
 	in := s.operator(ctx)
 	p, err := in.PlanDown(ctx, data)
@@ -216,14 +216,13 @@ func (s *stage) remove(ctx context.Context, data bool) error {
 	return err
 }
 
-// resume lets the next operator go on at once, without waiting for the lease of the one
-// who was killed.
+// resume lets the next operator continue at once, without waiting for the lease of the killed one.
 func (s *stage) resume() {
 	s.world.Revive()
 	s.dead = func(record.Holder) bool { return true }
 }
 
-// plan renders what up would do, leaving out what stays.
+// plan returns the changes that up would make.
 func (s *stage) plan(t *testing.T) []string {
 	t.Helper()
 	p, err := s.operator(t.Context()).Plan(t.Context())
@@ -231,7 +230,7 @@ func (s *stage) plan(t *testing.T) []string {
 	return hostedtest.ListChanges(p)
 }
 
-// live lists the inventory as "kind/name", sorted.
+// live returns the inventory as "kind/name", sorted.
 func (s *stage) live(t *testing.T) []string {
 	t.Helper()
 	fs, err := infra.Objects{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
@@ -253,7 +252,7 @@ func (s *stage) wantNothingToDo(t *testing.T) {
 	}
 }
 
-// everything lists what is in the project, whosever it is.
+// everything returns all objects in the project, of any owner.
 func (s *stage) everything(t *testing.T) []string {
 	t.Helper()
 	c := s.clients(t)
@@ -291,12 +290,12 @@ func names[T any](all []*T, err error) ([]string, error) {
 	return out, err
 }
 
-// settleDown waits until lists show what is.
+// settleDown waits until lists are up to date.
 func (*stage) settleDown() {
 	time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
 }
 
-// bubble runs a test with a clock of its own.
+// bubble runs a test with a fake clock.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()

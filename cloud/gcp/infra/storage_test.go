@@ -56,8 +56,7 @@ func TestTheDataBucketIsClosed(t *testing.T) {
 	})
 }
 
-// A bucket goes with all that is in it, and the versions that somebody had it keep, at the
-// pace that Google allows.
+// A bucket is deleted with all objects and their noncurrent versions, within Google's rate limits.
 func TestAFullBucketIsRemoved(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
@@ -75,7 +74,7 @@ func TestAFullBucketIsRemoved(t *testing.T) {
 	})
 }
 
-// Any project may have taken the name of a bucket.
+// Another project may have taken the name of a bucket.
 func TestABucketOfAnotherProjectIsNotUsed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -97,7 +96,7 @@ func TestABucketOfAnotherProjectIsNotUsed(t *testing.T) {
 	})
 }
 
-// A secret has one version, and no list of secrets or plan has its value.
+// A secret has one version, and neither lists of secrets nor plans contain its value.
 func TestASecretHasOneVersion(t *testing.T) {
 	for name, o := range map[string]gcptest.Options{"at once": {}, "filters that do not filter": {IgnoreFilters: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -140,8 +139,7 @@ func (*stage) wantSecret(t *testing.T, sec *storage.Secret, value, version strin
 	}
 }
 
-// A secret that an interrupted run left without a value gets one, and what is generated
-// stays what it is.
+// A secret without a value after an interrupted run gets one, and a generated value is kept.
 func TestAGeneratedSecretStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -172,7 +170,7 @@ func TestAGeneratedSecretStays(t *testing.T) {
 	})
 }
 
-// A secret opens data of the cluster's own, or of the user's, which no inventory lists.
+// A secret belongs to data of the cluster or of the user, which no inventory lists.
 func TestWhatASecretOpensIsSaid(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
@@ -188,7 +186,7 @@ func TestWhatASecretOpensIsSaid(t *testing.T) {
 	})
 }
 
-// References are to a secret by its ID or by its whole name, with a version or the newest.
+// References name a secret by its ID or its full name, with a version or the newest one.
 func TestSecretsOfReferences(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
@@ -219,8 +217,8 @@ func TestSecretsOfReferences(t *testing.T) {
 	}
 }
 
-// An organization may keep its data in some regions, and a secret with automatic replication
-// is in none.
+// An organization may restrict its data to some regions, which excludes secrets with automatic
+// replication.
 func TestSecretsStayInTheClustersRegion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})

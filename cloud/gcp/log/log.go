@@ -1,5 +1,4 @@
-// Package log reads the log of a cluster in Cloud Logging, and says what its entries are
-// made of.
+// Package log reads the log of a cluster in Cloud Logging and defines the labels of its entries.
 package log
 
 import (
@@ -15,44 +14,44 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// The labels of an entry: the name of the machine that wrote it, and which unit of that
-// machine did.
+// The labels of an entry: the name of the instance, and the systemd unit that wrote it.
 const (
 	LabelInstance = "instance"
 	LabelUnit     = "unit"
 )
 
-// Line is one line that a machine wrote.
+// Line is one line of a log.
 type Line struct {
-	// ID is the same when the line is read again.
+	// ID identifies the line. It is stable across reads.
 	ID             string
 	Time           time.Time
 	Instance, Unit string
 	Text           string
 }
 
-// Query chooses lines.
+// Query selects lines.
 type Query struct {
-	// Since is when the oldest was written; zero is the beginning.
+	// Since is the minimum time of the lines. Zero means no limit.
 	Since time.Time
-	// Instance is the name of one machine, and Unit one of its units: "det-deploy-master".
-	// Empty is all.
+	// Instance is the name of an instance, and Unit one of its units: "det-deploy-master". Empty
+	// matches all.
 	Instance, Unit string
 }
 
-// Log is one log of a project.
+// Log is a log of a project.
 type Log struct {
-	// ID is its name in the project: "det-deploy-lab".
+	// ID is its log ID: "det-deploy-lab".
 	ID      string
 	Clients api.Clients
-	// Pause waits for d or until ctx ends; nil waits on a timer.
+	// Pause waits for d or until ctx is done. Nil uses a timer.
 	Pause func(ctx context.Context, d time.Duration) error
 }
 
-// pageSize is as many entries as Google returns at once.
+// pageSize is the maximum number of entries per page.
 const pageSize = 1000
 
-// Read shows the lines that q chooses, oldest first. A log that does not exist has none.
+// Read calls show for the lines that match q, oldest first. It returns nil if the log does not
+// exist.
 func (l Log) Read(ctx context.Context, q Query, show func(Line)) error {
 	in := &logging.ListLogEntriesRequest{ResourceNames: []string{l.Clients.ProjectName()}, Filter: l.filter(q), OrderBy: "timestamp asc", PageSize: pageSize}
 	for {
@@ -67,14 +66,15 @@ func (l Log) Read(ctx context.Context, q Query, show func(Line)) error {
 			}
 			show(line)
 		}
-		if page.NextPageToken == "" { // a page may be empty and not the last
+		if page.NextPageToken == "" { // a page may be empty without being the last one
 			return nil
 		}
 		in.PageToken = page.NextPageToken
 	}
 }
 
-// filter is what is asked for. https://cloud.google.com/logging/docs/view/logging-query-language
+// filter returns the query of a list call.
+// https://cloud.google.com/logging/docs/view/logging-query-language
 func (l Log) filter(q Query) string {
 	out := "logName=" + strconv.Quote(api.LogName(l.Clients.Project, l.ID))
 	if !q.Since.IsZero() {
@@ -89,13 +89,13 @@ func (l Log) filter(q Query) string {
 	return out
 }
 
-// A project has sixty such calls a minute.
+// A project is limited to sixty such calls per minute.
 const (
 	limitPause  = 5 * time.Second
 	limitPauses = 15
 )
 
-// readPage reads a page, and waits where too many were asked for.
+// readPage reads a page. It waits and retries after exceeding the rate limit.
 func (l Log) readPage(ctx context.Context, in *logging.ListLogEntriesRequest) (*logging.ListLogEntriesResponse, error) {
 	pause := l.Pause
 	if pause == nil {
@@ -118,7 +118,7 @@ func lineOf(e *logging.LogEntry) (Line, error) {
 		return Line{}, fmt.Errorf("read an entry of %s: %w", e.LogName, err)
 	}
 	text := e.TextPayload
-	if text == "" && len(e.JsonPayload) > 0 { // not from a machine of ours
+	if text == "" && len(e.JsonPayload) > 0 { // not written by det-deploy
 		text = string(e.JsonPayload)
 	}
 	return Line{ID: e.Timestamp + " " + e.InsertId, Time: at.UTC(), Instance: e.Labels[LabelInstance], Unit: e.Labels[LabelUnit], Text: text}, nil

@@ -20,7 +20,7 @@ import (
 
 var began = time.Date(2026, 11, 22, 10, 0, 0, 500_000, time.UTC)
 
-// newLog is a log with four lines of two machines, and one of another cluster.
+// newLog returns a log with four lines of two instances, and one of another cluster.
 func newLog(t *testing.T) (*gcptest.World, log.Log) {
 	t.Helper()
 	w := gcptest.New(t, gcptest.Options{})

@@ -12,21 +12,21 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 )
 
-// account is the machine's service account. It is safe for concurrent use.
+// account provides tokens of the instance's service account. It is safe for concurrent use.
 type account struct {
 	metadata metadata.Server
 	now      func() time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	value string
 	until time.Time
 }
 
-// tokenMargin is how long before its end a token is replaced: Google's server has a new
-// one five minutes before.
+// tokenMargin is the time before expiry at which a token is replaced. The metadata server provides
+// a new one five minutes before expiry.
 const tokenMargin = 4 * time.Minute
 
-// token is a token of the account.
+// token returns an access token of the account.
 func (a *account) token(ctx context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

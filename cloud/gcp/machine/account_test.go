@@ -12,7 +12,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// A token is good for an hour, and replaced before.
+// A token is valid for an hour and replaced before it expires.
 func TestATokenIsReplacedInTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})

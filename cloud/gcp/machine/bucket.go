@@ -22,8 +22,8 @@ type Bucket struct {
 
 var _ follow.Bucket = Bucket{}
 
-// Changed returns an object and its mark, which is its generation, or nothing when the
-// mark is still the one given.
+// Changed returns an object and its generation, or no data if the generation is still the given
+// mark.
 func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now string, err error) {
 	if mark == "" {
 		c, err := api.Read(ctx, b.Clients.Storage.Objects.Get(b.Name, key))
@@ -43,7 +43,7 @@ func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now
 	return c.Data, strconv.FormatInt(c.Generation, 10), nil
 }
 
-// Fetch copies an object.
+// Fetch downloads an object.
 func (b Bucket) Fetch(ctx context.Context, key string, to io.Writer) error {
 	return b.Clients.Fetch(ctx, b.Name, key, to)
 }

@@ -20,18 +20,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/journal"
 )
 
-// What Cloud Logging takes. https://cloud.google.com/logging/quotas
+// The limits of Cloud Logging. https://cloud.google.com/logging/quotas
 const (
-	// maxEntries is what one request may have. What is handed on at once is far below its
+	// maxEntries is the maximum number of entries per request. Batches stay well below the limit of
 	// 10 MB.
 	maxEntries = 1000
-	// maxText leaves an entry of 256 KB room for its labels.
+	// maxText leaves room for the labels of an entry, whose limit is 256 KB.
 	maxText = 250 << 10
 )
 
-// Log is a log of the project. The first entry makes it.
+// Log is a log of the project. It is created by its first entry.
 type Log struct {
-	// ID is its name in the project: "det-deploy-lab".
+	// ID is its log ID: "det-deploy-lab".
 	ID string
 
 	self    self
@@ -41,8 +41,8 @@ type Log struct {
 
 var _ journal.Sink = (*Log)(nil)
 
-// Put implements journal.Sink. What is sent twice is there once: an entry has the line's
-// own ID.
+// Put implements journal.Sink. Entries that are sent twice are stored once, because an entry has
+// the ID of its line.
 func (l *Log) Put(ctx context.Context, stream string, events []journal.Event) error {
 	instance, unit, _ := strings.Cut(stream, "/")
 	for some := range slices.Chunk(events, maxEntries) {
@@ -61,8 +61,8 @@ func (l *Log) Put(ctx context.Context, stream string, events []journal.Event) er
 	return nil
 }
 
-// write writes entries. Those that Google never takes are dropped: sent again they would
-// hold up all that follow.
+// write writes entries. It drops entries that Google rejects permanently, because retrying them
+// would block all later ones.
 func (l *Log) write(ctx context.Context, in *logging.WriteLogEntriesRequest) error {
 	err := api.Send(ctx, l.clients.Logging.Entries.Write(in))
 	refused, whole := refusedEntries(err)
@@ -73,12 +73,11 @@ func (l *Log) write(ctx context.Context, in *logging.WriteLogEntriesRequest) err
 	return nil
 }
 
-// partialErrors is the detail of an answer that says which entries were refused; the
-// others were written.
+// partialErrors is the error detail that lists the rejected entries. All others were written.
 const partialErrors = "google.logging.v2.WriteLogEntriesPartialErrors"
 
-// refusedEntries counts the entries that were refused for good. Whole is true of an error
-// of the request.
+// refusedEntries returns the number of permanently rejected entries. Whole reports whether the
+// whole request has failed.
 func refusedEntries(err error) (n int, whole bool) {
 	e, ok := errors.AsType[*googleapi.Error](err)
 	if !ok || cloud.KindOf(err) != cloud.Invalid {
@@ -98,8 +97,9 @@ func entryOf(e journal.Event) *logging.LogEntry {
 	return &logging.LogEntry{TextPayload: journal.TruncateText(e.Text, maxText), Timestamp: e.At.UTC().Format(time.RFC3339Nano), InsertId: insertID(e.ID)}
 }
 
-// insertID is what Google knows a line by, together with its time. Lines of one moment are
-// shown in the order of their IDs: the number that the journal has for the line begins it.
+// insertID returns the insert ID of a line, with which Google deduplicates lines of the same time.
+// Google orders lines of the same time by it, so it starts with the sequence number of the journal
+// entry.
 func insertID(cursor string) string {
 	sum := sha256.Sum256([]byte(cursor))
 	number := ""

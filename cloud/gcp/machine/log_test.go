@@ -20,10 +20,10 @@ import (
 
 const logName = "projects/" + gcptest.Project + "/logs/det-deploy-lab"
 
-// cursorOf is where the journal has its n-th line.
+// cursorOf returns the journal cursor of the n-th line.
 func cursorOf(n int) string { return fmt.Sprintf("s=0a;i=%x;b=1;m=2;t=3;x=4", n) }
 
-// events are lines of one moment, from a number on.
+// events returns n lines of the same time, numbered from a start.
 func events(from, n int) []journal.Event {
 	at := time.Date(2026, 11, 22, 10, 0, 0, 123_000, time.UTC)
 	var out []journal.Event
@@ -57,27 +57,27 @@ func TestTheJournalIsWritten(t *testing.T) {
 	if d := cmp.Diff(got[0].Resource.Labels, map[string]string{"project_id": gcptest.Project, "zone": zone}); d != "" || got[0].Resource.Type != "gce_instance" || len(id) < 10 {
 		t.Errorf("got %s %s, -; want +:\n%s", got[0].Resource.Type, id, d)
 	}
-	// Lines of one moment are shown in the order of these.
+	// Lines of the same time are ordered by insert ID.
 	if got[0].InsertId >= got[1].InsertId {
 		t.Errorf("got %s before %s", got[0].InsertId, got[1].InsertId)
 	}
 }
 
-// Whatever answer is lost, a line is there once.
+// A line is stored once, whichever response is lost.
 func TestALineIsThereOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		sink := l.open(t).Logs("det-deploy-lab")
 		l.world.FailOp("logging.entries.write", gcptest.LoseReplyOnce, faults.ThrottleOnce, faults.Break, faults.LoseReply)
-		must(t, sink.Put(t.Context(), name+"/journal", events(1, 2))) // the answer is lost once
-		must(t, sink.Put(t.Context(), name+"/journal", events(3, 1))) // it comes too soon once
-		for range 2 {                                                 // it is 500, and then lost, whatever is tried
+		must(t, sink.Put(t.Context(), name+"/journal", events(1, 2))) // the response is lost once
+		must(t, sink.Put(t.Context(), name+"/journal", events(3, 1))) // throttled once
+		for range 2 {                                                 // every attempt returns 500, and the next one is lost
 			if err := sink.Put(t.Context(), name+"/journal", events(4, 1)); err == nil {
 				t.Error("got no error of an answer that does not come")
 			}
 		}
 		must(t, sink.Put(t.Context(), name+"/journal", events(4, 1)))
-		must(t, sink.Put(t.Context(), name+"/journal", events(1, 5))) // the machine began once more
+		must(t, sink.Put(t.Context(), name+"/journal", events(1, 5))) // the machine re-reads its journal
 		if d := cmp.Diff(texts(l.world.LogEntries(logName)), []string{"line 1", "line 2", "line 3", "line 4", "line 5"}); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
 		}
@@ -104,14 +104,14 @@ func TestManyAndLongLines(t *testing.T) {
 	}
 }
 
-// What Google never takes does not hold up what follows; a request that is wrong as a
-// whole is no reason to drop lines.
+// An entry that Google rejects permanently does not block later ones; an invalid request as a whole
+// does not drop entries.
 func TestALineThatIsNeverTakenIsDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		c := l.open(t)
 		three := events(1, 3)
-		three[1].Text = strings.Repeat("\x01", 100<<10) // six bytes each as JSON
+		three[1].Text = strings.Repeat("\x01", 100<<10) // six bytes each in JSON
 		must(t, c.Logs("det-deploy-lab").Put(t.Context(), name+"/journal", three))
 		if d := cmp.Diff(texts(l.world.LogEntries(logName)), []string{"line 1", "line 3"}); d != "" {
 			t.Errorf("got -, want +:\n%s", d)

@@ -1,6 +1,5 @@
-// Package machine is what a machine of a cluster on Google's has of its cloud: who it is,
-// the control bucket, the proof of which machine it is, notices of its interruption, and
-// where its logs and its use are reported.
+// Package machine provides the Google Cloud services of a cluster's machine: its identity, the
+// control bucket, proofs of identity, interruption notices, logs and metrics.
 package machine
 
 import (
@@ -21,18 +20,19 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Config is what is known of a machine before it is asked.
+// Config configures Open.
 type Config struct {
-	// Metadata is the machine's metadata server; the zero value is its own.
+	// Metadata is the metadata server. The zero value is the instance's own.
 	Metadata metadata.Server
-	// Transport carries requests to Google; nil is the usual one.
+	// Transport sends requests to Google. Nil uses the default transport.
 	Transport http.RoundTripper
-	// HasGPU is whether the machine has GPUs: Google announces its maintenance earlier.
+	// HasGPU reports whether the instance has GPUs, for which Google announces host maintenance
+	// earlier.
 	HasGPU bool
 	Log    *slog.Logger
 }
 
-// Cloud is Google, as the machine sees it.
+// Cloud implements host.Cloud for Google Cloud.
 type Cloud struct {
 	self    self
 	clients api.Clients
@@ -43,8 +43,8 @@ type Cloud struct {
 
 var _ host.Cloud = (*Cloud)(nil)
 
-// Open finds out which machine this is. It makes its calls as the machine's service
-// account, also where a user has logged in with gcloud.
+// Open reads the identity of the instance and returns its cloud. All calls use the instance's
+// service account, even if a user has logged in with gcloud.
 func Open(ctx context.Context, c Config) (*Cloud, error) {
 	m, err := readSelf(ctx, c.Metadata)
 	if err != nil {
@@ -62,8 +62,8 @@ func Open(ctx context.Context, c Config) (*Cloud, error) {
 	}, nil
 }
 
-// answerLimit is for a request that was sent in full; without a limit a dead connection
-// would hold up the journal.
+// answerLimit is the timeout for the response to a request that was sent in full. Without it, a
+// dead connection would block shipping the journal.
 const answerLimit = time.Minute
 
 func newTransport() http.RoundTripper {
@@ -76,7 +76,7 @@ func newTransport() http.RoundTripper {
 	return t
 }
 
-// Identity implements host.Cloud. Machines are known by their name.
+// Identity implements host.Cloud. Instances are identified by name.
 func (c *Cloud) Identity() host.Identity {
 	return host.Identity{Instance: c.self.name, Region: c.self.region()}
 }
@@ -94,10 +94,10 @@ func (c *Cloud) Prover() host.Prover {
 	}
 }
 
-// Notices implements host.Cloud. It returns when there is something new, or after a while.
+// Notices implements host.Cloud. It returns after a change or a timeout.
 func (c *Cloud) Notices(ctx context.Context) ([]machine.Notice, error) { return c.notices.Read(ctx) }
 
-// Logs implements host.Cloud. Name is a log of the project: "det-deploy-lab".
+// Logs implements host.Cloud. Name is the ID of a log: "det-deploy-lab".
 func (c *Cloud) Logs(name string) journal.Sink {
 	return &Log{ID: name, self: c.self, clients: c.clients, log: c.log}
 }

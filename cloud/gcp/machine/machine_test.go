@@ -32,14 +32,13 @@ const (
 	name = "det-lab-gpu-1"
 )
 
-// lab is a machine in a project, which may do what those of agents may.
+// lab is an instance in a project with the permissions of an agent.
 type lab struct {
 	world *gcptest.World
-	// owner makes calls that the machine may not.
+	// owner makes calls that the instance may not.
 	owner  api.Clients
 	member string
-	// away is true while the metadata server does not answer, and asked counts questions
-	// for tokens.
+	// away disables the metadata server, and asked counts token requests.
 	away  atomic.Bool
 	asked atomic.Int32
 	log   bytes.Buffer
@@ -70,7 +69,7 @@ func newLab(t *testing.T, o gcptest.Options) *lab {
 	return l
 }
 
-// server is the machine's metadata server.
+// server returns the instance's metadata server.
 func (l *lab) server() metadata.Server {
 	of := gcptest.InProcess(l.world.Metadata(gcptest.Project, zone, name))
 	return metadata.Server{URL: metadata.DefaultURL, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -88,7 +87,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// open opens the cloud as the machine sees it.
+// open opens the cloud as the instance.
 func (l *lab) open(t *testing.T) *machine.Cloud {
 	t.Helper()
 	c, err := machine.Open(t.Context(), machine.Config{
@@ -99,7 +98,7 @@ func (l *lab) open(t *testing.T) *machine.Cloud {
 	return c
 }
 
-// bubble runs a test with a clock of its own: calls that fail are tried again.
+// bubble runs a test with a fake clock, because failed calls are retried after a pause.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -137,7 +136,7 @@ func TestAMachineProvesWhichItIs(t *testing.T) {
 
 const controlBucket = "det-deploy-lab-415104041262"
 
-// giveBucket makes the control bucket, which the machine may use by a role of its own.
+// giveBucket creates the control bucket and grants the instance a role on it.
 func (l *lab) giveBucket(t *testing.T) {
 	t.Helper()
 	must(t, api.Send(t.Context(), l.owner.Storage.Buckets.Insert(l.owner.Project, &storage.Bucket{Name: controlBucket, Location: "us-west1", IamConfiguration: &storage.BucketIamConfiguration{

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// How long before Google says that it interrupts a machine.
+// The lead times of Google's interruption notices.
 // https://cloud.google.com/compute/docs/instances/preemptible
 // https://cloud.google.com/compute/docs/instances/host-maintenance-overview
 const (
@@ -21,30 +21,30 @@ const (
 	gpuMaintenanceLead = time.Hour
 )
 
-// awaitFor is how long the server is asked to wait for a change.
+// awaitFor is the timeout of a long poll.
 const awaitFor = 50 * time.Second
 
-// Notices reads what Google announces for a machine. Calls must not overlap.
+// Notices reads the announcements for an instance. Calls must not overlap.
 type Notices struct {
 	server metadata.Server
 	now    func() time.Time
 	values []*watched
-	// seenAll is true once each value was read and told.
+	// seenAll is true once every value was read and returned.
 	seenAll bool
 }
 
-// watched is one value of the metadata that announces something.
+// watched is a metadata value with announcements.
 type watched struct {
 	key string
-	// announces returns the reason of a notice, if the value is one.
+	// announces returns the reason of a notice, if the value announces one.
 	announces func(value string) (reason string, ok bool)
 	lead      time.Duration
-	// tag is that of the last value seen; it is empty before the first.
+	// tag is the ETag of the last value. It is empty before the first read.
 	tag    string
 	notice *machine.Notice
 }
 
-// NewNotices returns a reader that has seen nothing yet.
+// NewNotices returns a reader that has read no values yet.
 func NewNotices(s metadata.Server, hasGPU bool, now func() time.Time) *Notices {
 	lead := maintenanceLead
 	if hasGPU {
@@ -58,14 +58,14 @@ func NewNotices(s metadata.Server, hasGPU bool, now func() time.Time) *Notices {
 
 func isPreempted(value string) (string, bool) { return "spot preemption", value == "TRUE" }
 
-// isMaintenance leaves out what moves a machine while it runs.
+// isMaintenance reports whether a maintenance event terminates the instance. It ignores live
+// migrations.
 func isMaintenance(value string) (string, bool) {
 	return "host maintenance: " + value, value == "TERMINATE_ON_HOST_MAINTENANCE"
 }
 
-// Read lists the notices that are out. Once it has seen all values, it returns when one
-// changes, or after a while. Where one cannot be read, the others are returned with the
-// error.
+// Read returns the pending notices. Once it has read all values, it waits until one changes or a
+// timeout passes. If a value cannot be read, it returns the other notices together with the error.
 func (n *Notices) Read(ctx context.Context) ([]machine.Notice, error) {
 	err := n.readUnseen(ctx)
 	if err == nil && n.seenAll {
@@ -83,7 +83,7 @@ func (n *Notices) Read(ctx context.Context) ([]machine.Notice, error) {
 	return out, err
 }
 
-// readUnseen reads the values of which nothing is known.
+// readUnseen reads the values that were not read yet.
 func (n *Notices) readUnseen(ctx context.Context) error {
 	var errs []error
 	for _, w := range n.values {
@@ -94,7 +94,7 @@ func (n *Notices) readUnseen(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// awaitChange asks for all values at once, until the first of them has changed.
+// awaitChange polls all values concurrently until the first one changes.
 func (n *Notices) awaitChange(ctx context.Context) error {
 	one, stop := context.WithCancel(ctx)
 	defer stop()
@@ -105,7 +105,7 @@ func (n *Notices) awaitChange(ctx context.Context) error {
 			known := w.tag
 			errs[i] = n.readValue(one, w, awaitFor)
 			if errs[i] != nil && one.Err() != nil && ctx.Err() == nil {
-				errs[i] = nil // another one has changed
+				errs[i] = nil // another value has changed
 			}
 			if errs[i] != nil || w.tag != known {
 				stop()
@@ -116,12 +116,12 @@ func (n *Notices) awaitChange(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// readValue reads a value: once it has changed, or after the wait. A notice is out from
-// the moment on that it was first seen.
+// readValue reads a value after it has changed or after the wait. The lead time of a notice counts
+// from its first read.
 func (n *Notices) readValue(ctx context.Context, w *watched, wait time.Duration) error {
 	value, tag, err := n.server.Await(ctx, w.key, w.tag, wait)
 	if cloud.KindOf(err) == cloud.NotFound {
-		return nil // this machine has no such value
+		return nil // this instance does not have the value
 	}
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 const terminates = "TERMINATE_ON_HOST_MAINTENANCE"
 
-// watch has what a machine is told watched, as its host does.
+// watch starts watching for notices, like the host service.
 func watch(t *testing.T, l *lab, hasGPU bool) *notice.Watch {
 	t.Helper()
 	w := notice.New(gcp.NewNotices(l.server(), hasGPU, time.Now).Read, slog.New(slog.NewTextHandler(&l.log, nil)), time.Now)
@@ -32,7 +32,7 @@ func watch(t *testing.T, l *lab, hasGPU bool) *notice.Watch {
 	return w
 }
 
-// next is the next notice, and how long it took.
+// next returns the next notice and the time until it arrived.
 func next(t *testing.T, w *notice.Watch, after int64) (machine.Notice, time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -45,21 +45,21 @@ func next(t *testing.T, w *notice.Watch, after int64) (machine.Notice, time.Dura
 	return n, time.Since(began)
 }
 
-// pass lets the clock of the bubble go on.
+// pass advances the fake clock.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock
 
 func TestAPreemptionIsToldAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		w := watch(t, l, false)
-		pass(70 * time.Second) // longer than one question
+		pass(70 * time.Second) // longer than one poll
 		at := time.Now()
 		l.world.Preempt(gcptest.Project, zone, name)
 		n, took := next(t, w, 0)
 		if took > time.Second || n.Kind != machine.Interruption || n.At.Sub(at.Add(30*time.Second)).Abs() > time.Second || n.Reason != "spot preemption" {
 			t.Errorf("got %+v after %s, want an interruption in 30 s at once", n, took)
 		}
-		pass(70 * time.Second) // it is asked for again
+		pass(70 * time.Second) // it is polled again
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		if again, found := w.Next(ctx, n.N); found {
@@ -98,8 +98,8 @@ func TestMaintenanceIsTold(t *testing.T) {
 	}
 }
 
-// What was announced before the program began is told, and so is what is announced while
-// the server was away.
+// Notices announced before the program started and during an outage of the metadata server are
+// returned.
 func TestNoNoticeIsMissed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})

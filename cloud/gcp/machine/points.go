@@ -12,14 +12,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/metrics"
 )
 
-// metricPrefix begins the metrics that a project has of its own. The first point makes
-// one. https://cloud.google.com/monitoring/custom-metrics
+// metricPrefix is the prefix of custom metrics. A metric is created by its first point.
+// https://cloud.google.com/monitoring/custom-metrics
 const metricPrefix = "custom.googleapis.com/" + metrics.Namespace + "/"
 
-// maxSeries is what one request may have.
+// maxSeries is the maximum number of time series per request.
 const maxSeries = 200
 
-// Points writes a machine's points to Cloud Monitoring, as those of the machine.
+// Points writes the metrics of an instance to Cloud Monitoring.
 type Points struct {
 	self    self
 	clients api.Clients
@@ -45,7 +45,7 @@ func (p Points) Send(ctx context.Context, points []metrics.Point, at time.Time) 
 func (p Points) seriesOf(point metrics.Point, at time.Time) *monitoring.TimeSeries {
 	labels := make(map[string]string, len(point.Of))
 	for name, value := range point.Of {
-		labels[strings.ToLower(name)] = value // Google's have no capitals
+		labels[strings.ToLower(name)] = value // Google's label names are lowercase
 	}
 	return &monitoring.TimeSeries{
 		Metric:     &monitoring.Metric{Type: metricPrefix + point.Metric, Labels: labels},

@@ -43,7 +43,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// A point that comes too soon, or is refused otherwise, is lost, and the next is not.
+// A point that is throttled or otherwise rejected is lost; later ones are written.
 func TestAPointThatIsRefusedIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
@@ -63,7 +63,7 @@ func TestAPointThatIsRefusedIsLost(t *testing.T) {
 			}
 		}
 		must(t, send(4*time.Minute))
-		if got := len(l.world.Points(gcptest.Project)); got != 3 { // one of them without an answer
+		if got := len(l.world.Points(gcptest.Project)); got != 3 { // the response to one of them was lost
 			t.Errorf("got %d points, want 3", got)
 		}
 	})

@@ -8,14 +8,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 )
 
-// self is which machine this is.
+// self is the identity of the instance.
 type self struct {
 	project, zone, name string
-	// id is Google's number of it.
+	// id is the numeric ID.
 	id string
 }
 
-// readSelf asks the metadata server which machine this is.
+// readSelf reads the identity of the instance from the metadata server.
 func readSelf(ctx context.Context, m metadata.Server) (self, error) {
 	var s self
 	for key, into := range map[string]*string{
@@ -31,14 +31,14 @@ func readSelf(ctx context.Context, m metadata.Server) (self, error) {
 	return s, nil
 }
 
-// region is that of the zone: "us-central1".
+// region returns the region of the zone: "us-central1".
 func (s self) region() string { return s.zone[:max(0, strings.LastIndexByte(s.zone, '-'))] }
 
-// monitored are the labels by which Logging and Monitoring know a machine.
+// monitored returns the labels of the instance's monitored resource.
 // https://cloud.google.com/monitoring/api/resources#tag_gce_instance
 func (s self) monitored() map[string]string {
 	return map[string]string{"project_id": s.project, "instance_id": s.id, "zone": s.zone}
 }
 
-// monitoredType is their word for a machine.
+// monitoredType is the monitored resource type of an instance.
 const monitoredType = "gce_instance"

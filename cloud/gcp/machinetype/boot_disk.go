@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// The types of disks that machines boot from where nothing is said of it.
+// The default boot disk types.
 const (
 	standardDisk = "pd-standard"
 	balancedDisk = "pd-balanced"
 	hyperDisk    = "hyperdisk-balanced"
 )
 
-// BootDiskType is the cheapest type of disk from which machines of the type boot: newer
-// families take no standard disks, and the newest no persistent disks at all.
+// BootDiskType returns the cheapest disk type that the machine type can boot from: newer families
+// do not support standard persistent disks, and the newest support no persistent disks.
 func (t Type) BootDiskType() string {
 	switch family := t.Family(); {
 	case slices.Contains(hyperFamilies(), family), strings.HasPrefix(t.MachineType, "a3-ultragpu-"):
@@ -24,8 +24,8 @@ func (t Type) BootDiskType() string {
 	return standardDisk
 }
 
-// BootsFrom reports whether machines of the type may boot from a type of disk, as far as it is
-// known here.
+// BootsFrom reports whether the machine type can boot from a disk type, as far as this package
+// knows.
 func (t Type) BootsFrom(disk string) bool {
 	switch t.BootDiskType() {
 	case hyperDisk:
@@ -36,7 +36,7 @@ func (t Type) BootsFrom(disk string) bool {
 	return true
 }
 
-// hyperFamilies boot from Hyperdisk alone.
+// hyperFamilies returns the families that boot from Hyperdisk only.
 func hyperFamilies() []string {
 	return []string{"a4", "a4x", "c4", "c4a", "c4d", "g4", "m4", "n4", "n4a", "n4d", "x4"}
 }

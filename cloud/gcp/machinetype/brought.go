@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// TakesGPUs reports whether machines of the type can be given GPUs: N1 ones, among which
-// are custom ones without the name of a family.
+// TakesGPUs reports whether GPUs can be attached to the machine type: N1 types, including custom
+// types without a family name.
 func (t Type) TakesGPUs() bool { return t.Family() == "n1" || t.Family() == "custom" }
 
-// countForm is the end of types that say how many GPUs they bring: a2-highgpu-4g.
+// countForm matches the suffix of machine types that contains their number of GPUs: a2-highgpu-4g.
 var countForm = regexp.MustCompile(`-([1-9][0-9]?)g$`)
 
-// BroughtGPUs is how many GPUs machines of the type bring. Found is false for a type
-// whose name does not say, and that is not listed here.
+// BroughtGPUs returns the number of GPUs that the machine type includes. Found is false if neither
+// its name nor unnamedCounts contains it.
 func (t Type) BroughtGPUs() (count int64, found bool) {
 	if !t.BringsGPUs() {
 		return 0, true
 	}
 	if m := countForm.FindStringSubmatch(t.MachineType); m != nil {
-		count, _ = strconv.ParseInt(m[1], 10, 64) // its form says that it is a number
+		count, _ = strconv.ParseInt(m[1], 10, 64) // the pattern matches digits only
 		return count, true
 	}
 	for _, row := range unnamedCounts() {
@@ -37,7 +37,7 @@ type countRow struct {
 	types string
 }
 
-// unnamedCounts are types whose names do not say how many GPUs they bring.
+// unnamedCounts returns the machine types whose names do not contain their number of GPUs.
 func unnamedCounts() []countRow {
 	return []countRow{
 		{1, "g2-standard-4 g2-standard-8 g2-standard-12 g2-standard-16 g2-standard-32 g4-standard-48"},
@@ -47,7 +47,7 @@ func unnamedCounts() []countRow {
 	}
 }
 
-// BroughtType is the GPU type that machines of the type bring, as far as it is listed here.
+// BroughtType returns the GPU type that the machine type includes. Found is false if it is unknown.
 func (t Type) BroughtType() (gpu string, found bool) {
 	for prefix, gpu := range map[string]string{
 		"a2-highgpu": "nvidia-tesla-a100", "a2-megagpu": "nvidia-tesla-a100", "a2-ultragpu": "nvidia-a100-80gb",

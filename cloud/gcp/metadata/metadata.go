@@ -1,5 +1,5 @@
-// Package metadata asks the metadata server of a Compute Engine machine, which answers
-// only on that machine.
+// Package metadata is a client of the Compute Engine metadata server, which is reachable only from
+// the instance itself.
 package metadata
 
 import (
@@ -17,32 +17,33 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// DefaultURL is the metadata server of every machine.
+// DefaultURL is the URL of the metadata server on every instance.
 const DefaultURL = "http://metadata.google.internal"
 
-// hostVariable names another metadata server, for Google's libraries and for us.
+// hostVariable is the environment variable that overrides the metadata server, as in Google's
+// libraries.
 const hostVariable = "GCE_METADATA_HOST"
 
-// answerLimit is far above what is asked for.
+// answerLimit is the maximum size of a response. Actual values are much smaller.
 const answerLimit = 64 << 10
 
-// Server is a metadata server. The zero value is the machine's own.
+// Server is a metadata server. The zero value is the instance's own.
 type Server struct {
-	// URL is where it is; empty is DefaultURL, or what GCE_METADATA_HOST says.
+	// URL is its URL. If it is empty, GCE_METADATA_HOST or else DefaultURL is used.
 	URL string
-	// Transport carries the requests; nil is the usual one, without a proxy.
+	// Transport sends the requests. Nil uses a default transport without a proxy.
 	Transport http.RoundTripper
 }
 
-// Read returns a value: "instance/name". NotFound means that the machine has none,
-// Unavailable that the server does not answer, as on machines of other platforms.
+// Read returns a value: "instance/name". It returns a NotFound error if the instance does not have
+// the value, and an Unavailable error if the server does not respond, as on other platforms.
 func (s Server) Read(ctx context.Context, key string) (string, error) {
 	text, _, err := s.ask(ctx, http.MethodGet, key, "")
 	return strings.TrimSpace(text), err
 }
 
-// Await returns a value once it differs from the one with that tag, or after the wait, and
-// the tag of what it returns. An empty tag is of no value. The wait counts whole seconds.
+// Await returns a value once its ETag differs from tag, or after the wait, and its current ETag. An
+// empty tag matches no value. The wait has a resolution of seconds.
 func (s Server) Await(ctx context.Context, key, tag string, wait time.Duration) (value, now string, err error) {
 	query := url.Values{"wait_for_change": {"true"}, "last_etag": {cmp.Or(tag, "0")}, "timeout_sec": {strconv.Itoa(int(wait.Seconds()))}}
 	ctx, cancel := context.WithTimeout(ctx, wait+awaitMargin)
@@ -51,10 +52,10 @@ func (s Server) Await(ctx context.Context, key, tag string, wait time.Duration) 
 	return strings.TrimSpace(value), now, err
 }
 
-// awaitMargin is how much later than asked for an answer may come.
+// awaitMargin is the additional time for a response after the wait.
 const awaitMargin = 15 * time.Second
 
-// Write sets a value that the machine itself may set: "instance/guest-attributes/…".
+// Write sets a value that the instance may write: "instance/guest-attributes/…".
 func (s Server) Write(ctx context.Context, key, value string) error {
 	_, _, err := s.ask(ctx, http.MethodPut, key, value)
 	return err
@@ -94,7 +95,7 @@ func (s Server) base() string {
 	return DefaultURL
 }
 
-// transport never goes through a proxy: the server answers its own machine alone.
+// transport never uses a proxy, because the server responds to its own instance only.
 func (s Server) transport() http.RoundTripper {
 	if s.Transport != nil {
 		return s.Transport

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/metadata"
 )
 
-// serve is a metadata server that answers with a status.
+// serve starts a metadata server that responds with a status.
 func serve(t *testing.T, status int, flavor string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,8 +51,8 @@ func TestWhatTheServerSays(t *testing.T) {
 	}
 }
 
-// On a machine of another platform there is no such server. What is asked for is named
-// without the query, which may hold a nonce.
+// Other platforms have no such server. The error names the key without the query, which may contain
+// a nonce.
 func TestOutsideOfGoogle(t *testing.T) {
 	t.Parallel()
 	gone := serve(t, 200, "Google")

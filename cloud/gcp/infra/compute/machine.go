@@ -1,5 +1,5 @@
-// Package compute is the machines of a cluster: the master's, and those that a master
-// launched.
+// Package compute manages the Compute Engine instances of a cluster: the master's, and those
+// launched by a master.
 package compute
 
 import (
@@ -15,21 +15,22 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// toSettle is for a machine that is on its way from one state to another. Google promises
-// no times; this is several times what is usual.
+// toSettle is the limit for a transition of an instance. It is several times the usual duration,
+// because Google guarantees none.
 var toSettle = infra.Limit{What: "to settle", Max: 10 * time.Minute}
 
-// masterName is what the master's machine is called in the cluster.
+// masterName is the name of the master's instance within the cluster.
 const masterName = "master"
 
-// Masters are the master's machine. It goes once it has stopped.
+// Masters returns the kind of the master's instance. Deleting it waits until it has stopped.
 func Masters(c *mark.Cluster) mark.Kind[compute.Instance] {
 	k := machineKind(c, mark.KindInstance, func(i *compute.Instance) bool { return i.Name == c.FullName(masterName) })
 	k.Delete = func(ctx context.Context, identity string) error { return deleteMachine(ctx, c, identity) }
 	return k
 }
 
-// Agents are the machines that a master launched. Their end is begun, not waited for.
+// Agents returns the kind of instances launched by a master. Deleting one does not wait for
+// completion.
 func Agents(c *mark.Cluster) mark.Kind[compute.Instance] {
 	k := machineKind(c, mark.KindAgent, func(i *compute.Instance) bool { return i.Name != c.FullName(masterName) })
 	k.Delete = func(ctx context.Context, identity string) error {
@@ -41,7 +42,7 @@ func Agents(c *mark.Cluster) mark.Kind[compute.Instance] {
 	return k
 }
 
-// machineKind is one of the two kinds of machines.
+// machineKind returns one of the two kinds of instances.
 func machineKind(c *mark.Cluster, name string, belongs func(*compute.Instance) bool) mark.Kind[compute.Instance] {
 	return mark.KindOf(c, name, c.LabelFilter(), mark.Calls[compute.Instance]{
 		Get: func(ctx context.Context, identity string) (*compute.Instance, error) {
@@ -60,8 +61,8 @@ func machineKind(c *mark.Cluster, name string, belongs func(*compute.Instance) b
 	})
 }
 
-// deleteMachine removes a machine. Its protection against that is ours, and is switched
-// off first.
+// deleteMachine deletes an instance. It first disables the deletion protection that det-deploy has
+// enabled.
 func deleteMachine(ctx context.Context, c *mark.Cluster, identity string) error {
 	instances, project := c.Clients.Compute.Instances, c.Clients.Project
 	zone, name := api.SplitZone(identity)
@@ -77,8 +78,7 @@ func deleteMachine(ctx context.Context, c *mark.Cluster, identity string) error 
 	})
 }
 
-// settleMachine makes a call that wants a machine to be in another state than it is still
-// on its way to.
+// settleMachine repeats a call until the instance has completed its transition.
 func settleMachine(ctx context.Context, c *mark.Cluster, identity string, call func() error) error {
 	return c.Waiter().RetryOn(ctx, identity, toSettle, cloud.Conflict, call)
 }

@@ -16,66 +16,66 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// DataDevice is the device name of the data disk: on the machine it is
-// /dev/disk/by-id/google-det-data, whatever the interface of the disk.
+// DataDevice is the device name of the data disk. On the instance it is
+// /dev/disk/by-id/google-det-data, for any disk interface.
 const DataDevice = "det-data"
 
-// DefaultAccount is Compute Engine's default service account of the project.
+// DefaultAccount is the project's Compute Engine default service account.
 const DefaultAccount = infra.Existing("default")
 
-// Address is a static address.
+// Address is a static external address.
 type Address interface {
 	infra.Ref
-	// PublicIP is empty before the address was found or made.
+	// PublicIP returns "" until the address was found or reserved.
 	PublicIP() string
 }
 
-// Master is the machine on which the master runs. Its data is on a disk of its own, so
-// that it can be replaced.
+// Master is the instance of the master. The master's data is on a separate disk, so that the
+// instance can be replaced.
 type Master struct {
 	In *mark.Cluster
-	// Zone is where it is: "us-central1-a".
+	// Zone is its zone: "us-central1-a".
 	Zone string
-	// Type is a type of machine: "n2-standard-2". MinCPU is the oldest processor that it
-	// may have, "Intel Broadwell", or empty for any.
+	// Type is a machine type: "n2-standard-2". MinCPU is the minimum CPU platform, "Intel
+	// Broadwell", or empty for any.
 	Type, MinCPU string
-	// Image is what it boots from, as a path: "projects/debian-cloud/global/images/x".
-	// Another image is not taken for a machine that exists, unless ReplaceImage is set.
+	// Image is the path of the boot image: "projects/debian-cloud/global/images/x". A new image is
+	// used for an existing instance only if ReplaceImage is set.
 	Image        string
 	ReplaceImage bool
-	// Architecture is Type's as Google spells it: "X86_64", "ARM64". A machine of another
-	// one is replaced, because its disk does not boot there; empty is any.
+	// Architecture is Google's architecture of Type: "X86_64", "ARM64". An instance of another
+	// architecture is replaced, because its disk does not boot there. Empty matches any.
 	Architecture string
-	// Subnetwork is where it is in the network; Tags are what firewall rules go by.
+	// Subnetwork is its subnetwork. Tags are network tags, to which firewall rules apply.
 	Subnetwork infra.Ref
 	Tags       []string
-	// Account is who it is, by an e-mail address, with the scopes of its tokens; nil is
-	// no account.
+	// Account is its service account, whose identity is the email, with the access scopes. Nil
+	// means none.
 	Account infra.Ref
 	Scopes  []string
-	// Data is the disk with the data.
+	// Data is the data disk.
 	Data infra.Ref
-	// Address is its public address, or nil for none.
+	// Address is its external address, or nil for none.
 	Address Address
-	// PrivateIP is its address within Subnetwork; Google chooses when it is zero.
+	// PrivateIP is the address within Subnetwork. If it is zero, Google chooses it.
 	PrivateIP netip.Addr
-	// RootGB is the size of its own disk, in Google's gigabytes, of 2^30 bytes.
+	// RootGB is the size of the boot disk in Google's gigabytes, of 2^30 bytes.
 	RootGB int64
-	// Metadata is what it can read, beside the startup script.
+	// Metadata is its metadata besides the startup script.
 	Metadata map[string]string
-	// Startup makes the script that runs at each boot, once all that it needs exists. A
-	// change does not matter to a machine that has booted.
+	// Startup returns the startup script, which runs at each boot. It is called once all
+	// dependencies exist. Later changes have no effect on an instance that has booted.
 	Startup func(context.Context) (string, error)
-	// After is what has to be there before it boots, beyond what it points at.
+	// After lists additional resources that must exist before it boots.
 	After []string
 
 	infra.Learned
 }
 
-// ID is "gcp/instance/master".
+// ID returns the resource ID "gcp/instance/master".
 func (*Master) ID() string { return mark.ResourceID(mark.KindInstance, masterName) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (m *Master) Define() infra.Definition[*compute.Instance] {
 	d := mark.DefineZonal(m.In, Masters(m.In), mark.Zoned{Zone: m.Zone, Name: masterName}, &m.Learned)
 	d.Needs, d.Tags = m.listNeeds(), m.In.Labels
@@ -133,12 +133,12 @@ func (m *Master) launchRequest() *compute.Instance {
 	return in
 }
 
-// shielded has the machine refuse to boot unsigned software.
+// shielded returns the Shielded VM options. Secure Boot prevents booting unsigned software.
 func shielded() *compute.ShieldedInstanceConfig {
 	return &compute.ShieldedInstanceConfig{EnableSecureBoot: true, EnableVtpm: true, EnableIntegrityMonitoring: true}
 }
 
-// dataDisk stays when the machine goes.
+// dataDisk returns the attachment of the data disk, which is not deleted with the instance.
 func (m *Master) dataDisk() *compute.AttachedDisk {
 	zone, name := path.Split(m.Data.Identity())
 	return &compute.AttachedDisk{
@@ -157,7 +157,7 @@ func (m *Master) privateIP() string {
 	return m.PrivateIP.String()
 }
 
-// accountEmail is the address of its account, or empty for none.
+// accountEmail returns the email of the service account, or "" for none.
 func (m *Master) accountEmail() string {
 	switch {
 	case m.Account == nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// The paths of drift that is repaired in place.
+// The paths of drift that is corrected in place.
 const (
 	typePath       = "type"
 	accountPath    = "account"
@@ -32,7 +32,7 @@ func (m *Master) compareLive(ctx context.Context, live *compute.Instance) ([]res
 	return slices.Concat(m.fixedDrift(live), m.stoppedDrift(live), m.runningDrift(live), disk), err
 }
 
-// fixedDrift compares what another machine is needed for, as far as anything is wanted.
+// fixedDrift compares the attributes that require a replacement, as far as they are configured.
 func (m *Master) fixedDrift(live *compute.Instance) []resource.Drift {
 	out := []resource.Drift{
 		infra.Fixed("zone", path.Base(live.Zone), m.Zone),
@@ -80,7 +80,8 @@ func natIPOf(nic *compute.NetworkInterface) string {
 	return ""
 }
 
-// stoppedDrift compares what is changed while the machine is stopped, and that it runs.
+// stoppedDrift compares the attributes that can only be changed while the instance is stopped, and
+// whether it is running.
 func (m *Master) stoppedDrift(live *compute.Instance) []resource.Drift {
 	out := infra.Differences(infra.Changeable(accountPath, accountText(accountOf(live)), accountText(m.accountEmail(), m.Scopes)))
 	if have := path.Base(live.MachineType); have != m.Type {
@@ -112,7 +113,7 @@ func accountText(email string, scopes []string) string {
 	return email + " with " + strings.Join(names, ", ")
 }
 
-// runningDrift compares what is changed while the machine runs.
+// runningDrift compares the attributes that can be changed while the instance is running.
 func (m *Master) runningDrift(live *compute.Instance) []resource.Drift {
 	var tags []string
 	if live.Tags != nil {
@@ -147,7 +148,7 @@ func sortedText(list []string) string {
 	return strings.Join(slices.Sorted(slices.Values(list)), ", ")
 }
 
-// diskDrift compares its disks: its own, which only grows, and that with the data.
+// diskDrift compares the disks: the boot disk, which can only grow, and the data disk.
 func (m *Master) diskDrift(ctx context.Context, live *compute.Instance) ([]resource.Drift, error) {
 	out := m.dataDrift(live)
 	boot := bootDisk(live)
@@ -171,8 +172,8 @@ func (m *Master) diskDrift(ctx context.Context, live *compute.Instance) ([]resou
 	return out, nil
 }
 
-// dataDrift: a disk that is not attached is, and one that takes its place is not taken
-// off a machine.
+// dataDrift compares the data disk. A missing attachment is added; a different disk with its device
+// name is never detached.
 func (m *Master) dataDrift(live *compute.Instance) []resource.Drift {
 	if m.Data == nil {
 		return nil
@@ -185,7 +186,7 @@ func (m *Master) dataDrift(live *compute.Instance) []resource.Drift {
 	return []resource.Drift{infra.Changeable(dataPath, "none", infra.NameOf(m.Data))}
 }
 
-// diskOf is the identity of an attached disk: its zone and name.
+// diskOf returns the identity of an attached disk: its zone and name.
 func diskOf(d *compute.AttachedDisk) string {
 	parts := strings.Split(d.Source, "/")
 	if len(parts) < 3 {
@@ -203,7 +204,7 @@ func bootDisk(live *compute.Instance) string {
 	return ""
 }
 
-// projectPath is a link without the address of the service: "projects/p/global/images/x".
+// projectPath returns a resource URL without the host: "projects/p/global/images/x".
 func projectPath(link string) string {
 	if i := strings.Index(link, "projects/"); i >= 0 {
 		return link[i:]

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// fixDrift changes what it can while the machine runs, and its type and account between a
-// stop and a start.
+// fixDrift makes the changes that are possible while the instance is running, and stops and starts
+// it to change its type and service account.
 func (m *Master) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	c := m.In.Clients
 	zone, name := api.SplitZone(m.Identity())
@@ -44,8 +44,8 @@ func (m *Master) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	return m.changeStopped(ctx, drift)
 }
 
-// changeStopped stops the machine if that is needed, changes what is then changed, and
-// starts it. One that an earlier run has begun to remove is made again.
+// changeStopped stops the instance if necessary, makes the changes that require it, and starts it.
+// It re-creates an instance that an earlier run has started to delete.
 func (m *Master) changeStopped(ctx context.Context, drift []resource.Drift) error {
 	has := func(path string) bool {
 		return slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Path == path })
@@ -76,7 +76,7 @@ func (m *Master) changeStopped(ctx context.Context, drift []resource.Drift) erro
 	return settleMachine(ctx, m.In, m.Identity(), func() error { return api.Run(ctx, c, c.Compute.Instances.Start(c.Project, zone, name)) })
 }
 
-// setAccount gives it another account, as soon as Compute Engine knows that.
+// setAccount replaces the service account as soon as Compute Engine knows the new one.
 func (m *Master) setAccount(ctx context.Context) error {
 	c := m.In.Clients
 	zone, name := api.SplitZone(m.Identity())
@@ -98,7 +98,7 @@ func (m *Master) setTags(ctx context.Context) error {
 	})
 }
 
-// setMetadata sets the wanted metadata beside what else is there.
+// setMetadata sets the wanted metadata and keeps other keys.
 func (m *Master) setMetadata(ctx context.Context) error {
 	c := m.In.Clients
 	zone, name := api.SplitZone(m.Identity())
@@ -116,8 +116,8 @@ func (m *Master) setMetadata(ctx context.Context) error {
 	})
 }
 
-// changeRead changes the machine by what was read of it: again, when another process
-// changed it meanwhile.
+// changeRead applies a change based on the current state. It repeats both if another process has
+// changed the instance in between.
 func (m *Master) changeRead(ctx context.Context, change func(*compute.Instance) error) error {
 	return m.In.Waiter().RetryOn(ctx, m.ID(), infra.ToBeDescribed, cloud.Conflict, func() error {
 		live, err := m.read(ctx)
@@ -128,13 +128,13 @@ func (m *Master) changeRead(ctx context.Context, change func(*compute.Instance) 
 	})
 }
 
-// read reads the machine as it is.
+// read returns the current instance.
 func (m *Master) read(ctx context.Context) (*compute.Instance, error) {
 	zone, name := api.SplitZone(m.Identity())
 	return api.Do(ctx, m.In.Clients.Compute.Instances.Get(m.In.Clients.Project, zone, name))
 }
 
-// growRoot has its own disk grow; the system takes the room at its next boot.
+// growRoot grows the boot disk. The operating system extends the file system at its next boot.
 func (m *Master) growRoot(ctx context.Context) error {
 	live, err := m.read(ctx)
 	if err != nil {

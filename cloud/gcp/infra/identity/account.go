@@ -1,5 +1,5 @@
-// Package identity is what a cluster's machines may do: their service accounts, the custom
-// roles of the project, and which account has which role.
+// Package identity manages the permissions of a cluster's instances: service accounts, custom roles
+// of the project, and IAM policy bindings.
 package identity
 
 import (
@@ -18,20 +18,20 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Account is who a cluster's machines are.
+// Account is a service account of a cluster's instances.
 type Account struct {
 	In *mark.Cluster
-	// Name is whom it is for: "master" or "agent".
+	// Name is the purpose: "master" or "agent".
 	Name string
 
 	infra.Learned
 }
 
-// accountLimit is how many characters the ID of an account has at most.
+// accountLimit is the maximum number of characters in the ID of a service account.
 const accountLimit = 30
 
-// AccountID is the ID of the account of a cluster's master or agents. Where the cluster's
-// ID is too long for it, a hash tells it from others that begin the same.
+// AccountID returns the ID of the service account of a cluster's master or agents. If the cluster
+// ID is too long, it is truncated and a hash makes it unique.
 func AccountID(cluster, name string) string {
 	prefix := "det-" + name[:1] + "-"
 	if len(prefix)+len(cluster) <= accountLimit {
@@ -41,21 +41,21 @@ func AccountID(cluster, name string) string {
 	return prefix + strings.TrimSuffix(cluster[:15], "-") + "-" + hex.EncodeToString(sum[:4])
 }
 
-// Email is how the account is called in policies and by machines.
+// Email returns the email of the service account.
 func (a *Account) Email() string {
 	return AccountID(a.In.ID, a.Name) + "@" + a.In.Clients.Project + ".iam.gserviceaccount.com"
 }
 
-// ID is "gcp/service-account/" and its name.
+// ID returns the resource ID "gcp/service-account/NAME".
 func (a *Account) ID() string { return mark.ResourceID(mark.KindAccount, a.Name) }
 
-// Kind is KindAccount.
+// Kind returns KindAccount.
 func (*Account) Kind() string { return mark.KindAccount }
 
-// Needs nothing.
+// Needs returns nil.
 func (*Account) Needs() []string { return nil }
 
-// Find looks for it.
+// Find finds the service account.
 func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	live, err := api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Get(a.In.Clients.AccountName(a.Email())))
 	if err != nil || !isOwn(a.In, live) {
@@ -65,8 +65,8 @@ func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return foundAccount(a.In, live), nil, nil
 }
 
-// Create makes it. For a minute not every service of Google's knows it; those that do not
-// are asked again.
+// Create creates the service account. For up to a minute, some Google services do not know it;
+// calls to these are retried.
 func (a *Account) Create(ctx context.Context) error {
 	_, err := api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Create(a.In.Clients.ProjectName(), &iam.CreateServiceAccountRequest{
 		AccountId:      AccountID(a.In.ID, a.Name),
@@ -84,10 +84,10 @@ func (a *Account) Create(ctx context.Context) error {
 	return err
 }
 
-// Delete removes it.
+// Delete deletes the service account.
 func (a *Account) Delete(ctx context.Context) error { return DeleteAccount(ctx, a.In, a.Email()) }
 
-// DeleteAccount removes a service account.
+// DeleteAccount deletes a service account.
 func DeleteAccount(ctx context.Context, c *mark.Cluster, email string) error {
 	return infra.IgnoreMissing(api.Send(ctx, c.Clients.IAM.Projects.ServiceAccounts.Delete(c.Clients.AccountName(email))))
 }
@@ -100,7 +100,7 @@ func foundAccount(c *mark.Cluster, a *iam.ServiceAccount) resource.Found {
 	return c.Found(mark.KindAccount, infra.Observed{Identity: path.Base(a.Email)})
 }
 
-// ListAccounts lists those of a cluster.
+// ListAccounts returns the service accounts of a cluster.
 func ListAccounts(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := api.List(ctx, c.Clients.IAM.Projects.ServiceAccounts.List(c.Clients.ProjectName()), func(p *iam.ListServiceAccountsResponse) []*iam.ServiceAccount { return p.Accounts })
 	var out []resource.Found

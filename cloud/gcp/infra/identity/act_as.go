@@ -11,12 +11,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// accountUser lets machines be launched that have an account.
+// accountUser is the role that allows attaching a service account to instances.
 const accountUser = Predefined("roles/iam.serviceAccountUser")
 
-// ActAs lets the master's account launch machines with the agents' account. On an account
-// of the user's the role is the user's to give: it cannot be given before the master's
-// account exists, and so is asked for when it does.
+// ActAs returns the binding that allows the master to launch instances with the agents' service
+// account. On an existing account the user must grant the role: this is possible only once the
+// master's account exists, so the user is asked then.
 func ActAs(c *mark.Cluster, master, agent Holder) *Binding {
 	_, existing := agent.(ExistingAccount)
 	return &Binding{
@@ -27,11 +27,11 @@ func ActAs(c *mark.Cluster, master, agent Holder) *Binding {
 	}
 }
 
-// findGiven looks whether the user has given the roles, in the place or in the whole
-// project. Where that cannot be seen, nothing is asked for.
+// findGiven checks whether the user has granted the roles on the resource or in the project. If the
+// policy cannot be read, it does not ask for them.
 func (b *Binding) findGiven(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found := foundBinding(b.On, b.Account.Email())
-	found.Shared = true // which no `down` takes away
+	found.Shared = true // `down` does not delete it
 	for _, on := range []Place{b.On, OnProject(b.In)} {
 		live, err := on.get(ctx)
 		switch cloud.KindOf(err) {
@@ -48,7 +48,7 @@ func (b *Binding) findGiven(ctx context.Context) (resource.Found, []resource.Dri
 	return resource.Found{}, nil, nil
 }
 
-// errNotGiven says what the user can do.
+// errNotGiven returns the error for a missing role of the user, with the command that grants it.
 func (b *Binding) errNotGiven() error {
 	return &cloud.Error{
 		Kind: cloud.Denied, Op: "iam.projects.serviceAccounts.setIamPolicy", Resource: b.On.path, Fix: b.Fix,

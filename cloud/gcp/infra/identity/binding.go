@@ -17,72 +17,72 @@ import (
 
 type projectPolicy = cloudresourcemanager.Policy
 
-// Binding gives an account roles: in the project, or on one thing.
+// Binding is a set of roles granted to a service account in the project or on one resource.
 type Binding struct {
 	In *mark.Cluster
-	// Name is whose it is, and on what: "master", "master-on-data".
+	// Name names the account and the resource: "master", "master-on-data".
 	Name    string
 	Account Holder
-	// On is where the roles count. That of a thing of the cluster's is After it.
+	// On is the resource with the IAM policy. If it belongs to the cluster, After refers to it.
 	On    Place
 	After infra.Ref
 	// Grants are the roles.
 	Grants []Grant
-	// Fix is what a person can do where the caller may not; it may be empty.
+	// Fix is the advice for a caller that lacks the permission to grant them. It may be empty.
 	Fix string
-	// ByUser is true on something of the user's own, which is never changed: the roles are
-	// looked for, and Fix says how to give them.
+	// ByUser is set for resources of the user, whose policy is never changed: the binding only
+	// checks the roles, and Fix describes how to grant them.
 	ByUser bool
 }
 
-// Holder is a service account.
+// Holder is a service account that can be granted roles.
 type Holder interface {
 	infra.Ref
 	Email() string
 }
 
-// ExistingAccount is the e-mail address of an account of the user's.
+// ExistingAccount is the email of an existing service account of the user.
 type ExistingAccount string
 
-// ID is empty: nothing has to be made first.
+// ID returns "", because nothing must be created first.
 func (ExistingAccount) ID() string { return "" }
 
-// Identity is what the user said.
+// Identity returns the email.
 func (a ExistingAccount) Identity() string { return string(a) }
 
-// Email is what the user said.
+// Email returns the email.
 func (a ExistingAccount) Email() string { return string(a) }
 
-// Granted is a role that an account is given.
+// Granted is a role that can be granted.
 type Granted interface {
-	// ID is the resource that has to be there first, or empty when none has.
+	// ID returns the ID of the resource that must exist first, or "" for a predefined role.
 	ID() string
-	// FullName is the role as policies name it.
+	// FullName returns the name of the role in policies.
 	FullName() string
 }
 
-// Predefined is a role of Google's: "roles/storage.objectUser".
+// Predefined is a predefined role: "roles/storage.objectUser".
 type Predefined string
 
-// ID is empty: nothing has to be made first.
+// ID returns "", because nothing must be created first.
 func (Predefined) ID() string { return "" }
 
-// FullName is its name.
+// FullName returns the name of the role.
 func (p Predefined) FullName() string { return string(p) }
 
-// Grant is a role, and for what it counts; nil is for everything.
+// Grant is a role with a condition. Nil means unconditional.
 type Grant struct {
 	Role Granted
 	If   *Condition
 }
 
-// ID is "gcp/role-binding/" and its name.
+// ID returns the resource ID "gcp/role-binding/NAME".
 func (b *Binding) ID() string { return mark.ResourceID(mark.KindBinding, b.Name) }
 
-// Kind is KindBinding.
+// Kind returns KindBinding.
 func (*Binding) Kind() string { return mark.KindBinding }
 
-// Needs its account and its roles, and what it is on.
+// Needs returns the IDs of the account, the roles and the resource.
 func (b *Binding) Needs() []string {
 	out := []string{b.Account.ID()}
 	for _, g := range b.Grants {
@@ -93,22 +93,22 @@ func (b *Binding) Needs() []string {
 	return slices.DeleteFunc(slices.Compact(out), func(id string) bool { return id == "" })
 }
 
-// Describe lists the roles.
+// Describe returns the roles.
 func (b *Binding) Describe() []string { return b.wanted() }
 
-// Find looks which roles the account has. Another role of ours that it has is one that it
-// had before, and is taken away. A role that a user gave it stays.
+// Find compares the granted roles. Roles that det-deploy granted earlier and that are no longer
+// wanted are revoked. Roles granted by a user remain.
 func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	if b.ByUser {
 		return b.findGiven(ctx)
 	}
 	live, err := b.On.get(ctx)
 	if err != nil {
-		return resource.Found{}, nil, b.explainDenied(infra.IgnoreMissing(err)) // what it is on may not be there yet
+		return resource.Found{}, nil, b.explainDenied(infra.IgnoreMissing(err)) // the resource may not exist yet
 	}
 	member, listed := memberOf(b.Account.Email()), b.isOurs
 	if slices.Contains(b.On.emails(b.In), b.Account.Email()) {
-		listed = anyGrant // as ListBindings has it, so that the plan updates the entry and does not remove it
+		listed = anyGrant // like ListBindings, so that the plan updates the entry and does not delete it
 	}
 	if !live.names(member, listed) {
 		return resource.Found{}, nil, nil
@@ -118,7 +118,7 @@ func (b *Binding) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return foundBinding(b.On, b.Account.Email()), drift, nil
 }
 
-// wanted lists what is wanted, as drift shows it.
+// wanted returns the wanted roles in the form of drift.
 func (b *Binding) wanted() []string {
 	var out []string
 	for _, g := range b.Grants {
@@ -127,14 +127,14 @@ func (b *Binding) wanted() []string {
 	return slices.Sorted(slices.Values(out))
 }
 
-// foundBinding has as its ID the account, and before it the place, unless that is the
-// project.
+// foundBinding returns the inventory entry of a binding. Its ID is the account, preceded by the
+// resource unless that is the project.
 func foundBinding(on Place, email string) resource.Found {
 	id := strings.TrimSpace(on.path + " " + email)
 	return resource.Found{Kind: mark.KindBinding, ID: id, Name: id}
 }
 
-// Create gives the account the roles, in place of those that it had of us.
+// Create grants the roles and revokes those that det-deploy granted earlier.
 func (b *Binding) Create(ctx context.Context) error {
 	if b.ByUser {
 		return b.errNotGiven()
@@ -148,8 +148,8 @@ func (b *Binding) Create(ctx context.Context) error {
 	}))
 }
 
-// isOurs reports whether a role is one of ours, one under a condition of ours, or one that
-// is wanted.
+// isOurs reports whether a binding has one of det-deploy's roles, a condition of det-deploy, or is
+// wanted.
 func (b *Binding) isOurs(p policyBinding) bool {
 	if p.Condition != nil && p.Condition.Title == conditionTitle(b.In) || strings.HasPrefix(p.Role, fullRole(b.In, rolePrefix)) {
 		return true
@@ -159,10 +159,10 @@ func (b *Binding) isOurs(p policyBinding) bool {
 	})
 }
 
-// Update gives the account the roles in place of those that it had.
+// Update replaces the granted roles.
 func (b *Binding) Update(ctx context.Context, _ []resource.Drift) error { return b.Create(ctx) }
 
-// Delete takes the roles away that the user did not give.
+// Delete revokes the roles unless the user granted them.
 func (b *Binding) Delete(ctx context.Context) error {
 	if b.ByUser {
 		return nil
@@ -170,7 +170,7 @@ func (b *Binding) Delete(ctx context.Context) error {
 	return DeleteBinding(ctx, b.In, foundBinding(b.On, b.Account.Email()).ID)
 }
 
-// DeleteBinding takes all roles away that an account has in some place.
+// DeleteBinding revokes all of det-deploy's roles of an account on a resource.
 func DeleteBinding(ctx context.Context, c *mark.Cluster, id string) error {
 	at, email, onThing := strings.Cut(id, " ")
 	if !onThing {
@@ -185,9 +185,9 @@ func DeleteBinding(ctx context.Context, c *mark.Cluster, id string) error {
 	}))
 }
 
-// ListBindings lists the accounts of the cluster that have roles, where these outlive the
-// accounts: in the project, on data and secrets, and on a shared subnetwork. An account
-// that is gone leaves its roles behind under another name, and they go with it.
+// ListBindings returns the cluster's service accounts with roles that outlive the accounts: in the
+// project, on data and secrets, and on a shared subnetwork. The roles of a deleted account remain
+// in policies under another member name, and are revoked together with the others.
 func ListBindings(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	places, err := listPlaces(ctx, c)
 	if err != nil {
@@ -219,7 +219,8 @@ func listBindingsOn(ctx context.Context, c *mark.Cluster, on Place) ([]resource.
 	return out, nil
 }
 
-// listPlaces lists where accounts of the cluster may have roles that outlive them.
+// listPlaces returns the resources on which the cluster's accounts may have roles that outlive
+// them.
 func listPlaces(ctx context.Context, c *mark.Cluster) ([]Place, error) {
 	out := []Place{OnProject(c)}
 	if c.Shared != "" {
@@ -241,8 +242,8 @@ func listPlaces(ctx context.Context, c *mark.Cluster) ([]Place, error) {
 
 func anyGrant(policyBinding) bool { return true }
 
-// emails are the accounts whose roles in a place go with the cluster: where it is the
-// cluster's own, also those of the user's accounts.
+// emails returns the accounts whose roles on a resource are revoked with the cluster. On the
+// cluster's own resources these include the user's accounts.
 func (p Place) emails(c *mark.Cluster) []string {
 	kind, _, _ := strings.Cut(p.path, "/")
 	if kind == mark.KindBucket || kind == mark.KindSecret {
@@ -251,7 +252,7 @@ func (p Place) emails(c *mark.Cluster) []string {
 	return ownEmails(c)
 }
 
-// ownEmails are the accounts that a cluster has, by their names.
+// ownEmails returns the emails of a cluster's service accounts.
 func ownEmails(c *mark.Cluster) []string {
 	var out []string
 	for _, name := range []string{"agent", "master"} {

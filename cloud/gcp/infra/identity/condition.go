@@ -8,13 +8,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 )
 
-// zonesPerCondition keeps an expression below the twelve operators that Google takes:
-// two for the types, and two for each zone.
+// zonesPerCondition keeps an expression within Google's limit of twelve logical operators: two for
+// the types, and two per zone.
 const zonesPerCondition = 5
 
-// NameConditions have a role count for the machines and disks of a cluster alone, by how
-// their names begin, and for everything that is neither. Names know no clusters: those of
-// lab also cover machines of lab-2. A role is given under each of the conditions.
+// NameConditions returns conditions that restrict a role to the instances and disks of a cluster,
+// by their name prefix, and to all resources of other types. Because of the prefix, the conditions
+// for lab also cover instances of lab-2. A role is granted with each of the conditions.
 func NameConditions(c *mark.Cluster, zones []string) []*Condition {
 	var out []*Condition
 	for some := range slices.Chunk(slices.Sorted(slices.Values(zones)), zonesPerCondition) {
@@ -30,17 +30,18 @@ func NameConditions(c *mark.Cluster, zones []string) []*Condition {
 	return out
 }
 
-// conditionTitle tells the conditions of a cluster from those of others.
+// conditionTitle returns the title of a cluster's conditions, which identifies them.
 func conditionTitle(c *mark.Cluster) string { return "det-deploy cluster " + c.ID }
 
 func conditionOf(c *mark.Cluster, terms []string) *Condition {
 	return &Condition{Title: conditionTitle(c), Expression: strings.Join(terms, " || ")}
 }
 
-// termsPerCondition keeps an expression below Google's limit.
+// termsPerCondition keeps an expression within Google's limit.
 const termsPerCondition = 12
 
-// DiskConditions have a role count for some disks of the project: "us-central1-a/data".
+// DiskConditions returns conditions that restrict a role to some disks of the project:
+// "us-central1-a/data".
 func DiskConditions(c *mark.Cluster, disks []string) []*Condition {
 	var out []*Condition
 	for some := range slices.Chunk(slices.Sorted(slices.Values(disks)), termsPerCondition) {
@@ -54,26 +55,26 @@ func DiskConditions(c *mark.Cluster, disks []string) []*Condition {
 	return out
 }
 
-// BucketCondition has a role count for a bucket and its objects.
+// BucketCondition returns a condition that restricts a role to a bucket and its objects.
 func BucketCondition(c *mark.Cluster, bucket string) *Condition {
 	name := `"projects/_/buckets/` + bucket
 	return conditionOf(c, []string{`resource.name == ` + name + `"`, `resource.name.startsWith(` + name + `/objects/")`})
 }
 
-// ObjectCondition has a role count for the objects of a bucket whose names begin with
+// ObjectCondition returns a condition that restricts a role to the objects of a bucket with a name
 // prefix.
 func ObjectCondition(c *mark.Cluster, bucket, prefix string) *Condition {
 	return conditionOf(c, []string{`resource.name.startsWith("projects/_/buckets/` + bucket + `/objects/` + prefix + `")`})
 }
 
-// SecretCondition has a role count for a secret of the project. Conditions know the
-// project by its number.
+// SecretCondition returns a condition that restricts a role to a secret of the project. Conditions
+// refer to the project by its number.
 func SecretCondition(c *mark.Cluster, id string) *Condition {
 	name := `"projects/` + strconv.FormatUint(c.Number, 10) + `/secrets/` + id
 	return conditionOf(c, []string{`resource.name == ` + name + `"`, `resource.name.startsWith(` + name + `/versions/")`})
 }
 
-// GrantsIf are a role under each of some conditions.
+// GrantsIf returns a grant of the role for each condition.
 func GrantsIf(role Granted, conditions []*Condition) []Grant {
 	var out []Grant
 	for _, c := range conditions {

@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// launchCalls are those that a master makes about the machines of its pools.
+// launchCalls returns the calls of a master on the instances of its pools.
 func launchCalls() []string {
 	return []string{
 		"compute.instances.insert", "compute.instances.delete", "compute.instances.get", "compute.instances.aggregatedList",
@@ -15,35 +15,35 @@ func launchCalls() []string {
 	}
 }
 
-// onlyLaunching are the calls that a master alone makes.
+// onlyLaunching returns the calls that only a master makes.
 func onlyLaunching() []string {
 	return []string{"compute.instances.getSerialPortOutput", "compute.instances.getGuestAttributes", "compute.zoneOperations.list"}
 }
 
-// reportCalls are those by which a machine sends its journal and its use.
+// reportCalls returns the calls with which an instance writes logs and metrics.
 func reportCalls() []string {
 	return []string{"logging.entries.write", "monitoring.projects.timeSeries.create"}
 }
 
-// MasterPermissions are what a master needs in the project to launch machines, and its
-// machine to report. Which account these may have, and what a master reads and writes in
-// buckets and secrets, are roles on those.
+// MasterPermissions returns the permissions that a master needs in the project to launch instances,
+// and its instance to write logs and metrics. The use of the agents' service account and the access
+// to buckets and secrets are granted by roles on these resources.
 func MasterPermissions() []string {
 	elsewhere := []string{"iam.serviceAccounts.actAs", "compute.instances.setDeletionProtection", "compute.addresses.use"}
 	calls := slices.Concat(launchCalls(), reportCalls())
 	return permissionsOf(func(op string) bool { return slices.Contains(calls, op) }, elsewhere)
 }
 
-// AgentPermissions are what an agent's machine needs in the project: to report. What its
-// tasks read and write is a role on the data bucket.
+// AgentPermissions returns the permissions that an agent's instance needs in the project: to write
+// logs and metrics. The access of its tasks is granted by a role on the data bucket.
 func AgentPermissions() []string {
 	return permissionsOf(func(op string) bool { return slices.Contains(reportCalls(), op) }, nil)
 }
 
-// InstallerPermissions are what a person needs in the project to install, change and
-// remove clusters. A disk that several machines read and a network without its subnetwork
-// are a pool's, the policy of a shared subnetwork is its host project's, and no disk is taken
-// off a machine.
+// InstallerPermissions returns the permissions that a user needs in the project to install, update
+// and delete clusters. It excludes permissions for calls that only a pool needs (read-only disks
+// shared by instances, networks without a subnetwork), for the policy of a shared subnetwork, which
+// is in its host project, and for detaching disks, which the installer never does.
 func InstallerPermissions() []string {
 	elsewhere := []string{
 		"compute.disks.useReadOnly", "compute.networks.use", "compute.networks.useExternalIp", "compute.instances.detachDisk", "compute.subnetworks.getIamPolicy", "compute.subnetworks.setIamPolicy",
@@ -54,8 +54,8 @@ func InstallerPermissions() []string {
 	return out
 }
 
-// UseQuota lets a person's calls count against the project's quota. Google asks for it in
-// the project that X-Goog-User-Project names, which the calls of a login carry.
+// UseQuota is the permission to count calls against the project's quota. Google requires it in the
+// project that the header X-Goog-User-Project names, which calls with user credentials contain.
 // https://cloud.google.com/docs/quotas/set-quota-project
 const UseQuota = "serviceusage.services.use"
 

@@ -18,10 +18,10 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// policy is who has which role, in the form that all of Google's services have for it.
+// policy is an IAM policy, in the form common to all Google services.
 type policy struct {
 	Bindings []policyBinding
-	// rest is everything else that it has: its etag, and what we do not know.
+	// rest holds all other fields: the etag and unknown ones.
 	rest map[string]json.RawMessage
 }
 
@@ -31,7 +31,7 @@ type policyBinding struct {
 	Condition *Condition `json:"condition,omitempty"`
 }
 
-// Condition says for what a role counts.
+// Condition restricts a role to some resources.
 type Condition struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
@@ -39,7 +39,7 @@ type Condition struct {
 	Expression  string `json:"expression"`
 }
 
-// readPolicy reads a policy off that of a service.
+// readPolicy converts the policy type of a service.
 func readPolicy[T any](in *T, err error) (policy, error) {
 	if err != nil {
 		return policy{}, err
@@ -60,7 +60,7 @@ func readPolicy[T any](in *T, err error) (policy, error) {
 	return p, nil
 }
 
-// writePolicy is a policy as a service takes it.
+// writePolicy converts a policy to the type of a service.
 func writePolicy[T any](p policy) (*T, error) {
 	bindings, err := json.Marshal(p.Bindings)
 	if err != nil {
@@ -79,9 +79,9 @@ func writePolicy[T any](p policy) (*T, error) {
 	return out, json.Unmarshal(text, out)
 }
 
-// Place is something that has a policy: the project, or one thing in it.
+// Place is a resource with an IAM policy: the project, or a resource in it.
 type Place struct {
-	// path tells it from others: "bucket/det-deploy-lab-data-1"; it is empty for the project.
+	// path identifies the resource: "bucket/det-deploy-lab-data-1". It is empty for the project.
 	path string
 	get  func(context.Context) (policy, error)
 	set  func(context.Context, policy) error
@@ -101,7 +101,7 @@ func placeOf[T any](kind, name string, get func(context.Context) (*T, error), se
 	}
 }
 
-// OnProject is the project as a whole.
+// OnProject returns the project.
 func OnProject(c *mark.Cluster) Place {
 	p := placeOf("project", c.Clients.Project, c.Clients.ProjectPolicy, func(ctx context.Context, in *projectPolicy) error {
 		return api.Send(ctx, c.Clients.Resources.Projects.SetIamPolicy(c.Clients.ProjectName(), &cloudresourcemanager.SetIamPolicyRequest{Policy: in}))
@@ -110,7 +110,7 @@ func OnProject(c *mark.Cluster) Place {
 	return p
 }
 
-// OnBucket is one bucket with its objects.
+// OnBucket returns a bucket with its objects.
 func OnBucket(c *mark.Cluster, name string) Place {
 	buckets := c.Clients.Storage.Buckets
 	return placeOf(mark.KindBucket, name, func(ctx context.Context) (*storage.Policy, error) {
@@ -121,7 +121,7 @@ func OnBucket(c *mark.Cluster, name string) Place {
 	})
 }
 
-// OnSecret is one secret, by its ID.
+// OnSecret returns a secret by its ID.
 func OnSecret(c *mark.Cluster, id string) Place {
 	secrets, name := c.Clients.Secrets.Projects.Secrets, c.Clients.SecretName(id)
 	return placeOf(mark.KindSecret, id, func(ctx context.Context) (*secretmanager.Policy, error) {
@@ -131,7 +131,7 @@ func OnSecret(c *mark.Cluster, id string) Place {
 	})
 }
 
-// OnAccount is one service account, which others may hand on to machines.
+// OnAccount returns a service account, whose policy controls who may attach it to instances.
 func OnAccount(c *mark.Cluster, email string) Place {
 	accounts, name := c.Clients.IAM.Projects.ServiceAccounts, c.Clients.AccountName(email)
 	return placeOf(mark.KindAccount, email, func(ctx context.Context) (*iam.Policy, error) {
@@ -141,8 +141,8 @@ func OnAccount(c *mark.Cluster, email string) Place {
 	})
 }
 
-// OnSubnetwork is one subnetwork of the region. That of another project, of a shared VPC,
-// is "HOST-PROJECT/NAME".
+// OnSubnetwork returns a subnetwork of the region. The identity of one in a Shared VPC is
+// "HOST-PROJECT/NAME".
 func OnSubnetwork(c *mark.Cluster, identity string) Place {
 	subnetworks, region := c.Clients.Compute.Subnetworks, c.Clients.Region
 	project, name := c.Clients.SplitProject(identity)
@@ -153,7 +153,7 @@ func OnSubnetwork(c *mark.Cluster, identity string) Place {
 	})
 }
 
-// placeAt is the place of a path.
+// placeAt returns the resource of a path.
 func placeAt(c *mark.Cluster, path string) (Place, bool) {
 	kind, name, _ := strings.Cut(path, "/")
 	switch kind {
@@ -171,8 +171,8 @@ func placeAt(c *mark.Cluster, path string) (Place, bool) {
 	return Place{}, false
 }
 
-// changePolicy reads a policy, changes it, and writes it under its etag: again, when
-// another process wrote it meanwhile. It writes nothing that is as it was.
+// changePolicy reads a policy, changes it, and writes it with its etag. It repeats this if another
+// process has written the policy in between, and writes nothing if the policy is unchanged.
 func (p Place) changePolicy(ctx context.Context, c *mark.Cluster, subject string, change func(*policy)) error {
 	return c.Waiter().RetryOn(ctx, subject, infra.ToAppear, cloud.Conflict, func() error {
 		live, err := p.get(ctx)
@@ -188,7 +188,7 @@ func (p Place) changePolicy(ctx context.Context, c *mark.Cluster, subject string
 	})
 }
 
-// text is the same for policies that give the same.
+// text returns a canonical text, which is equal for policies that grant the same roles.
 func (p *policy) text() string {
 	var out []string
 	for _, b := range p.Bindings {
@@ -199,7 +199,7 @@ func (p *policy) text() string {
 	return strings.Join(slices.Sorted(slices.Values(out)), "\n")
 }
 
-// grantText is how drift shows a role that counts for some things, or for all.
+// grantText formats a role and its condition for drift.
 func grantText(role string, c *Condition) string {
 	if c == nil {
 		return role
@@ -207,8 +207,7 @@ func grantText(role string, c *Condition) string {
 	return role + " if " + c.Expression
 }
 
-// remove takes some roles away from a member, also where they are kept of an account that
-// is gone.
+// remove revokes roles of a member, including those of a deleted account of the same email.
 func (p *policy) remove(member string, from func(policyBinding) bool) {
 	for i, b := range p.Bindings {
 		if from(b) {
@@ -218,7 +217,7 @@ func (p *policy) remove(member string, from func(policyBinding) bool) {
 	p.Bindings = slices.DeleteFunc(p.Bindings, func(b policyBinding) bool { return len(b.Members) == 0 })
 }
 
-// add gives a member a role.
+// add grants a role to a member.
 func (p *policy) add(member, role string, condition *Condition) {
 	i := slices.IndexFunc(p.Bindings, func(b policyBinding) bool {
 		return grantText(b.Role, b.Condition) == grantText(role, condition)
@@ -230,8 +229,8 @@ func (p *policy) add(member, role string, condition *Condition) {
 	p.Bindings[i].Members = append(p.Bindings[i].Members, member)
 }
 
-// grantsOf lists the roles that a member has, of those that are of interest. Roles of a
-// deleted account do not count, because a new account of the same address does not have them.
+// grantsOf returns the roles of a member that satisfy of. It excludes roles of a deleted account,
+// because a new account of the same email does not have them.
 func (p *policy) grantsOf(member string, of func(policyBinding) bool) []string {
 	var out []string
 	for _, b := range p.Bindings {
@@ -242,16 +241,16 @@ func (p *policy) grantsOf(member string, of func(policyBinding) bool) []string {
 	return slices.Sorted(slices.Values(out))
 }
 
-// names reports whether a role of interest names a member, or an account of its address that
-// was deleted.
+// names reports whether a binding that satisfies of names a member, or a deleted account of its
+// email.
 func (p *policy) names(member string, of func(policyBinding) bool) bool {
 	return slices.ContainsFunc(p.Bindings, func(b policyBinding) bool {
 		return of(b) && slices.ContainsFunc(b.Members, func(m string) bool { return isSame(m, member) })
 	})
 }
 
-// isSame reports whether an entry of a policy is a member, for removing it. That of a deleted
-// account reads "deleted:serviceAccount:E-MAIL?uid=NUMBER".
+// isSame reports whether an entry of a policy refers to a member, for removing it. The entry of a
+// deleted account is "deleted:serviceAccount:E-MAIL?uid=NUMBER".
 func isSame(entry, member string) bool {
 	rest, deleted := strings.CutPrefix(entry, "deleted:")
 	if deleted {

@@ -18,26 +18,25 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Role is a custom role of the project. Its ID is a hash of what it permits, so that the
-// clusters of a project share it, and one that was deleted is the same when it is
-// undeleted. That Google takes for a week; then the ID is no use for another month, and the
-// next one is taken.
+// Role is a custom role of the project. Its ID contains a hash of its permissions, so that the
+// clusters of a project share it and a deleted role can be undeleted. Google permits undeleting for
+// seven days; after that the ID is unusable for another month, and the next ID is used.
 type Role struct {
 	In *mark.Cluster
-	// Name is whom it is for: "master" or "agent".
+	// Name is the purpose: "master" or "agent".
 	Name string
-	// Permissions are what it permits.
+	// Permissions are the permissions of the role.
 	Permissions []string
 
-	// passed is how many IDs are no use because a role of them was deleted.
+	// passed is the number of IDs that are unusable because their role was deleted.
 	passed int
 	infra.Learned
 }
 
-// rolePrefix begins the IDs of our roles.
+// rolePrefix is the prefix of the IDs of det-deploy's roles.
 const rolePrefix = "detDeploy"
 
-// RoleID is the ID of a role with those permissions: "detDeployMaster_1f0c9a7b".
+// RoleID returns the ID of a role with those permissions: "detDeployMaster_1f0c9a7b".
 func RoleID(name string, permissions []string) string {
 	sorted := slices.Compact(slices.Sorted(slices.Values(permissions)))
 	sum := sha256.Sum256([]byte(strings.Join(sorted, "\n")))
@@ -52,23 +51,23 @@ func (r *Role) roleID() string {
 	return id + "_" + strconv.Itoa(r.passed)
 }
 
-// FullName is the role as policies name it.
+// FullName returns the name of the role in policies.
 func (r *Role) FullName() string { return fullRole(r.In, r.roleID()) }
 
 func fullRole(c *mark.Cluster, id string) string {
 	return "projects/" + c.Clients.Project + "/roles/" + id
 }
 
-// ID is "gcp/role/" and its name.
+// ID returns the resource ID "gcp/role/NAME".
 func (r *Role) ID() string { return mark.ResourceID(mark.KindRole, r.Name) }
 
-// Kind is KindRole.
+// Kind returns KindRole.
 func (*Role) Kind() string { return mark.KindRole }
 
-// Needs nothing.
+// Needs returns nil.
 func (*Role) Needs() []string { return nil }
 
-// Find looks for it. One that was deleted is not there.
+// Find finds the role. A deleted role counts as missing.
 func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found, err := r.look(ctx)
 	if err != nil || !found {
@@ -82,8 +81,7 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	return foundRole(r.roleID(), bound[r.FullName()]), nil, nil
 }
 
-// look looks for the role under its ID, and under those that are taken where that is no
-// use.
+// look finds the role by its ID, or by the next ID if that is unusable.
 func (r *Role) look(ctx context.Context) (found bool, err error) {
 	r.passed = 0
 	var live *iam.Role
@@ -115,10 +113,10 @@ func foundRole(id string, by bound) resource.Found {
 	return resource.Found{Kind: mark.KindRole, ID: id, Name: id, Shared: by.others}
 }
 
-// bound says who has a role: accounts of the cluster, others, or both.
+// bound records who has been granted a role: accounts of the cluster, others, or both.
 type bound struct{ own, others bool }
 
-// readBound reads who has which role in the project.
+// readBound returns the granted roles of the project.
 func readBound(ctx context.Context, c *mark.Cluster) (map[string]bound, error) {
 	policy, err := c.Clients.ProjectPolicy(ctx)
 	if err != nil {
@@ -139,11 +137,12 @@ func readBound(ctx context.Context, c *mark.Cluster) (map[string]bound, error) {
 	return out, nil
 }
 
-// mostPassed is how many IDs are tried: roles that came and went every other week for more
-// than a year.
+// mostPassed is the maximum number of IDs to try. It suffices for a role that is deleted and
+// created every other week for more than a year.
 const mostPassed = 30
 
-// Create makes it, or undeletes it. That another cluster made it meanwhile is fine.
+// Create creates or undeletes the role. It succeeds if another cluster has created it in the
+// meantime.
 func (r *Role) Create(ctx context.Context) (err error) {
 	for r.passed = 0; r.passed < mostPassed; r.passed++ {
 		err = r.createRole(ctx)
@@ -152,7 +151,7 @@ func (r *Role) Create(ctx context.Context) (err error) {
 		}
 		live, lookErr := api.Do(ctx, r.In.Clients.IAM.Projects.Roles.Get(r.In.Clients.RoleName(r.roleID())))
 		if cloud.KindOf(lookErr) == cloud.NotFound {
-			continue // one that was deleted more than a week ago
+			continue // it was deleted more than seven days ago
 		}
 		err = lookErr
 		if err == nil && live.Deleted {
@@ -173,10 +172,10 @@ func (r *Role) createRole(ctx context.Context) error {
 	}}))
 }
 
-// Delete removes it, unless an account of another cluster has it.
+// Delete deletes the role unless it is granted to an account of another cluster.
 func (r *Role) Delete(ctx context.Context) error { return DeleteRole(ctx, r.In, r.roleID()) }
 
-// DeleteRole removes a role that no account of the project has.
+// DeleteRole deletes a role that is not granted to any account of the project.
 func DeleteRole(ctx context.Context, c *mark.Cluster, id string) error {
 	all, err := readBound(ctx, c)
 	if err != nil || all[fullRole(c, id)] != (bound{}) {
@@ -189,7 +188,8 @@ func DeleteRole(ctx context.Context, c *mark.Cluster, id string) error {
 	return infra.IgnoreMissing(api.Send(ctx, c.Clients.IAM.Projects.Roles.Delete(c.Clients.RoleName(id))))
 }
 
-// ListRoles lists our roles that accounts of the cluster have, or none.
+// ListRoles returns det-deploy's roles that are granted to accounts of the cluster or to no
+// account.
 func ListRoles(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	who, err := readBound(ctx, c)
 	if err != nil {

@@ -9,12 +9,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/mark"
 )
 
-// networkUser lets machines be in a subnetwork of another project.
+// networkUser is the role that allows creating instances in a subnetwork of another project.
 const networkUser = Predefined("roles/compute.networkUser")
 
-// NetworkUser lets an account put machines into the subnetwork that is shared with the
-// cluster's project, which is In.Shared. It is the one thing of the host project's that is
-// changed, where that is asked for.
+// NetworkUser returns the binding that allows an account to create instances in the shared
+// subnetwork In.Shared. It is the only change in a host project, and is made only if requested.
 func NetworkUser(c *mark.Cluster, name string, account Holder) *Binding {
 	host, subnetwork, _ := strings.Cut(c.Shared, "/")
 	return &Binding{
@@ -24,7 +23,7 @@ func NetworkUser(c *mark.Cluster, name string, account Holder) *Binding {
 	}
 }
 
-// explainDenied says what another person can do where the caller may not.
+// explainDenied replaces the fix of a Denied error by the command for an administrator.
 func (b *Binding) explainDenied(err error) error {
 	e, ok := errors.AsType[*cloud.Error](err)
 	if b.Fix == "" || !ok || e.Kind != cloud.Denied {

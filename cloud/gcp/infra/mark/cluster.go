@@ -1,5 +1,5 @@
-// Package mark marks Google's objects as those of a cluster: their names, the marks
-// they carry, and how they are made, found again and removed.
+// Package mark identifies the Google Cloud objects of a cluster: it defines their names and marks,
+// and how to create, find and delete them.
 package mark
 
 import (
@@ -14,40 +14,41 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Cluster is what all resources of one cluster share. Only ID and Clients must be set.
+// Cluster holds the common settings of all resources of a cluster. Only ID and Clients are
+// required.
 type Cluster struct {
-	// ID is the cluster's id: "lab".
+	// ID is the cluster ID: "lab".
 	ID string
-	// Number is that of the project. It is in the names of buckets, which all projects
-	// share.
+	// Number is the project number. It is part of bucket names, which are global.
 	Number uint64
-	// Outside is what of the user's own the cluster's secrets open beside its own data:
-	// "database db.example.com". It is empty for nothing.
+	// Outside describes existing data of the user that the cluster's secrets belong to, besides its
+	// own: "database db.example.com". It is empty if there is no such data.
 	Outside string
-	// Shared is the subnetwork of another project, as "HOST-PROJECT/NAME", on which the
-	// cluster's accounts are given a role. It is empty where that is not asked for.
+	// Shared is the subnetwork of another project, as "HOST-PROJECT/NAME", on which the cluster's
+	// accounts are granted a role. It is empty if that is not requested.
 	Shared string
-	// Accounts are those of the user's that the cluster's machines have, by their e-mail
-	// addresses. Their roles on what is the cluster's go with it.
+	// Accounts are the emails of existing service accounts that the cluster's instances use. Their
+	// roles on the cluster's resources are revoked with the cluster.
 	Accounts []string
-	// KeepLogs has `down` leave the entries of the cluster's log.
+	// KeepLogs makes `down` retain the entries of the cluster's log.
 	KeepLogs bool
-	// Labels are the user's. They are put on everything that has labels, beside our own.
+	// Labels are the user's labels. They are set on all objects that support labels, in addition to
+	// det-deploy's.
 	Labels map[string]string
-	// Clients are the services, in the cluster's project and region.
+	// Clients are the service clients in the cluster's project and region.
 	Clients api.Clients
-	// Pause waits for d or until ctx ends; nil waits on a timer.
+	// Pause waits for d or until ctx is done. Nil uses a timer.
 	Pause func(ctx context.Context, d time.Duration) error
-	// Log gets a line when something is waited for; nil is silence.
+	// Log receives a message for each wait. Nil disables it.
 	Log *slog.Logger
 }
 
-// Waiter waits for what Google has not finished.
+// Waiter returns a waiter for asynchronous changes.
 func (c *Cluster) Waiter() infra.Waiter { return infra.Waiter{Pause: c.Pause, Log: c.Log} }
 
-// FullName is how an object of the cluster is named in the project: "det-lab-master".
-// That of a network, whose name is empty, is "det-lab". Such a name also begins those of
-// a cluster lab-2, so that a mark tells whose an object is, and never its name.
+// FullName returns the name of an object in the project: "det-lab-master". The network, whose name
+// is empty, is "det-lab". Such a name is also a prefix of the names of a cluster lab-2, therefore
+// the owner of an object is determined by its mark and never by its name.
 func (c *Cluster) FullName(name string) string {
 	if name == "" {
 		return "det-" + c.ID
@@ -55,14 +56,14 @@ func (c *Cluster) FullName(name string) string {
 	return "det-" + c.ID + "-" + name
 }
 
-// Found is how the inventory lists an object.
+// Found converts an object to the form of the inventory.
 func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
 	return resource.Found{Kind: kind, ID: o.Identity, Name: path.Base(o.Identity), Retain: c.retainReason(kind, o), Launched: kind == KindAgent}
 }
 
-// retainReason says why an object outlives `down`. A disk that is not the cluster's data
-// is some machine's own, a blank one holds nothing, and a secret whose mark was lost rather
-// stays than goes.
+// retainReason returns the reason why `down` retains an object, or "". A disk that is not the
+// cluster's data disk is the boot disk of an instance, a blank one contains no data, and a secret
+// without its mark is retained to be safe.
 func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	switch {
 	case kind == KindBucket:
@@ -82,14 +83,14 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	return opensData
 }
 
-// opensData is why a secret is kept that opens the cluster's own data.
+// opensData is the reason to retain a secret for the cluster's data.
 const opensData = "opens data that is kept"
 
-// ReleaseSecrets lets go of secrets that open nothing any more. What of the user's a secret
-// opens is noted on it.
+// ReleaseSecrets releases secrets that no retained data requires. Secrets for data of the user are
+// annotated with it.
 func ReleaseSecrets(fs []resource.Found) []resource.Found {
 	return infra.Release{Secret: KindSecret, Log: KindLog, OpensData: opensData}.ReleaseSecrets(fs)
 }
 
-// DataDisk is the name of the disk with the master's data.
+// DataDisk is the name of the master's data disk.
 const DataDisk = "data"

@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 )
 
-// Grow has something made larger by a call that Google refuses when it has that size already. The call
-// is one of those that may be made again after their answer was lost: what has grown meanwhile is no
-// error.
+// Grow enlarges an object by a call that Google rejects if the object already has the size. The
+// call may be repeated after a lost response: it returns nil if the object has grown in the
+// meantime.
 func Grow(call func() error, hasGrown func() (bool, error)) error {
 	err := call()
 	if err == nil {
@@ -22,7 +22,7 @@ func Grow(call func() error, hasGrown func() (bool, error)) error {
 	return err
 }
 
-// GrowDisk makes a disk larger. What is on it does not notice.
+// GrowDisk enlarges a disk. Its content is not affected.
 func GrowDisk(ctx context.Context, c *Cluster, identity string, gb int64) error {
 	disks := c.Clients.Compute.Disks
 	zone, name := api.SplitZone(identity)

@@ -8,19 +8,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// userPath is where a refusal of Google's names what uses an object:
-// "The subnetwork resource '…' is already being used by
-// 'projects/p/zones/us-west1-a/instances/crawler'".
+// userPath matches the user of an object in Google's error message: "The subnetwork resource '…' is
+// already being used by 'projects/p/zones/us-west1-a/instances/crawler'".
 var userPath = regexp.MustCompile(`already being used by '(?:https://[^']*/)?(projects/[^']+)'`)
 
-// gcloudGroups are the commands of gcloud for the kinds of objects that use others.
+// gcloudGroups maps kinds of objects that use others to gcloud command groups.
 var gcloudGroups = map[string]string{
 	"addresses": "addresses", "disks": "disks", "firewalls": "firewall-rules", "forwardingRules": "forwarding-rules",
 	"instances": "instances", "instanceTemplates": "instance-templates", "networks": "networks",
 	"routers": "routers", "routes": "routes", "subnetworks": "networks subnets", "vpnTunnels": "vpn-tunnels",
 }
 
-// lookUpHolder reads what uses an object, which Google's refusal names itself.
+// lookUpHolder returns the user of an object from Google's error message.
 func lookUpHolder(_ context.Context, refusal error) infra.Holder {
 	m := userPath.FindStringSubmatch(refusal.Error())
 	if m == nil {
@@ -29,8 +28,9 @@ func lookUpHolder(_ context.Context, refusal error) infra.Holder {
 	return infra.Holder{Command: deletingCommand(strings.Split(m[1], "/"))}
 }
 
-// deletingCommand deletes the object of a path such as projects/p/global/routes/r or
-// projects/p/regions/r/subnetworks/s. It is empty for a kind that is not known.
+// deletingCommand returns the command that deletes the object of a path such as
+// projects/p/global/routes/r or projects/p/regions/r/subnetworks/s. It returns "" for an unknown
+// kind.
 func deletingCommand(path []string) string {
 	n := len(path)
 	if n < 5 || gcloudGroups[path[n-2]] == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// The kinds of things that a cluster consists of, as the inventory lists them.
+// The kinds of a cluster's objects in the inventory.
 const (
 	KindNetwork    = "network"
 	KindSubnetwork = "subnetwork"
@@ -30,26 +30,26 @@ const (
 	kindPrefix     = "gcp/"
 )
 
-// ResourceID is how a resource of a cluster is called in plans.
+// ResourceID returns the ID of a resource in plans.
 func ResourceID(kind, name string) string { return kindPrefix + kind + "/" + name }
 
-// Calls are the calls of one kind of Google's objects, each by its identity.
+// Calls holds the calls on one kind of objects, each by identity.
 type Calls[T any] struct {
 	Get    func(ctx context.Context, identity string) (*T, error)
 	Delete func(ctx context.Context, identity string) error
-	// List lists those that a filter lets through, which may be more than it says. One that
-	// cannot see every zone is an error.
+	// List returns the objects that match a filter, and possibly others. It returns an error if a
+	// zone is missing.
 	List func(ctx context.Context, filter string) ([]*T, error)
 }
 
-// Kind is one kind of Google's objects: all those of a cluster, and any by its name.
+// Kind is a kind of Google Cloud objects: all objects of a cluster, and any one by name.
 type Kind[T any] struct {
 	infra.Kind[*T]
 
 	of Calls[T]
 }
 
-// KindOf is the kind of the objects of some calls.
+// KindOf returns the kind of objects with the given calls.
 func KindOf[T any](c *Cluster, name, filter string, of Calls[T], observe func(*T) infra.Observed) Kind[T] {
 	return Kind[T]{of: of, Kind: infra.Kind[*T]{
 		Name: name, Observe: observe,
@@ -60,13 +60,13 @@ func KindOf[T any](c *Cluster, name, filter string, of Calls[T], observe func(*T
 	}}
 }
 
-// LabelFilter is what a list of objects with labels is asked for.
+// LabelFilter returns the list filter for the cluster's objects with labels.
 func (c *Cluster) LabelFilter() string { return "labels." + ClusterLabel + "=" + c.ID }
 
-// Inventory lists everything of one kind that is the cluster's. A list may still show what
-// is gone, and names are used again: taken for a remnant, an object that was made meanwhile
-// would be removed under its name. So each is asked for, but for agents, whose names are
-// used once.
+// Inventory returns a function that lists all objects of one kind of the cluster. A list may still
+// show deleted objects, and names are reused: an object that was re-created in the meantime would
+// be deleted under its name. Each object is therefore looked up again, except agents, whose names
+// are used only once.
 func Inventory[T any](c *Cluster, k Kind[T]) func(context.Context) ([]resource.Found, error) {
 	return func(ctx context.Context) ([]resource.Found, error) {
 		listed, err := k.Founds(ctx, c.Owned(), c.Found)
@@ -80,9 +80,9 @@ func Inventory[T any](c *Cluster, k Kind[T]) func(context.Context) ([]resource.F
 	}
 }
 
-// Define is what all resources of Compute Engine have in common. The resource is the
-// object of that name, if it is marked as the cluster's: another one is never touched. It
-// needs those of refs that are resources.
+// Define returns the definition common to all Compute Engine resources. The resource is the object
+// of that name if it carries the cluster's mark; another object is never modified. It needs the
+// resources among refs.
 func Define[T any](c *Cluster, k Kind[T], name string, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
 	d := define(k, c.FullName(name), learned, refs)
 	if name == "" {
@@ -92,14 +92,14 @@ func Define[T any](c *Cluster, k Kind[T], name string, learned *infra.Learned, r
 	return d
 }
 
-// Zonal is the identity of something of the cluster's that is in a zone.
+// Zonal returns the identity of a zonal object of the cluster.
 func (c *Cluster) Zonal(zone, name string) string { return zone + "/" + c.FullName(name) }
 
-// Zoned is where something is in a zone, and its name.
+// Zoned is the zone and the name of a zonal object.
 type Zoned struct{ Zone, Name string }
 
-// DefineZonal is Define for something that is in a zone. One of its name in another zone
-// is it too: what it is compared with says that it is in the wrong one.
+// DefineZonal is like Define for a zonal object. It also finds an object of the same name in
+// another zone, which is reported as drift of the zone.
 func DefineZonal[T any](c *Cluster, k Kind[T], at Zoned, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
 	d := DefineAs(c, k, Named{at.Name, c.Zonal(at.Zone, at.Name)}, learned, refs...)
 	inZone := d.Kind.List
@@ -118,8 +118,8 @@ func DefineZonal[T any](c *Cluster, k Kind[T], at Zoned, learned *infra.Learned,
 	return d
 }
 
-// listElsewhere lists the objects of a name in all zones. A list may still show one that
-// is gone, and so each is asked for.
+// listElsewhere returns the objects of a name in all zones. A list may still show deleted objects,
+// so each one is looked up again.
 func (k Kind[T]) listElsewhere(ctx context.Context, name string) ([]*T, error) {
 	listed, err := k.of.List(ctx, "name="+name)
 	if err != nil {
@@ -141,10 +141,11 @@ func (k Kind[T]) listElsewhere(ctx context.Context, name string) ([]*T, error) {
 	return out, nil
 }
 
-// Named is the short name of a resource, and what Google calls its object.
+// Named is the short name of a resource and the identity of its object.
 type Named struct{ Name, Identity string }
 
-// DefineAs is Define for something whose name is not made as those of Compute Engine are.
+// DefineAs is like Define for an object whose name does not follow the scheme of Compute Engine
+// objects.
 func DefineAs[T any](c *Cluster, k Kind[T], as Named, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
 	d := define(k, as.Identity, learned, refs)
 	d.ID, d.Owner, d.Found = ResourceID(k.Name, as.Name), c.Owned(), c.Found
@@ -162,8 +163,8 @@ func define[T any](k Kind[T], identity string, learned *infra.Learned, refs []in
 	return infra.Definition[*T]{Kind: k.Kind, Needs: infra.NeedsOf(refs...), Needed: refs, Identity: learned}
 }
 
-// Insert has an object made under its name. As long as an object of that name is on its
-// way out, or what it needs is not ready, Google refuses; then it is tried again.
+// Insert creates an object under its name. It repeats the call while Google rejects it because an
+// object of that name is being deleted or a dependency is not ready.
 func Insert[T any](ctx context.Context, c *Cluster, d infra.Definition[T], identity string, insert func() error) error {
 	var foreign error
 	err := c.Waiter().RetryOn(ctx, d.ID, infra.ToAppear, cloud.Conflict, func() error {
@@ -190,8 +191,8 @@ func Insert[T any](ctx context.Context, c *Cluster, d infra.Definition[T], ident
 	return err
 }
 
-// lookForOwn finds the object of that name that a call made whose reply was lost. It
-// refuses one that is not the cluster's.
+// lookForOwn finds the object of that name created by a call whose response was lost. It returns an
+// error if the object does not belong to the cluster.
 func lookForOwn[T any](ctx context.Context, d infra.Definition[T], identity string) (found bool, err error) {
 	all, err := d.Kind.List(ctx, d.Owner)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Labelled are the labels of an object, with what a change of them has to name.
+// Labelled holds the labels of an object and the fingerprint required for changing them.
 type Labelled struct {
 	Labels      map[string]string
 	Fingerprint string
 }
 
-// Relabel puts labels onto an object beside those it has. Labels that change meanwhile
-// are read again.
+// Relabel adds labels to an object and keeps the others. It reads the labels again if they change
+// in the meantime.
 func (c *Cluster) Relabel(ctx context.Context, subject string, marks map[string]string, read func() (Labelled, error), write func(Labelled) error) error {
 	return c.Waiter().RetryOn(ctx, subject, infra.ToBeDescribed, cloud.Conflict, func() error {
 		have, err := read()

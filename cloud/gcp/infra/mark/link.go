@@ -6,14 +6,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// NetworkLink names a network as the calls want it. That of another project, of a shared
-// VPC, is "HOST-PROJECT/NAME".
+// NetworkLink returns the URL of a network. The identity of one in a Shared VPC is
+// "HOST-PROJECT/NAME".
 func (c *Cluster) NetworkLink(network infra.Ref) string {
 	project, name := c.projectOf(network)
 	return "projects/" + project + "/global/networks/" + name
 }
 
-// SubnetworkLink names a subnetwork of the region as the calls want it. That of another
+// SubnetworkLink returns the URL of a subnetwork of the region. The identity of one in another
 // project is "HOST-PROJECT/NAME".
 func (c *Cluster) SubnetworkLink(subnetwork infra.Ref) string {
 	project, name := c.projectOf(subnetwork)

@@ -5,17 +5,19 @@ import (
 	"strings"
 )
 
-// ClusterLabel holds the cluster's id, on everything that has labels. Where Google has
-// none, "det-deploy-cluster=lab" is the first line of the description.
+// ClusterLabel holds the cluster ID, on all objects that support labels. On others, the first line
+// of the description is "det-deploy-cluster=lab".
 const ClusterLabel = "det-deploy-cluster"
 
-// What is noted on a secret. Labels are short and of few letters; annotations are not.
+// The metadata of a secret. Labels are short and restricted in their characters; annotations are
+// not.
 const (
-	// RetainLabel says whether a secret outlives `down`.
+	// RetainLabel holds whether `down` retains a secret.
 	RetainLabel = "det-deploy-retain"
-	// OpensNote is what of the user's own a secret opens: data that no inventory lists.
+	// OpensNote describes the existing data of the user that a secret belongs to. No inventory
+	// lists this data.
 	OpensNote = "det-deploy-opens"
-	// DigestNote is a salted digest of a given secret.
+	// DigestNote holds a salted digest of a secret given by the user.
 	DigestNote = "det-deploy-digest"
 )
 
@@ -25,10 +27,10 @@ const (
 	RetainNo  = "no"
 )
 
-// Owned is the mark of everything that is the cluster's.
+// Owned returns the mark of all objects of the cluster.
 func (c *Cluster) Owned() map[string]string { return map[string]string{ClusterLabel: c.ID} }
 
-// AllLabels are the labels of something that is made: the user's and the mark.
+// AllLabels returns the labels of a new object: the user's and the cluster's.
 func (c *Cluster) AllLabels() map[string]string {
 	out := maps.Clone(c.Labels)
 	if out == nil {
@@ -38,12 +40,12 @@ func (c *Cluster) AllLabels() map[string]string {
 	return out
 }
 
-// Description is that of something without labels: the mark, and what it is for.
+// Description returns the description of an object without labels: the mark and its purpose.
 func (c *Cluster) Description(purpose string) string {
 	return ClusterLabel + "=" + c.ID + "\n" + purpose
 }
 
-// DescribedMarks reads the mark out of a description.
+// DescribedMarks parses the mark in a description.
 func DescribedMarks(description string) map[string]string {
 	first, _, _ := strings.Cut(description, "\n")
 	id, marked := strings.CutPrefix(first, ClusterLabel+"=")

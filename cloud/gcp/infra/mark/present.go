@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// KeepPresent leaves out what was listed and does not exist when it is asked for.
+// KeepPresent removes listed objects that do not exist when they are looked up.
 func KeepPresent(listed []resource.Found, get func(resource.Found) error) ([]resource.Found, error) {
 	gone := make([]bool, len(listed))
 	calls := make([]func() error, len(listed))

@@ -11,23 +11,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Address is a public address that stays when machines come and go.
+// Address is a static external address, which remains when instances are replaced.
 type Address struct {
 	In *mark.Cluster
-	// Name is whose it is: "master".
+	// Name is the owner of the address: "master".
 	Name string
 
 	infra.Learned
 	ip string
 }
 
-// ID is "gcp/address/" and its name.
+// ID returns the resource ID "gcp/address/NAME".
 func (a *Address) ID() string { return mark.ResourceID(mark.KindAddress, a.Name) }
 
-// PublicIP is the address itself; it is empty before it was found or made.
+// PublicIP returns the address, or "" until it was found or reserved.
 func (a *Address) PublicIP() string { return a.ip }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (a *Address) Define() infra.Definition[*compute.Address] {
 	d := mark.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
 	d.Tags = a.In.Labels
@@ -70,7 +70,7 @@ func (a *Address) relabel(ctx context.Context, identity string, marks map[string
 	})
 }
 
-// Addresses are those of a cluster.
+// Addresses returns the kind of the cluster's addresses.
 func Addresses(c *mark.Cluster) mark.Kind[compute.Address] {
 	return mark.KindOf(c, mark.KindAddress, c.LabelFilter(), mark.Calls[compute.Address]{
 		Get: func(ctx context.Context, name string) (*compute.Address, error) {

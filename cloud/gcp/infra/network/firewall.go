@@ -15,27 +15,28 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Firewall is one rule that admits traffic. What no rule admits, Google drops.
+// Firewall is a firewall rule that allows ingress traffic. All other ingress is denied by the
+// implied rule.
 type Firewall struct {
 	In      *mark.Cluster
 	Network infra.Ref
-	// Name is what it admits: "master-port".
+	// Name describes the allowed traffic: "master-port".
 	Name string
-	// Ranges and SourceTags are from where; one of the two is enough.
+	// Ranges and SourceTags are the sources. A match of either suffices.
 	Ranges     []netip.Prefix
 	SourceTags []string
-	// TargetTags are the tags of the machines that may be reached.
+	// TargetTags are the network tags of the target instances.
 	TargetTags []string
-	// Ports are of TCP: "8443". Without any, every protocol and port is meant.
+	// Ports are TCP ports: "8443". If it is empty, all protocols and ports are allowed.
 	Ports []string
 
 	infra.Learned
 }
 
-// ID is "gcp/firewall-rule/" and its name.
+// ID returns the resource ID "gcp/firewall-rule/NAME".
 func (f *Firewall) ID() string { return mark.ResourceID(mark.KindFirewall, f.Name) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
 	c := f.In.Clients
 	d := mark.Define(f.In, Firewalls(f.In), f.Name, &f.Learned, f.Network)
@@ -100,7 +101,7 @@ func allowedText(allowed []*compute.FirewallAllowed) string {
 	return sortedText(out)
 }
 
-// Firewalls are those of a cluster.
+// Firewalls returns the kind of the cluster's firewall rules.
 func Firewalls(c *mark.Cluster) mark.Kind[compute.Firewall] {
 	return mark.KindOf(c, mark.KindFirewall, "", mark.Calls[compute.Firewall]{
 		Get: func(ctx context.Context, name string) (*compute.Firewall, error) {

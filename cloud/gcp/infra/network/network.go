@@ -1,5 +1,5 @@
-// Package network is where a cluster's machines talk: its network and subnetwork, who may
-// enter, the way out and the master's address.
+// Package network manages the network of a cluster: VPC network, subnetwork, firewall rules, Cloud
+// NAT and the master's address.
 package network
 
 import (
@@ -13,18 +13,17 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Network is the cluster's own network. It has no subnetworks but those that are made in
-// it.
+// Network is a VPC network created for the cluster. It has no automatic subnetworks.
 type Network struct {
 	In *mark.Cluster
 
 	infra.Learned
 }
 
-// ID is "gcp/network/main".
+// ID returns the resource ID "gcp/network/main".
 func (*Network) ID() string { return mark.ResourceID(mark.KindNetwork, "main") }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (n *Network) Define() infra.Definition[*compute.Network] {
 	d := mark.Define(n.In, Networks(n.In), "", &n.Learned)
 	d.Create = n.createNetwork
@@ -52,7 +51,7 @@ func (n *Network) createNetwork(ctx context.Context, _ string) error {
 	})
 }
 
-// Networks are those of a cluster. One goes once nothing is in it.
+// Networks returns the kind of the cluster's networks. A network can be deleted once it is empty.
 func Networks(c *mark.Cluster) mark.Kind[compute.Network] {
 	return mark.KindOf(c, mark.KindNetwork, "", mark.Calls[compute.Network]{
 		Get: func(ctx context.Context, name string) (*compute.Network, error) {

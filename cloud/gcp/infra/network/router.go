@@ -15,29 +15,30 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// natName is what the translation is called in the router, which may have others.
+// natName is the name of the NAT configuration in the router, which may contain others.
 const natName = "nat"
 
-// Router lets machines without an address of their own reach the internet (Cloud NAT).
+// Router gives instances without an external address access to the internet (Cloud NAT).
 type Router struct {
 	In      *mark.Cluster
 	Network infra.Ref
-	// Addresses are the static addresses that all of them appear as; without any, Google
-	// takes as many as it needs, which change.
+	// Addresses are the static external addresses of the NAT. If it is empty, Google allocates
+	// addresses as needed, which may change.
 	Addresses []infra.Ref
-	// MinPorts is how many connections to one destination each machine can have at once,
-	// before it is given more; 0 is Google's default, without more.
+	// MinPorts is the minimum number of ports per instance, which limits concurrent connections to
+	// one destination; more are allocated dynamically. 0 means Google's default without dynamic
+	// allocation.
 	MinPorts int64
-	// LogErrors has connections be logged for which no port was left.
+	// LogErrors enables logging of connections that were dropped for lack of a port.
 	LogErrors bool
 
 	infra.Learned
 }
 
-// ID is "gcp/router/nat".
+// ID returns the resource ID "gcp/router/nat".
 func (*Router) ID() string { return mark.ResourceID(mark.KindRouter, natName) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (r *Router) Define() infra.Definition[*compute.Router] {
 	d := mark.Define(r.In, Routers(r.In), natName, &r.Learned, append([]infra.Ref{r.Network}, r.Addresses...)...)
 	d.Create = func(ctx context.Context, _ string) error {
@@ -96,7 +97,7 @@ func logText(n *compute.RouterNat) string {
 	return n.LogConfig.Filter
 }
 
-// changeNAT writes ours beside those that others put into the router.
+// changeNAT replaces det-deploy's NAT configuration and keeps others in the router.
 func (r *Router) changeNAT(ctx context.Context, _ []resource.Drift) error {
 	c := r.In.Clients
 	live, err := api.Do(ctx, c.Compute.Routers.Get(c.Project, c.Region, r.Identity()))
@@ -112,7 +113,7 @@ func (r *Router) changeNAT(ctx context.Context, _ []resource.Drift) error {
 	return api.Run(ctx, c, c.Compute.Routers.Patch(c.Project, c.Region, r.Identity(), &compute.Router{Nats: nats}))
 }
 
-// wantedNAT is for all subnetworks of the network in the region.
+// wantedNAT returns a NAT configuration for all subnetworks of the network in the region.
 func (r *Router) wantedNAT() *compute.RouterNat {
 	out := &compute.RouterNat{
 		Name: natName, NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES",
@@ -128,7 +129,7 @@ func (r *Router) wantedNAT() *compute.RouterNat {
 	return out
 }
 
-// Routers are those of a cluster.
+// Routers returns the kind of the cluster's routers.
 func Routers(c *mark.Cluster) mark.Kind[compute.Router] {
 	return mark.KindOf(c, mark.KindRouter, "", mark.Calls[compute.Router]{
 		Get: func(ctx context.Context, name string) (*compute.Router, error) {

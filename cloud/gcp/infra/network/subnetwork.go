@@ -13,23 +13,23 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Subnetwork is the part of a network that the machines of the region are in. Those
-// without an address of their own reach Google's services too.
+// Subnetwork is the subnetwork of the cluster's instances in the region. With Private Google
+// Access, instances without an external address can reach Google's services.
 type Subnetwork struct {
 	In      *mark.Cluster
 	Network infra.Ref
-	// CIDR is its range of addresses.
+	// CIDR is its address range.
 	CIDR netip.Prefix
 
 	infra.Learned
 }
 
-// ID is "gcp/subnetwork/" and the region.
+// ID returns the resource ID "gcp/subnetwork/REGION".
 func (s *Subnetwork) ID() string {
 	return mark.ResourceID(mark.KindSubnetwork, s.In.Clients.Region)
 }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (s *Subnetwork) Define() infra.Definition[*compute.Subnetwork] {
 	d := mark.Define(s.In, Subnetworks(s.In), s.In.Clients.Region, &s.Learned, s.Network)
 	d.Create = s.createSubnetwork
@@ -49,14 +49,14 @@ func (s *Subnetwork) compareLive(_ context.Context, live *compute.Subnetwork) ([
 	), nil
 }
 
-// The paths of drift that is repaired in place.
+// The paths of drift that is corrected in place.
 const (
 	cidrPath          = "cidr"
 	privateAccessPath = "private-google-access"
 )
 
-// isLarger reports whether what is wanted has all of a range and more: a subnetwork can
-// grow to that while machines are in it.
+// isLarger reports whether the wanted range properly contains a range: a subnetwork can be expanded
+// to it while it contains instances.
 func (s *Subnetwork) isLarger(have string) bool {
 	p, err := netip.ParsePrefix(have)
 	return err == nil && s.CIDR.Bits() < p.Bits() && s.CIDR.Contains(p.Addr())
@@ -108,7 +108,8 @@ func (s *Subnetwork) createSubnetwork(ctx context.Context, _ string) error {
 	})
 }
 
-// Subnetworks are those of a cluster. One goes once no machine is in it.
+// Subnetworks returns the kind of the cluster's subnetworks. A subnetwork can be deleted once it
+// contains no instances.
 func Subnetworks(c *mark.Cluster) mark.Kind[compute.Subnetwork] {
 	return mark.KindOf(c, mark.KindSubnetwork, "", mark.Calls[compute.Subnetwork]{
 		Get: func(ctx context.Context, name string) (*compute.Subnetwork, error) {

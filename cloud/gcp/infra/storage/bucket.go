@@ -16,32 +16,32 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Bucket holds checkpoints. Roles alone give access, the public has none, and what is
-// deleted is gone.
+// Bucket is the bucket for checkpoints. Access is controlled by IAM only, public access is
+// prevented, and deleted objects are not recoverable.
 type Bucket struct {
 	In *mark.Cluster
 
 	infra.Learned
 }
 
-// DataBucket is the name of a cluster's data bucket.
+// DataBucket returns the name of a cluster's data bucket.
 func DataBucket(cluster string, project uint64) string {
 	return "det-deploy-" + cluster + "-data-" + strconv.FormatUint(project, 10)
 }
 
-// ID is "gcp/bucket/data".
+// ID returns the resource ID "gcp/bucket/data".
 func (*Bucket) ID() string { return mark.ResourceID(mark.KindBucket, "data") }
 
-// FullName is the name that all projects know it by.
+// FullName returns the global name of the bucket.
 func (b *Bucket) FullName() string { return DataBucket(b.In.ID, b.In.Number) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (b *Bucket) Define() infra.Definition[*storage.Bucket] {
 	d := mark.DefineAs(b.In, Buckets(b.In), mark.Named{Name: "data", Identity: b.FullName()}, &b.Learned)
 	d.Tags = b.In.Labels
 	d.Create = b.createBucket
 	d.Retag = func(ctx context.Context, name string, marks map[string]string) error {
-		return api.Send(ctx, b.In.Clients.Storage.Buckets.Patch(name, &storage.Bucket{Labels: marks})) // beside those that it has
+		return api.Send(ctx, b.In.Clients.Storage.Buckets.Patch(name, &storage.Bucket{Labels: marks})) // a patch keeps other labels
 	}
 	d.Compare = compareBucket
 	d.Change = func(ctx context.Context, _ []resource.Drift) error {
@@ -63,7 +63,7 @@ func (b *Bucket) createBucket(ctx context.Context, _ string) error {
 	})
 }
 
-// refuseTaken refuses a bucket of another project, which may have taken the name.
+// refuseTaken returns an error if another project has taken the bucket's name.
 func (b *Bucket) refuseTaken(ctx context.Context) error {
 	live, err := api.Do(ctx, b.In.Clients.Storage.Buckets.Get(b.FullName()))
 	if err == nil && live.ProjectNumber != b.In.Number {
@@ -78,8 +78,8 @@ func (b *Bucket) refuseTaken(ctx context.Context) error {
 	}
 }
 
-// ClosedBucket has access by roles alone, none for the public, and no copies of what was
-// deleted.
+// ClosedBucket returns the bucket settings: uniform bucket-level access, public access prevention,
+// and no soft delete.
 func ClosedBucket() *storage.Bucket {
 	return &storage.Bucket{
 		IamConfiguration: &storage.BucketIamConfiguration{
@@ -114,8 +114,8 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// Buckets are the data buckets of a cluster: the one of that name, if it is the project's
-// and carries the mark. One that may not be looked at is another project's.
+// Buckets returns the kind of a cluster's data bucket: the one of that name, if it is in the
+// project and carries the mark. A bucket that the caller may not read belongs to another project.
 func Buckets(c *mark.Cluster) mark.Kind[storage.Bucket] {
 	name := DataBucket(c.ID, c.Number)
 	return mark.KindOf(c, mark.KindBucket, name, mark.Calls[storage.Bucket]{
@@ -133,12 +133,12 @@ func Buckets(c *mark.Cluster) mark.Kind[storage.Bucket] {
 	})
 }
 
-// removals is how many objects are removed at once: Cloud Storage takes a thousand writes a second
-// of a new bucket.
+// removals is the number of concurrent deletes. Cloud Storage allows a thousand writes per second
+// to a new bucket.
 const removals = 16
 
-// DeleteBucket removes a bucket with all that is in it, and the versions that it kept. What
-// is written meanwhile makes that a conflict.
+// DeleteBucket deletes a bucket with all objects and their noncurrent versions. It returns a
+// Conflict error if objects were written in the meantime.
 func DeleteBucket(ctx context.Context, c api.Clients, name string) error {
 	all, err := api.List(ctx, c.Storage.Objects.List(name).Versions(true), func(p *storage.Objects) []*storage.Object { return p.Items })
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package storage is what keeps a cluster's data: the master's disk and its snapshots, the
-// data bucket and the secrets.
+// Package storage manages a cluster's data: the master's disk and its snapshots, the data bucket
+// and the secrets.
 package storage
 
 import (
@@ -17,27 +17,27 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Disk holds the database of a master, and outlives it.
+// Disk holds the database of a master and outlives its instance.
 type Disk struct {
 	In *mark.Cluster
-	// Zone is where it is: "us-central1-a".
+	// Zone is its zone: "us-central1-a".
 	Zone string
 	// SizeGB is its size in Google's gigabytes, of 2^30 bytes. It can grow.
 	SizeGB int64
-	// Type is a type of disk: "pd-balanced".
+	// Type is a disk type: "pd-balanced".
 	Type string
-	// Snapshot is what a new disk begins as: the name of a snapshot, or empty for nothing.
+	// Snapshot is the snapshot to restore, or empty for a blank disk.
 	Snapshot string
-	// Elsewhere says what to do about one that is in another zone; nil says nothing.
+	// Elsewhere returns the advice for a disk in another zone. It may be nil.
 	Elsewhere func(zone string) string
 
 	infra.Learned
 }
 
-// ID is "gcp/disk/data".
+// ID returns the resource ID "gcp/disk/data".
 func (*Disk) ID() string { return mark.ResourceID(mark.KindDisk, mark.DataDisk) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (d *Disk) Define() infra.Definition[*compute.Disk] {
 	def := mark.DefineZonal(d.In, Disks(d.In), mark.Zoned{Zone: d.Zone, Name: mark.DataDisk}, &d.Learned)
 	def.Tags = d.In.Labels
@@ -51,7 +51,7 @@ func (d *Disk) Define() infra.Definition[*compute.Disk] {
 	return def
 }
 
-// describeSettings lists its size, type and zone.
+// describeSettings returns the size, type and zone for the plan.
 func (d *Disk) describeSettings() []string {
 	text := sizeText(d.SizeGB) + " " + d.Type + " in " + d.Zone
 	if d.Snapshot != "" {
@@ -60,8 +60,8 @@ func (d *Disk) describeSettings() []string {
 	return []string{text}
 }
 
-// compareLive lists a disk that is too large as well: a plan refuses to shrink it, and to
-// make one again, unless it is blank.
+// compareLive compares the attributes of a disk, including one that is too large: a plan refuses to
+// shrink or re-create it unless it is blank.
 func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Drift, error) {
 	size := infra.Changeable("size", sizeText(live.SizeGb), sizeText(d.SizeGB))
 	size.Replace = live.SizeGb > d.SizeGB
@@ -77,7 +77,7 @@ func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Dr
 	), nil
 }
 
-// driftAdvice says how the disk that is there can be had.
+// driftAdvice returns the advice for using the existing disk.
 func (d *Disk) driftAdvice(drift []resource.Drift) string {
 	var out []string
 	for _, one := range drift {
@@ -125,8 +125,8 @@ func (d *Disk) relabel(ctx context.Context, identity string, marks map[string]st
 	})
 }
 
-// Disks are those of a cluster. One goes once no machine has it. A machine's own goes with
-// the machine.
+// Disks returns the kind of the cluster's disks. A disk can be deleted once it is detached. A boot
+// disk is deleted with its instance.
 func Disks(c *mark.Cluster) mark.Kind[compute.Disk] {
 	return mark.KindOf(c, mark.KindDisk, c.LabelFilter(), mark.Calls[compute.Disk]{
 		Get: func(ctx context.Context, identity string) (*compute.Disk, error) {
@@ -149,8 +149,8 @@ func Disks(c *mark.Cluster) mark.Kind[compute.Disk] {
 	})
 }
 
-// isBlank reports whether nothing was ever written on a disk: it was made from nothing, and
-// Google notes when a machine first has it.
+// isBlank reports whether a disk was never written to: it was created empty, and never attached
+// according to its lastAttachTimestamp.
 func isBlank(d *compute.Disk) bool {
 	from := cmp.Or(d.SourceSnapshot, d.SourceImage, d.SourceDisk, d.SourceInstantSnapshot, d.SourceStorageObject)
 	return from == "" && d.LastAttachTimestamp == "" && len(d.Users) == 0

@@ -12,11 +12,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// LogID is the log of a cluster in Cloud Logging. The first entry makes it, and it has
-// no mark: its name alone is the cluster's.
+// LogID returns the ID of a cluster's log in Cloud Logging. The log is created by its first entry.
+// It has no mark; its name identifies the cluster.
 func LogID(cluster string) string { return "det-deploy-" + cluster }
 
-// ListLogs lists the log of the cluster once its machines have written into it.
+// ListLogs returns the log of the cluster once it has entries.
 func ListLogs(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	all, err := api.List(ctx, c.Clients.Logging.Projects.Logs.List(c.Clients.ProjectName()), func(p *logging.ListLogsResponse) []string { return p.LogNames })
 	if err != nil || !slices.Contains(all, api.LogName(c.Clients.Project, LogID(c.ID))) {
@@ -27,8 +27,7 @@ func ListLogs(ctx context.Context, c *mark.Cluster) ([]resource.Found, error) {
 	return []resource.Found{f}, nil
 }
 
-// DeleteLog removes the entries of a log. Those that are written at the same moment may
-// stay.
+// DeleteLog deletes the entries of a log. Entries written at the same time may remain.
 func DeleteLog(ctx context.Context, c *mark.Cluster, id string) error {
 	return infra.IgnoreMissing(api.Send(ctx, c.Clients.Logging.Projects.Logs.Delete(api.LogName(c.Clients.Project, id))))
 }

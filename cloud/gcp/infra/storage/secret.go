@@ -19,17 +19,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// Secret is kept in Secret Manager, and nowhere else. It has one version.
+// Secret is a secret in Secret Manager with one version. It is stored nowhere else.
 type Secret struct {
 	In *mark.Cluster
-	// Name identifies it: "admin-password". It is stored as det-deploy-CLUSTER-NAME.
+	// Name identifies the secret within the cluster: "admin-password". It is stored as
+	// det-deploy-CLUSTER-NAME.
 	Name string
-	// Given is the user's value. A stored one that differs is replaced.
+	// Given is the user's value. A different stored value is replaced.
 	Given secret.Value
-	// Generate makes the value where none is given. It is asked once: a stored value
-	// stays.
+	// Generate returns the value if none is given. It is called only once, because a stored value
+	// is kept.
 	Generate func() (secret.Value, error)
-	// OpensData keeps it as long as the data that it opens.
+	// OpensData retains the secret as long as the data that requires it.
 	OpensData bool
 
 	infra.Learned
@@ -37,38 +38,38 @@ type Secret struct {
 
 var _ resource.Updater = (*Secret)(nil)
 
-// SecretID is how a secret of a cluster is stored.
+// SecretID returns the ID of a cluster's secret in Secret Manager.
 func SecretID(cluster, name string) string { return "det-deploy-" + cluster + "-" + name }
 
-// FullName is how it is stored.
+// FullName returns the ID of the secret in Secret Manager.
 func (s *Secret) FullName() string { return SecretID(s.In.ID, s.Name) }
 
-// ID is "gcp/secret/" and its name.
+// ID returns the resource ID "gcp/secret/NAME".
 func (s *Secret) ID() string { return mark.ResourceID(mark.KindSecret, s.Name) }
 
-// Kind is KindSecret.
+// Kind returns KindSecret.
 func (*Secret) Kind() string { return mark.KindSecret }
 
-// Needs nothing.
+// Needs returns nil.
 func (*Secret) Needs() []string { return nil }
 
-// Find looks at it, and not at its value.
+// Find finds the secret without reading its value.
 func (s *Secret) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	return infra.Named(s).Find(ctx)
 }
 
-// Create stores it.
+// Create stores the secret.
 func (s *Secret) Create(ctx context.Context) error { return infra.Named(s).Create(ctx) }
 
-// Update changes labels, and stores the given value.
+// Update corrects labels and stores the given value.
 func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 	return infra.Named(s).Update(ctx, drift)
 }
 
-// Delete removes it for good.
+// Delete deletes the secret permanently.
 func (s *Secret) Delete(ctx context.Context) error { return infra.Named(s).Delete(ctx) }
 
-// Define says what is wanted.
+// Define implements infra.Defined.
 func (s *Secret) Define() infra.Definition[*secretmanager.Secret] {
 	d := mark.DefineAs(s.In, Secrets(s.In), mark.Named{Name: s.Name, Identity: s.FullName()}, &s.Learned)
 	d.Tags = s.wantedLabels()
@@ -88,7 +89,7 @@ func (s *Secret) wantedLabels() map[string]string {
 	return out
 }
 
-// opens is what of the user's own it opens.
+// opens describes the data of the user that the secret belongs to.
 func (s *Secret) opens() string {
 	if s.OpensData {
 		return s.In.Outside
@@ -96,8 +97,8 @@ func (s *Secret) opens() string {
 	return ""
 }
 
-// createSecret makes it and stores its value. One that an interrupted run has made may
-// lack that.
+// createSecret creates the secret and stores its value, which may be missing after an interrupted
+// run.
 func (s *Secret) createSecret(ctx context.Context) error {
 	value, notes, err := s.newValue()
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *Secret) createSecret(ctx context.Context) error {
 	err = mark.Insert(ctx, s.In, s.Define(), s.FullName(), func() error {
 		err := api.Send(ctx, s.In.Clients.Secrets.Projects.Secrets.Create(s.In.Clients.ProjectName(), &secretmanager.Secret{
 			Labels: s.wantedLabels(), Annotations: notes,
-			// Automatic replication is "global" to an organization's policy of locations.
+			// To an organization policy of locations, automatic replication counts as "global".
 			Replication: &secretmanager.Replication{UserManaged: &secretmanager.UserManaged{
 				Replicas: []*secretmanager.Replica{{Location: s.In.Clients.Region}},
 			}},
@@ -145,19 +146,18 @@ func (s *Secret) addVersion(ctx context.Context, v secret.Value) error {
 	return err
 }
 
-// checksum lets Google see that the value came whole.
+// checksum returns the CRC32C checksum with which Google verifies the value.
 func checksum(data []byte) int64 {
 	return int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// Read returns the stored value. It is for callers that need it while applying; plans
-// have no use for it.
+// Read returns the stored value. It is for use during an apply; plans do not need it.
 func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
 	text, err := readSecret(ctx, s.In.Clients, s.FullName())
 	return secret.Literal(text), err
 }
 
-// readSecret reads a version of a secret, and sees that it came whole.
+// readSecret returns a version of a secret and verifies its checksum.
 func readSecret(ctx context.Context, c api.Clients, id string) (string, error) {
 	version := c.SecretName(id)
 	if !strings.Contains(version, "/versions/") {
@@ -180,10 +180,10 @@ func readSecret(ctx context.Context, c api.Clients, id string) (string, error) {
 	return string(data), nil
 }
 
-// Give has another value stored by the next Create or Update.
+// Give sets the value that the next Create or Update stores.
 func (s *Secret) Give(v secret.Value) { s.Given = v }
 
-// Version identifies the stored value. It is empty when there is none.
+// Version returns the ID of the stored version, or "" if the secret has no version.
 func (s *Secret) Version(ctx context.Context) (string, error) {
 	all, err := s.liveVersions(ctx)
 	if err != nil || len(all) == 0 {
@@ -192,7 +192,7 @@ func (s *Secret) Version(ctx context.Context) (string, error) {
 	return path.Base(all[0].Name), nil
 }
 
-// Secrets are those of a cluster.
+// Secrets returns the kind of the cluster's secrets.
 func Secrets(c *mark.Cluster) mark.Kind[secretmanager.Secret] {
 	return mark.KindOf(c, mark.KindSecret, c.LabelFilter(), mark.Calls[secretmanager.Secret]{
 		Get: func(ctx context.Context, id string) (*secretmanager.Secret, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
-// SecretSource reads gcp-sm: references: to a secret of the clients' project by its ID, or
-// of any by its whole name.
+// SecretSource resolves gcp-sm: references: to a secret of the clients' project by its ID, or of
+// any project by its full name.
 type SecretSource struct{ Clients api.Clients }
 
 var _ secret.Source = SecretSource{}
@@ -24,9 +24,9 @@ func (s SecretSource) Secret(ctx context.Context, ref secret.Ref) (string, error
 	return readSecret(ctx, s.Clients.In(project), id)
 }
 
-// SecretOf is the project and the ID of the secret that a reference names, whichever
-// version of it: "ID", "ID/versions/2", or either behind "projects/PROJECT/secrets/". The
-// project is another's only in the last form.
+// SecretOf returns the project and the ID of the secret that a reference names, without its
+// version: "ID", "ID/versions/2", or either with the prefix "projects/PROJECT/secrets/". Only the
+// last form can name another project.
 func SecretOf(name, own string) (project, id string) {
 	project = own
 	if rest, whole := strings.CutPrefix(name, "projects/"); whole {

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// The paths of drift of a secret. What a value is, drift never says.
+// The drift paths of a secret. Drift never contains values.
 const (
 	valuePath    = "value"
 	versionsPath = "versions"
@@ -37,14 +37,14 @@ func (s *Secret) compareLive(ctx context.Context, live *secretmanager.Secret) ([
 	return append(out, infra.Differences(infra.Changeable(versionsPath, strconv.Itoa(len(all)), "1"))...), nil
 }
 
-// liveVersions lists the versions that were not destroyed, the newest first.
+// liveVersions returns the versions that are not destroyed, newest first.
 func (s *Secret) liveVersions(ctx context.Context) ([]*secretmanager.SecretVersion, error) {
 	all, err := api.List(ctx, s.In.Clients.Secrets.Projects.Secrets.Versions.List(s.In.Clients.SecretName(s.FullName())).Filter("state:ENABLED OR state:DISABLED"), func(p *secretmanager.ListSecretVersionsResponse) []*secretmanager.SecretVersion { return p.Versions })
 	return slices.DeleteFunc(all, func(v *secretmanager.SecretVersion) bool { return v.State == "DESTROYED" }), err
 }
 
-// changeSecret stores a value and destroys those before it. The digest goes last: without
-// it the value is stored again.
+// changeSecret stores a value and destroys earlier versions. The digest is written last: without
+// it, the value is stored again.
 func (s *Secret) changeSecret(ctx context.Context, drift []resource.Drift) error {
 	has := func(path string) bool {
 		return slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Path == path })
@@ -78,7 +78,7 @@ func (s *Secret) destroyOldVersions(ctx context.Context) error {
 	}
 	for _, v := range all[min(1, len(all)):] {
 		err := api.Send(ctx, s.In.Clients.Secrets.Projects.Secrets.Versions.Destroy(v.Name, &secretmanager.DestroySecretVersionRequest{}))
-		// One that was destroyed meanwhile is in a state that cannot be left.
+		// A version that was destroyed in the meantime returns a Conflict.
 		if err != nil && cloud.KindOf(err) != cloud.NotFound && cloud.KindOf(err) != cloud.Conflict {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *Secret) destroyOldVersions(ctx context.Context) error {
 	return nil
 }
 
-// annotate puts notes beside those that are there. An empty one is taken away.
+// annotate sets annotations and keeps others. It removes those with an empty value.
 func (s *Secret) annotate(ctx context.Context, notes map[string]string) error {
 	return s.patchSecret(ctx, "annotations", func(live *secretmanager.Secret) {
 		live.Annotations = joinNotes(live.Annotations, notes)
@@ -107,8 +107,8 @@ func joinNotes(have, more map[string]string) map[string]string {
 	return out
 }
 
-// patchSecret changes what mask names, under the etag that was read: again, when another
-// process changed it meanwhile.
+// patchSecret changes the fields in mask under the etag that was read. It repeats this if another
+// process has changed the secret in between.
 func (s *Secret) patchSecret(ctx context.Context, mask string, change func(*secretmanager.Secret)) error {
 	return s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToBeDescribed, cloud.Conflict, func() error {
 		live, err := api.Do(ctx, s.In.Clients.Secrets.Projects.Secrets.Get(s.In.Clients.SecretName(s.FullName())))

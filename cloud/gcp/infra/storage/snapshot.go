@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// Keep copies a disk, the cluster's or the user's, into a snapshot of the cluster's, once,
-// and says where that is. The disk is "us-central1-a/det-lab-data", and the name is of what
-// the copy precedes: "before-3".
+// Keep creates a snapshot of a disk of the cluster or the user, once, and returns its location.
+// Disk has the form "us-central1-a/det-lab-data". Name identifies the operation that follows:
+// "before-3".
 func Keep(ctx context.Context, c *mark.Cluster, disk, name string) (where string, err error) {
 	full := c.FullName(name)
 	zone, source := path.Split(disk)
@@ -37,7 +37,7 @@ func Keep(ctx context.Context, c *mark.Cluster, disk, name string) (where string
 	return full, nil
 }
 
-// Snapshots are those of a cluster.
+// Snapshots returns the kind of the cluster's snapshots.
 func Snapshots(c *mark.Cluster) mark.Kind[compute.Snapshot] {
 	return mark.KindOf(c, mark.KindSnapshot, c.LabelFilter(), mark.Calls[compute.Snapshot]{
 		Get: func(ctx context.Context, name string) (*compute.Snapshot, error) {

@@ -9,24 +9,22 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
-// Release is what is wanted: a chart, under a name, with values.
+// Release describes the desired release: a chart, a name and values.
 type Release struct {
 	Name      string
 	Namespace string
-	// Values are the user's, merged; the chart's own lie beneath them.
+	// Values are the user's merged values. They override the chart's defaults.
 	Values map[string]any
 	// Chart has Chart.yaml at its root.
 	Chart fs.FS
-	// Version and AppVersion replace the chart's where they are set: a chart that
-	// is part of the program has the program's.
+	// Version and AppVersion, if set, replace those of the chart. The built-in chart has the
+	// program's version.
 	Version, AppVersion string
-	// Without are files of the chart that are left out, because the caller does itself
-	// what they are for.
+	// Without lists files of the chart to omit, because the caller performs their function itself.
 	Without []string
 }
 
-// loadChart reads the chart. It is read again for each operation, because Helm changes
-// what it is given.
+// loadChart loads the chart. Each operation loads it again, because Helm modifies it.
 func (r Release) loadChart() (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	err := fs.WalkDir(r.Chart, ".", func(path string, d fs.DirEntry, err error) error {
@@ -56,9 +54,9 @@ func (r Release) loadChart() (*chart.Chart, error) {
 	return c, nil
 }
 
-// copyValues is a deep copy, because Helm writes into its input.
+// copyValues returns a deep copy of the values, because Helm modifies its input.
 func (r Release) copyValues() map[string]any {
-	out, _ := cloneValue(r.Values).(map[string]any) // a map stays one
+	out, _ := cloneValue(r.Values).(map[string]any) // a clone of a map is a map
 	if out == nil {
 		out = make(map[string]any)
 	}

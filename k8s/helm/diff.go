@@ -20,12 +20,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Verb is what bringing a release to what is wanted would do to an object.
+// Verb is the change of an object.
 type Verb string
 
-// The verbs. An object that would have to be replaced is one with a field that
-// the server does not change on a live object; Install and Upgrade are refused
-// by it. A foreign object is left alone, and is in the way.
+// Values of Verb. Replace means that a field is immutable on a live object; Install and Upgrade
+// fail on it. Foreign means that an object of another owner is in the way; it is left unchanged.
 const (
 	Create  Verb = "create"
 	Update  Verb = "update"
@@ -34,20 +33,18 @@ const (
 	Foreign Verb = "foreign"
 )
 
-// Change is one object that is not as wanted.
+// Change is the change of one object.
 type Change struct {
 	Verb   Verb
 	Object Object
-	// Drift is what would change of it, by path. Of Secrets it says only which
-	// keys would.
+	// Drift lists the differing fields by path. For Secrets it only contains the keys.
 	Drift []resource.Drift
-	// Reason is the server's word on why it has to be replaced, or whose it is.
+	// Reason is the API server's message for Replace, or the owner for Foreign.
 	Reason string
 }
 
-// Diff compares the live objects with those that want would make, and changes
-// nothing. The server itself is asked what each change would come to, so what it
-// fills in is no difference.
+// Diff compares the live objects with those of the release want, and changes nothing. It uses a
+// server-side dry run, so defaults set by the server are not differences.
 func (c *Client) Diff(ctx context.Context, want Release) ([]Change, error) {
 	caps, err := c.Capabilities(ctx)
 	if err != nil {
@@ -106,7 +103,7 @@ func (r *run) diffObjects(objects []Object, rels []*release.Release, want Releas
 	return out, nil
 }
 
-// liveObjects are the objects of the current revision, by key.
+// liveObjects returns the objects of the current revision, by key.
 func liveObjects(rels []*release.Release) (map[string]Object, error) {
 	out := make(map[string]Object)
 	if isAbsent(rels) {
@@ -122,8 +119,7 @@ func liveObjects(rels []*release.Release) (map[string]Object, error) {
 	return out, nil
 }
 
-// findObsolete are the live objects of a revision that are not wanted, and marks them
-// as dealt with.
+// findObsolete returns the live objects of a revision that are not in wanted, and adds them to it.
 func (r *run) findObsolete(rel *release.Release, wanted map[string]bool) ([]Change, error) {
 	objects, err := objectsOf(rel)
 	if err != nil {
@@ -146,8 +142,8 @@ func (r *run) findObsolete(rel *release.Release, wanted map[string]bool) ([]Chan
 	return out, nil
 }
 
-// compareObject holds one object against what is live. Original is what the last
-// revision wanted, or zero.
+// compareObject compares one object with the live one. original is the object of the last revision,
+// or zero.
 func (r *run) compareObject(o, original Object, want Release) (change Change, same bool, err error) {
 	live, found, err := r.readLive(o)
 	if err != nil {
@@ -183,8 +179,8 @@ func (r *run) compareObject(o, original Object, want Release) (change Change, sa
 	return Change{Verb: Update, Object: o, Drift: d}, len(d) == 0, nil
 }
 
-// patchObject is what Helm would send: the way from what the last revision wanted to
-// what is wanted now, on what is live.
+// patchObject returns the patch that Helm would send: from the object of the last revision to the
+// wanted one, applied to the live one.
 func (r *run) patchObject(o, original Object, live *cliresource.Info) ([]byte, types.PatchType, error) {
 	after, err := r.markObject(o, live)
 	if err != nil {
@@ -213,7 +209,7 @@ func (r *run) patchObject(o, original Object, live *cliresource.Info) ([]byte, t
 	return text, types.StrategicMergePatchType, err
 }
 
-// markObject is an object as Helm would send it, with Helm's labels and annotations.
+// markObject returns an object as Helm would send it, with Helm's labels and annotations.
 func (r *run) markObject(o Object, live *cliresource.Info) ([]byte, error) {
 	infos, err := r.worker.Build(bytes.NewBufferString(o.YAML), false)
 	if err != nil {
@@ -235,7 +231,7 @@ func (r *run) markObject(o Object, live *cliresource.Info) ([]byte, error) {
 	return json.Marshal(infos[0].Object)
 }
 
-// mergeKeys is m, and the entries of from under keys.
+// mergeKeys returns m with the given keys copied from from.
 func mergeKeys(m, from map[string]string, keys ...string) map[string]string {
 	out := make(map[string]string, len(m)+len(keys))
 	for k, v := range m {
@@ -249,8 +245,7 @@ func mergeKeys(m, from map[string]string, keys ...string) map[string]string {
 	return out
 }
 
-// patchLocally is the result of a patch by our own computation, for a patch that the
-// server refuses.
+// patchLocally computes the result of a patch that the server rejects.
 func patchLocally(live *cliresource.Info, kind types.PatchType, text []byte) map[string]any {
 	now, err := json.Marshal(live.Object)
 	if err != nil {

@@ -17,8 +17,7 @@ const hidden = "‹redacted›"
 
 func mergePatched(doc, patch []byte) ([]byte, error) { return jsonpatch.MergePatch(doc, patch) }
 
-// findDrift lists the paths in which will differs from have, without those that the
-// server writes itself.
+// findDrift returns the paths in which will differs from have, except fields set by the server.
 func findDrift(o Object, have, will map[string]any) []resource.Drift {
 	w := &walker{secret: o.Kind == "Secret"}
 	for _, m := range []map[string]any{have, will} {
@@ -73,7 +72,7 @@ func (w *walker) walkFields(path string, have, will map[string]any) {
 		case w.secret && inside:
 			w.hideSecret(at, have[k], will[k])
 		case w.secret && (at == "data" || at == "stringData"):
-			w.walkFields(at, mapOf(have[k]), mapOf(will[k])) // one that is not there is an empty one
+			w.walkFields(at, mapOf(have[k]), mapOf(will[k])) // a missing field counts as empty
 		default:
 			w.walkValue(at, have[k], will[k])
 		}
@@ -81,11 +80,11 @@ func (w *walker) walkFields(path string, have, will map[string]any) {
 }
 
 func mapOf(v any) map[string]any {
-	m, _ := v.(map[string]any) // nothing else holds secrets
+	m, _ := v.(map[string]any) // other types contain no secrets
 	return m
 }
 
-// hideSecret notes that a secret differs, without its value.
+// hideSecret records that a secret differs, without its value.
 func (w *walker) hideSecret(path string, have, will any) {
 	if formatValue(have) == formatValue(will) {
 		return
@@ -99,7 +98,7 @@ func (w *walker) hideSecret(path string, have, will any) {
 	w.out = append(w.out, d)
 }
 
-// walkList compares items by name where all have one, else by index.
+// walkList compares items by name if all have one, else by index.
 func (w *walker) walkList(path string, have, will []any) {
 	haveNamed, one := itemsByName(have)
 	willNamed, two := itemsByName(will)
@@ -144,7 +143,7 @@ func itemsByName(list []any) (map[string]any, bool) {
 	return out, len(out) == len(list)
 }
 
-// formatValue formats a value in a line; one that does not exist is "none".
+// formatValue formats a value on one line; nil is "none".
 func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:

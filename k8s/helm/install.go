@@ -11,21 +11,20 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// hookLimit is how long one hook of a chart may run, as with Helm's own command.
+// hookLimit is the timeout of a chart's hook, as with the helm command.
 const hookLimit = 5 * time.Minute
 
-// Install makes a release, or finishes one that was begun: what a dead client
-// left behind is taken over, and a release that is in place is brought to what is
-// wanted. So it may be repeated after any failure. It returns when the objects
-// are made and does not wait until they are up.
+// Install creates a release or completes an unfinished one. It takes over a release that an
+// interrupted client left pending, and updates an existing release. It can be repeated after any
+// failure. It returns when the objects are created, without waiting until they are ready.
 //
-// A cancelled context ends it between two calls; the next command takes it up.
+// If ctx is canceled, Install stops between two calls, and the next command continues.
 func (c *Client) Install(ctx context.Context, want Release) (Info, error) {
 	return c.convergeRelease(ctx, want, true)
 }
 
-// Upgrade brings a release to what is wanted, as Install does, and refuses with
-// the kind NotFound when there is none.
+// Upgrade updates a release like Install, but returns an error of kind NotFound if it does not
+// exist.
 func (c *Client) Upgrade(ctx context.Context, want Release) (Info, error) {
 	return c.convergeRelease(ctx, want, false)
 }
@@ -74,8 +73,8 @@ func (r *run) installRelease(ctx context.Context, want Release) (Info, error) {
 	}
 	in := action.NewInstall(r.config)
 	in.ReleaseName, in.Namespace, in.Timeout = want.Name, r.kube.Namespace(), hookLimit
-	in.Replace = true              // one that was uninstalled and remembered
-	in.SkipSchemaValidation = true // CheckValues has
+	in.Replace = true              // a release that was uninstalled with its history kept
+	in.SkipSchemaValidation = true // done by CheckValues
 	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.copyValues())
 	if err != nil {
 		return Info{}, r.explainError("install", want.Name, err)
@@ -90,8 +89,8 @@ func (r *run) upgradeRelease(ctx context.Context, want Release) (Info, error) {
 	}
 	up := action.NewUpgrade(r.config)
 	up.Namespace, up.Timeout, up.MaxHistory = r.kube.Namespace(), hookLimit, historyKept
-	up.ResetValues = true          // those given are all
-	up.SkipSchemaValidation = true // CheckValues has
+	up.ResetValues = true          // the given values are complete
+	up.SkipSchemaValidation = true // done by CheckValues
 	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.copyValues())
 	if err != nil {
 		return Info{}, r.explainError("upgrade", want.Name, err)
@@ -99,8 +98,8 @@ func (r *run) upgradeRelease(ctx context.Context, want Release) (Info, error) {
 	return r.settleRelease(ctx, "upgrade", rel)
 }
 
-// Rollback brings a release back to an earlier revision, as a new one. A foreign
-// revision in the history of a release of ours is refused.
+// Rollback rolls a release back to an earlier revision, as a new one. It returns an error for a
+// foreign revision in the history of the release.
 func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info, error) {
 	if _, _, err := c.Repair(ctx, name); err != nil {
 		return Info{}, err
@@ -127,8 +126,8 @@ func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info,
 	return r.settleRelease(ctx, "roll back", rels[len(rels)-1])
 }
 
-// settleRelease makes sure that what was done is written down, which Helm leaves at a
-// line in its log, and that nothing of earlier revisions is left over.
+// settleRelease makes sure that the result is recorded, because Helm only logs a failure to do so,
+// and deletes remaining objects of earlier revisions.
 func (r *run) settleRelease(ctx context.Context, op string, rel *release.Release) (Info, error) {
 	rels, err := r.readHistory(rel.Name)
 	if err != nil {
@@ -153,19 +152,17 @@ func (r *run) settleRelease(ctx context.Context, op string, rel *release.Release
 	return r.infoOf(rel), nil
 }
 
-// Repair repairs a release that a dead client left in the middle of something,
-// so that the next operation can go on. It returns the status that it found, and
-// true when it changed anything:
+// Repair repairs a release that an interrupted client left in an intermediate state, so that the
+// next operation can proceed. It returns the previous status, and whether it changed anything:
 //
-//	pending-install ─────────▶ failed      the next Install makes what is missing
+//	pending-install ─────────▶ failed      the next Install creates the missing objects
 //	pending-upgrade ─────────▶ failed      the next Install or Upgrade continues from both
 //	pending-rollback ────────▶ failed      revisions, the deployed and the interrupted
-//	uninstalling ────────────▶ absent      the uninstalling is finished
-//	failed, deployed, absent ▶ as it is
+//	uninstalling ────────────▶ absent      the uninstall is completed
+//	failed, deployed, absent ▶ unchanged
 //
-// Nothing that is running is taken away by it, but for the rest of an
-// uninstalling. Whether the other client is dead is the caller's to know: it
-// holds the cluster's lease.
+// It deletes no running objects, except to complete an uninstall. The caller must make sure that
+// the other client has stopped, by holding the cluster's lease.
 func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired bool, err error) {
 	r, err := c.beginRun(ctx)
 	if err != nil {
@@ -197,8 +194,8 @@ func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired 
 	return was, false, nil
 }
 
-// unfinishedRevisions are the revisions after the last deployed one: their objects may be
-// live, and Helm would ignore them.
+// unfinishedRevisions returns the revisions after the last deployed one: their objects may exist,
+// and Helm would ignore them.
 func (r *run) unfinishedRevisions(rels []*release.Release) []*release.Release {
 	var out []*release.Release
 	for _, rel := range rels {

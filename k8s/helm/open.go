@@ -1,10 +1,9 @@
-// Package helm installs, changes and removes the chart of a cluster as Helm does,
-// so that `helm list`, `helm history` and `helm get` see what det-deploy did and
-// the other way round. What Helm leaves to its user is done here: a release that
-// a dead client left pending is taken up again, what an interrupted change made
-// is not forgotten, and a refusal says what it was.
+// Package helm installs, upgrades and uninstalls the chart of a cluster like Helm, so that `helm
+// list`, `helm history` and `helm get` display det-deploy's releases and vice versa. In addition it
+// repairs releases that an interrupted client left pending, deletes objects of interrupted changes,
+// and returns detailed errors.
 //
-// It is the only package that knows Helm's SDK.
+// It is the only package that imports Helm's SDK.
 package helm
 
 import (
@@ -21,25 +20,25 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// Config says where releases are looked for and made.
+// Config configures a Client.
 type Config struct {
 	Kube *kube.Client
-	// Namespace is the releases'; empty means the client's.
+	// Namespace is the namespace of the releases; empty means the client's.
 	Namespace string
-	// Origin is that of the releases which the client may change; nil is any.
+	// Origin identifies the releases that the client may change; nil means all.
 	Origin *Origin
-	// Log gets Helm's own words at debug level. Nil is silence.
+	// Log receives Helm's messages at debug level. If nil, nothing is logged.
 	Log *slog.Logger
 }
 
-// Client works on the releases of one namespace.
+// Client manages the releases of one namespace.
 type Client struct {
 	kube   *kube.Client
 	log    *slog.Logger
 	origin *Origin
 }
 
-// Open makes no call.
+// Open returns a client. It makes no call.
 func Open(c Config) *Client {
 	out := &Client{kube: c.Kube, log: c.Log, origin: c.Origin}
 	if c.Namespace != "" {
@@ -51,7 +50,7 @@ func Open(c Config) *Client {
 	return out
 }
 
-// run is one operation of Helm's. Everything it calls ends with its context.
+// run is one Helm operation. Its calls end with its context.
 type run struct {
 	config *action.Configuration
 	kube   *kube.Client
@@ -60,9 +59,9 @@ type run struct {
 	origin *Origin
 }
 
-// beginRun prepares an operation. Helm makes up contexts of its own, and continues in
-// the background when it is told to stop; so its calls are tied to ctx below it,
-// in the transport, and it is always waited for.
+// beginRun prepares an operation. Helm uses its own contexts, and continues in the background when
+// canceled. Therefore the calls are bound to ctx in the transport, and the caller always waits for
+// Helm.
 func (c *Client) beginRun(ctx context.Context) (*run, error) {
 	bound, trail := c.kube.Within(ctx)
 	getter, err := bound.Getter()
@@ -94,12 +93,11 @@ func (c *Client) beginRun(ctx context.Context) (*run, error) {
 	}, nil
 }
 
-// historyKept is how many revisions of a release are remembered, as with
-// Helm's own command.
+// historyKept is the number of retained revisions of a release, as with the helm command.
 const historyKept = 10
 
-// explainError finds the error behind that of Helm, which turns some into text and drops
-// others: a wait of the worker's, or a refusal, which went by the transport.
+// explainError returns the cause of an error of Helm, which converts some errors to text and drops
+// others: the error of a wait, or one recorded by the transport.
 func (r *run) explainError(op, name string, err error) error {
 	if err == nil {
 		return nil

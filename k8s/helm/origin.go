@@ -11,14 +11,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Origin distinguishes releases of ours from those of others that have the same name: ours are
-// of the chart, and its objects carry the mark, a label whose value is the release's
-// name. A chart's name alone proves nothing, as ours is called as Determined's own.
+// Origin distinguishes det-deploy's releases from others with the same name. They use the chart,
+// and at least one object has the label Mark with the release's name. The chart's name is not
+// sufficient, because Determined's own chart has the same.
 type Origin struct {
 	Chart, Mark string
 }
 
-// ownsRevision reports whether a revision is ours. Without an origin all are.
+// ownsRevision reports whether a revision belongs to the origin. A nil origin owns all.
 func (o *Origin) ownsRevision(rel *release.Release) bool {
 	if o == nil {
 		return true
@@ -30,7 +30,7 @@ func (o *Origin) ownsRevision(rel *release.Release) bool {
 	return err == nil && slices.ContainsFunc(objects, func(m Object) bool { return labelOf(m, o.Mark) == rel.Name })
 }
 
-// labelOf is the value of a label of a rendered object.
+// labelOf returns the value of a label of a rendered object.
 func labelOf(o Object, label string) string {
 	var head struct {
 		Metadata struct {
@@ -43,15 +43,16 @@ func labelOf(o Object, label string) string {
 	return head.Metadata.Labels[label]
 }
 
-// ForeignError is a release of the wanted name that is not ours.
+// ForeignError is returned for an existing release that does not belong to det-deploy.
 type ForeignError struct {
 	Info
 
-	// alike is true when its chart is called as ours.
+	// alike is true if its chart has the same name.
 	alike bool
 }
 
-// ForeignError is i as an error, or nil when it is ours or gone.
+// ForeignError returns an error for a foreign release, or nil if the release is det-deploy's or
+// uninstalled.
 func (i Info) ForeignError() error {
 	if !i.Foreign || i.Status == Uninstalled {
 		return nil
@@ -64,7 +65,7 @@ func (i Info) foreignError() error {
 	return &cloud.Error{Kind: cloud.Conflict, Op: "helm:own", Resource: "release " + i.Name, Fix: e.fixText(), Err: e}
 }
 
-// Error says whose it is.
+// Error names the owner.
 func (e *ForeignError) Error() string {
 	whose := "another chart's"
 	if e.alike {
@@ -80,7 +81,7 @@ func (e *ForeignError) fixText() string {
 	return "choose another --cluster-id or --namespace; `helm list` shows whose release it is"
 }
 
-// guardObjects refuses to touch foreign objects.
+// guardObjects returns an error if the release is foreign.
 func (r *run) guardObjects(rels []*release.Release) error {
 	if len(rels) == 0 {
 		return nil
@@ -88,7 +89,7 @@ func (r *run) guardObjects(rels []*release.Release) error {
 	return r.infoOf(rels[len(rels)-1]).ForeignError()
 }
 
-// guardRevision refuses to roll back to a foreign revision.
+// guardRevision returns an error if the revision is foreign.
 func (r *run) guardRevision(name string, revision int) error {
 	rels, err := r.readHistory(name)
 	if err != nil {
@@ -102,5 +103,5 @@ func (r *run) guardRevision(name string, revision int) error {
 	return nil
 }
 
-// errNotForeign is a release of ours where a foreign one was expected.
+// errNotForeign is returned for a release of det-deploy where a foreign one is required.
 var errNotForeign = errors.New("it is det-deploy's own")

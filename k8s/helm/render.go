@@ -16,19 +16,19 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Capabilities is what a chart may ask about a server. A chart rendered for the
-// same capabilities with the same values is the same, byte for byte.
+// Capabilities describes the server for a chart. Rendering is deterministic for given capabilities
+// and values.
 type Capabilities struct {
-	// KubeVersion is the server's: "v1.36.3".
+	// KubeVersion is the server's version: "v1.36.3".
 	KubeVersion string
-	// APIVersions are "apps/v1" and "apps/v1/Deployment".
+	// APIVersions are like "apps/v1" and "apps/v1/Deployment".
 	APIVersions []string
 }
 
-// NoServer is what a chart is rendered for where there is no server to ask.
+// NoServer returns the capabilities for rendering without a server.
 func NoServer() Capabilities { return Capabilities{KubeVersion: "v1.36.0"} }
 
-// Capabilities asks the server.
+// Capabilities queries the server.
 func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
 	r, err := c.beginRun(ctx)
 	if err != nil {
@@ -50,15 +50,15 @@ func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
 	return Capabilities{KubeVersion: v.GitVersion, APIVersions: apis}, nil
 }
 
-// Rendered is a chart made into objects.
+// Rendered is a rendered chart.
 type Rendered struct {
-	// Objects are in the order in which they are created; hooks come last.
+	// Objects are in the order of creation; hooks come last.
 	Objects []Object
-	// Notes is the chart's advice to its user.
+	// Notes are the chart's notes for the user.
 	Notes string
 }
 
-// Manifest is all objects as one YAML stream, as `helm template` prints it.
+// Manifest returns all objects as one YAML stream, like `helm template`.
 func (r Rendered) Manifest() string {
 	var b strings.Builder
 	for _, o := range r.Objects {
@@ -74,17 +74,17 @@ func (r Rendered) Manifest() string {
 // Object is one rendered object.
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
-	// YAML is its text as the chart wrote it.
+	// YAML is the text rendered by the chart.
 	YAML string
 	// Source is the template's path: "determined/templates/service.yaml".
 	Source string
-	// Hook is true for what Helm makes beside the release, at one of its steps.
+	// Hook is true for a hook, which Helm creates in a step of the release.
 	Hook bool
-	// Keep is true for what outlives the release, by the chart's own word.
+	// Keep is true if the chart keeps the object when the release is uninstalled.
 	Keep bool
 }
 
-// objectKey is the same for two renderings of one object.
+// objectKey returns a key that is equal for all renderings of an object.
 func (o Object) objectKey() string {
 	group, _, found := strings.Cut(o.APIVersion, "/")
 	if !found {
@@ -93,14 +93,14 @@ func (o Object) objectKey() string {
 	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name
 }
 
-// Same reports whether two renderings are of one object.
+// Same reports whether both are renderings of the same object.
 func (o Object) Same(other Object) bool { return o.objectKey() == other.objectKey() }
 
-// String is how a person reads it: "Deployment determined-master-deployment-lab".
+// String returns a text like "Deployment determined-master-deployment-lab".
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
-// Render makes the objects of a release without asking any server. A value that
-// the chart's schema refuses is a ValuesError.
+// Render renders the objects of a release without a server. It returns a *ValuesError for values
+// that violate the chart's schema.
 func Render(r Release, caps Capabilities) (Rendered, error) {
 	if err := CheckValues(r); err != nil {
 		return Rendered{}, err
@@ -115,7 +115,7 @@ func Render(r Release, caps Capabilities) (Rendered, error) {
 	}
 	in := action.NewInstall(&action.Configuration{Log: func(string, ...any) {}})
 	in.ReleaseName, in.Namespace = r.Name, r.Namespace
-	in.ClientOnly, in.DryRun, in.SkipSchemaValidation = true, true, true // CheckValues has
+	in.ClientOnly, in.DryRun, in.SkipSchemaValidation = true, true, true // done by CheckValues
 	in.KubeVersion, in.APIVersions = version, caps.APIVersions
 	rel, err := in.Run(c, r.copyValues())
 	if err != nil {
@@ -128,7 +128,7 @@ func Render(r Release, caps Capabilities) (Rendered, error) {
 	return Rendered{Objects: objects, Notes: rel.Info.Notes}, nil
 }
 
-// objectsOf takes a release's manifest apart.
+// objectsOf parses a release's manifest.
 func objectsOf(rel *release.Release) ([]Object, error) {
 	parts := releaseutil.SplitManifests(rel.Manifest)
 	keys := make([]string, 0, len(parts))
@@ -159,7 +159,7 @@ func objectsOf(rel *release.Release) ([]Object, error) {
 	return out, nil
 }
 
-// partNumber is the place of a part that Helm named "manifest-7".
+// partNumber returns the index of a part named like "manifest-7" by Helm.
 func partNumber(key string) int {
 	var n int
 	if _, err := fmt.Sscanf(key, "manifest-%d", &n); err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Parts are the live objects of a foreign release, as Retire would treat them. They
-// are in the order in which they were created.
+// Parts are the live objects of a foreign release, in the order of creation, by how Retire treats
+// them.
 type Parts struct {
-	// Goes is deleted. Stays holds data, or others may use it.
+	// Goes will be deleted. Stays holds data, or others may use it.
 	Goes, Stays []Object
 }
 
-// holdsData reports whether an object holds data, or is of a kind that users outside the
-// release may depend on.
+// holdsData reports whether an object holds data, or has a kind that users outside of the release
+// may depend on.
 func holdsData(o Object) bool {
 	return o.Keep || slices.Contains([]string{
 		"PersistentVolumeClaim", "PersistentVolume", "VolumeSnapshot", "VolumeSnapshotClass", "StorageClass",
@@ -30,7 +30,7 @@ func holdsData(o Object) bool {
 	}, o.Kind)
 }
 
-// Parts reads the objects of a foreign release, and changes nothing.
+// Parts returns the objects of a foreign release, and changes nothing.
 func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
 	r, rels, err := c.readForeign(ctx, name)
 	if err != nil {
@@ -40,11 +40,10 @@ func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
 	return p, r.explainError("look at", name, err)
 }
 
-// Retire deletes the objects of a foreign release, so that another can take its name.
-// What stays is set free: it no longer carries the release's marks, so
-// that no release of that name ever takes it for its own. What Helm has written down
-// stays too, as of a release that was uninstalled, with its values. It may be
-// repeated.
+// Retire deletes the objects of a foreign release, so that another can use its name. From the
+// objects that stay, it removes the release's labels and annotations, so that no release of that
+// name ever adopts them. Helm's records stay too, with the values, as those of an uninstalled
+// release. It may be repeated.
 func (c *Client) Retire(ctx context.Context, name string) error {
 	r, rels, err := c.readForeign(ctx, name)
 	if err != nil {
@@ -86,7 +85,7 @@ func (c *Client) readForeign(ctx context.Context, name string) (*run, []*release
 	return r, rels, nil
 }
 
-// liveParts are Parts as they are on the server.
+// liveParts are Parts as live objects.
 type liveParts struct{ goes, stays helmkube.ResourceList }
 
 func (r *run) splitParts(rels []*release.Release) (Parts, liveParts, error) {
@@ -119,7 +118,7 @@ func (r *run) splitParts(rels []*release.Release) (Parts, liveParts, error) {
 	return p, live, nil
 }
 
-// setFree takes a release's marks off an object.
+// setFree removes a release's labels and annotations from an object.
 func setFree(info *cliresource.Info) error {
 	change := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null,%q:null},"labels":{"app.kubernetes.io/managed-by":null}}}`, ownerName, ownerNamespace)
 	_, err := cliresource.NewHelper(info.Client, info.Mapping).Patch(info.Namespace, info.Name, types.MergePatchType, change, nil)

@@ -17,30 +17,29 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
-// ValuesError is every rule of the chart's schema that the values break.
+// ValuesError lists all violations of the chart's schema.
 type ValuesError struct {
-	// Lines are sentences, "path: rule (what it is)", in the order of the paths.
+	// Lines are sentences, "path: rule (actual value)", sorted by path.
 	Lines []string
 }
 
-// Error has a line per broken rule.
+// Error returns one line per violation.
 func (e *ValuesError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// Hint is what to do next.
+// Hint returns a suggested fix.
 func (e *ValuesError) Hint() string {
 	return "change what --set and --values give; `det-deploy k8s values` shows all values and what they mean"
 }
 
-// FromFlags is true: values are given on the command line, also where they stand in
-// a file that it names.
+// FromFlags returns true, because values come from the command line, or from a file named there.
 func (*ValuesError) FromFlags() bool { return true }
 
-// schemaURL is the schema's name for itself; nothing is ever fetched.
+// schemaURL is the schema's internal URL; nothing is ever downloaded.
 const schemaURL = "file:///values.schema.json"
 
-// CheckValues holds a release's values, with the chart's own beneath them, against
-// the chart's schema. What it returns is a ValuesError, or an unreadable chart. A
-// subschema that carries a $comment speaks for itself: that is the sentence.
+// CheckValues validates a release's values, merged with the defaults, against the chart's schema.
+// It returns a *ValuesError, or an error if the chart cannot be read. The $comment of a violated
+// subschema is used as the message.
 func CheckValues(r Release) error {
 	c, err := r.loadChart()
 	if err != nil {
@@ -67,7 +66,7 @@ func CheckValues(r Release) error {
 	return &ValuesError{Lines: slices.Compact(s.lines)}
 }
 
-// rules are a chart's schema, ready to hold values against.
+// rules is a chart's compiled schema.
 type rules struct {
 	doc      any
 	compiled *jsonschema.Schema
@@ -89,7 +88,7 @@ func rulesOf(schema []byte) (*rules, error) {
 	return &rules{doc: doc, compiled: compiled}, nil
 }
 
-// AllValues are a release's values with the chart's own beneath them.
+// AllValues returns a release's values merged with the chart's defaults.
 func AllValues(r Release) (map[string]any, error) {
 	c, err := r.loadChart()
 	if err != nil {
@@ -102,7 +101,7 @@ func AllValues(r Release) (map[string]any, error) {
 	return all, nil
 }
 
-// mergeValues is what the templates will see, in the types that the schema knows.
+// mergeValues returns the values as seen by templates, in JSON types for the schema validation.
 func mergeValues(c *chart.Chart, values map[string]any) (any, error) {
 	all, err := chartutil.CoalesceValues(c, values)
 	if err != nil {
@@ -119,8 +118,8 @@ func mergeValues(c *chart.Chart, values map[string]any) (any, error) {
 	return out, nil
 }
 
-// speaker turns a tree of broken rules into sentences. No text that was given is in
-// one: it may be a secret under a wrong key.
+// speaker converts a tree of violations to sentences. They contain no given text, which may be a
+// secret under a wrong key.
 type speaker struct {
 	schema any
 	lines  []string
@@ -155,8 +154,8 @@ func (s *speaker) explainProblem(e *jsonschema.ValidationError) {
 	}
 }
 
-// explainChoice explains a value that matches none of several forms. It reports the form
-// that matched furthest into the value.
+// explainChoice explains a value that matches none of several alternatives. It reports the one that
+// matched furthest into the value.
 func (s *speaker) explainChoice(e *jsonschema.ValidationError) {
 	var best *jsonschema.ValidationError
 	deepest := -1
@@ -183,12 +182,12 @@ func errorDepth(e *jsonschema.ValidationError) int {
 func (s *speaker) addProblem(at []string, sentence string) {
 	path := pathOf(at)
 	if path == "" {
-		path = "values" // all of them together
+		path = "values" // the whole document
 	}
 	s.lines = append(s.lines, path+": "+sentence)
 }
 
-// pathOf is a place among the values as --set writes it: "pools[0].pool_name".
+// pathOf formats a path as for --set: "pools[0].pool_name".
 func pathOf(at []string) string {
 	var b strings.Builder
 	for _, p := range at {
@@ -226,10 +225,10 @@ func (*speaker) brokenRule(e *jsonschema.ValidationError) string {
 	return "breaks the rule " + strings.Join(e.ErrorKind.KeywordPath(), "/") + " of the chart's schema"
 }
 
-// closestChoice is the choice nearest to a refused text; empty if none is near.
+// closestChoice returns a suggestion if a choice is similar to the given text, or "".
 func closestChoice(words []any, got any) string {
-	text, _ := got.(string) // nothing else is near a word
-	best, distance := "", 3 // in a short word more than two slips are another word
+	text, _ := got.(string) // other types have no similar choice
+	best, distance := "", 3 // at most two typing errors
 	for _, w := range words {
 		word, _ := w.(string)
 		if d := naming.Distance(strings.ToLower(text), strings.ToLower(word)); text != "" && word != "" && d < distance && d < len(word) {
@@ -242,7 +241,7 @@ func closestChoice(words []any, got any) string {
 	return fmt.Sprintf(" (is %s meant?)", best)
 }
 
-// oneOf is a choice among words; nothing and an empty one are the same.
+// oneOf formats a list of choices; null and "" both mean empty.
 func oneOf(words []any) string {
 	var all []string
 	prefix := ""
@@ -264,7 +263,7 @@ func joinTypes(types []string) string {
 	return strings.Join(all, " or ")
 }
 
-// withArticle is a type with its article.
+// withArticle returns a type with its article.
 func withArticle(t string) string {
 	switch t {
 	case "object":
@@ -281,8 +280,8 @@ func withArticle(t string) string {
 	return "a " + t
 }
 
-// schemaComment is the sentence of a broken subschema: its own, or that of the
-// if/then/else or not that it is a part of.
+// schemaComment returns the $comment of a violated subschema, or that of the enclosing if/then/else
+// or not.
 func (s *speaker) schemaComment(e *jsonschema.ValidationError) string {
 	at := schemaPointer(e.SchemaURL)
 	if c := s.commentAt(at); c != "" {
@@ -301,15 +300,15 @@ func (s *speaker) schemaComment(e *jsonschema.ValidationError) string {
 }
 
 func (s *speaker) commentAt(at []string) string {
-	m, _ := lookupPath(s.schema, at).(map[string]any) // none has nothing to say
+	m, _ := lookupPath(s.schema, at).(map[string]any) // a missing subschema has no comment
 	c, _ := m["$comment"].(string)
 	return c
 }
 
-// nearestKey is the known key nearest to an unknown one; empty if none is near.
+// nearestKey returns a suggestion if a known key is similar to an unknown one, or "".
 func (s *speaker) nearestKey(e *jsonschema.ValidationError, key string) string {
-	m, _ := lookupPath(s.schema, append(schemaPointer(e.SchemaURL), "properties")).(map[string]any) // none has none near
-	const most = 3                                                                                  // more slips are another word
+	m, _ := lookupPath(s.schema, append(schemaPointer(e.SchemaURL), "properties")).(map[string]any) // without properties there is no similar key
+	const most = 3                                                                                  // typing errors at most
 	best, distance := "", most+1
 	for known := range m {
 		if d := naming.Distance(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {
@@ -322,7 +321,7 @@ func (s *speaker) nearestKey(e *jsonschema.ValidationError, key string) string {
 	return fmt.Sprintf(" (is %s meant?)", best)
 }
 
-// schemaPointer is the fragment of a schema's URL.
+// schemaPointer returns the JSON pointer in a schema's URL.
 func schemaPointer(url string) []string {
 	_, p, _ := strings.Cut(url, "#")
 	p = strings.TrimPrefix(p, "/")

@@ -13,11 +13,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Status is what Helm wrote down about a release. The words are Helm's.
+// Status is the status of a release, in Helm's terms.
 type Status string
 
-// The statuses. A pending one was written by a client that is still at work, or
-// died at it.
+// Values of Status. A pending status was written by a client that is still running or was
+// interrupted.
 const (
 	Deployed        Status = "deployed"
 	Failed          Status = "failed"
@@ -27,16 +27,16 @@ const (
 	PendingInstall  Status = "pending-install"
 	PendingUpgrade  Status = "pending-upgrade"
 	PendingRollback Status = "pending-rollback"
-	// Absent is a release of which nothing is written down. It is ours.
+	// Absent is the status of a release without a record. It is not foreign.
 	Absent Status = "absent"
 )
 
-// Pending reports whether a client was at work when the status was written.
+// Pending reports whether an operation was in progress when the status was written.
 func (s Status) Pending() bool {
 	return s == PendingInstall || s == PendingUpgrade || s == PendingRollback
 }
 
-// Info is one revision of a release.
+// Info describes one revision of a release.
 type Info struct {
 	Name       string    `json:"name"`
 	Namespace  string    `json:"namespace"`
@@ -46,14 +46,14 @@ type Info struct {
 	Version    string    `json:"version"`
 	AppVersion string    `json:"app_version"`
 	Updated    time.Time `json:"updated"`
-	// Description is what Helm says about it: "Upgrade complete".
+	// Description is Helm's description: "Upgrade complete".
 	Description string `json:"description,omitempty"`
-	// Notes is the chart's advice.
+	// Notes are the chart's notes.
 	Notes string `json:"-"`
-	// Values are those that the user gave. They may hold secrets.
+	// Values are the user's values. They may contain secrets.
 	Values map[string]any `json:"-"`
-	// Foreign is true when it is not of the client's origin, and Alike when its chart is
-	// called as that of the origin all the same.
+	// Foreign is true if the release does not belong to the client's origin, and Alike if its chart
+	// still has the same name.
 	Foreign, Alike bool `json:"-"`
 }
 
@@ -71,8 +71,8 @@ func (r *run) infoOf(rel *release.Release) Info {
 	return out
 }
 
-// Status is the latest revision of a release. A release that is not there has the
-// status Absent, and is no error.
+// Status returns the latest revision of a release. If the release does not exist, it returns the
+// status Absent and no error.
 func (c *Client) Status(ctx context.Context, name string) (Info, error) {
 	r, err := c.beginRun(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Client) Status(ctx context.Context, name string) (Info, error) {
 	return r.infoOf(rels[len(rels)-1]), nil
 }
 
-// History is every revision that is remembered, the oldest first.
+// History returns all retained revisions, the oldest first.
 func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
 	r, err := c.beginRun(ctx)
 	if err != nil {
@@ -105,8 +105,8 @@ func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
 	return out, nil
 }
 
-// List is the latest revision of each release of a chart, in the client's
-// namespace or in all of them.
+// List returns the latest revision of each release of a chart, in the client's namespace or in all
+// namespaces.
 func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Info, error) {
 	from := c
 	if everywhere {
@@ -136,7 +136,7 @@ func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Inf
 	return out, nil
 }
 
-// readHistory is every revision, the oldest first; none is no error.
+// readHistory returns all revisions, the oldest first, or nil if there are none.
 func (r *run) readHistory(name string) ([]*release.Release, error) {
 	rels, err := r.config.Releases.History(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
@@ -149,8 +149,8 @@ func (r *run) readHistory(name string) ([]*release.Release, error) {
 	return rels, nil
 }
 
-// currentRevision is the revision whose objects are assumed live: the one deployed last,
-// or else the latest.
+// currentRevision returns the revision whose objects are assumed live: the last deployed one, or
+// else the latest.
 func currentRevision(rels []*release.Release) *release.Release {
 	for _, rel := range slices.Backward(rels) {
 		if rel.Info.Status == release.StatusDeployed {

@@ -14,9 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// Uninstall removes the objects of a release and what is written down about it,
-// and returns when they are gone. It gives the objects that the chart says are to
-// be kept and that are still there. A release that is not there is no error, so
+// Uninstall deletes the objects and records of a release, and waits until they are gone. It returns
+// the remaining objects that the chart keeps. It returns no error if the release does not exist, so
 // it may be repeated.
 func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err error) {
 	r, err := c.beginRun(ctx)
@@ -49,9 +48,9 @@ func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err
 	return kept, nil
 }
 
-// sweepObjects removes the objects of other revisions of ours that are not objects of rel and
-// still carry the release's mark. An interrupted change leaves some, and Helm
-// continues when it cannot delete one.
+// sweepObjects deletes objects of other revisions that are not objects of rel and still have the
+// release's annotations. Interrupted changes leave such objects, and Helm continues when it cannot
+// delete one.
 func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *release.Release) error {
 	wanted, err := keysOf(rel)
 	if err != nil {
@@ -70,7 +69,7 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 			if o.Hook || wanted[o.objectKey()] {
 				continue
 			}
-			wanted[o.objectKey()] = true // once is enough
+			wanted[o.objectKey()] = true // check each object once
 			info, live, err := r.readLive(o)
 			if err != nil {
 				return err
@@ -90,7 +89,7 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 	return ctx.Err()
 }
 
-// keptObjects are the objects that the chart keeps on uninstall.
+// keptObjects returns the objects that the chart keeps on uninstall.
 func (r *run) keptObjects(rels []*release.Release) ([]Object, error) {
 	var out []Object
 	seen := make(map[string]bool)
@@ -119,8 +118,8 @@ func (r *run) keptObjects(rels []*release.Release) ([]Object, error) {
 	return out, nil
 }
 
-// readLive looks for an object. One of a kind that the server does not know is not
-// there.
+// readLive returns the live object. found is false if it does not exist, or if the server does not
+// know its kind.
 func (r *run) readLive(o Object) (*resource.Info, bool, error) {
 	infos, err := r.worker.Build(bytes.NewBufferString(o.YAML), false)
 	if meta.IsNoMatchError(err) {
@@ -151,7 +150,7 @@ func keysOf(rel *release.Release) (map[string]bool, error) {
 	return out, nil
 }
 
-// The marks that Helm puts on what it makes.
+// Annotations that Helm sets on its objects.
 const (
 	ownerName      = "meta.helm.sh/release-name"
 	ownerNamespace = "meta.helm.sh/release-namespace"

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Given are values as flags give them, in Helm's own syntax. Files come first,
-// then JSON, then plain, string, file and literal settings; later ones win.
+// Given contains the values of flags, in Helm's syntax. The order of precedence is: files, then
+// JSON, plain, string, file and literal settings; later ones override earlier ones.
 type Given struct {
 	// Files are --values, YAML documents; "-" is standard input.
 	Files []string
@@ -19,13 +19,13 @@ type Given struct {
 	Set, SetString, SetFile, SetJSON, SetLiteral []string
 }
 
-// Values merges what was given.
+// Values merges the given values.
 func Values(g Given) (map[string]any, error) {
 	o := values.Options{
 		ValueFiles: g.Files, Values: g.Set, StringValues: g.SetString,
 		FileValues: g.SetFile, JSONValues: g.SetJSON, LiteralValues: g.SetLiteral,
 	}
-	out, err := o.MergeValues(nil) // no way to fetch a file from elsewhere
+	out, err := o.MergeValues(nil) // nil getters: remote files are not supported
 	if err != nil {
 		return nil, &unreadableError{&cloud.Error{
 			Kind: cloud.Invalid, Op: "helm:values",
@@ -36,24 +36,24 @@ func Values(g Given) (map[string]any, error) {
 	return out, nil
 }
 
-// unreadableError is values that cannot be read.
+// unreadableError is returned for values that cannot be parsed.
 type unreadableError struct{ cause *cloud.Error }
 
 func (e *unreadableError) Error() string { return e.cause.Error() }
 func (e *unreadableError) Unwrap() error { return e.cause }
 
-// FromFlags is true: they are given on the command line.
+// FromFlags returns true, because the values are given on the command line.
 func (*unreadableError) FromFlags() bool { return true }
 
-// unreadableFlag says which flag cannot be read. Helm's own error is left out: it quotes
-// the value, which may be a secret.
+// unreadableFlag names the flag that cannot be parsed. It omits Helm's own error, which quotes the
+// value, possibly a secret.
 func unreadableFlag(g Given, err error) error {
 	if missing, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("read the values: %w", missing)
 	}
 	for _, file := range g.Files {
 		if file == "-" {
-			continue // it has been read, and cannot be again
+			continue // already consumed
 		}
 		if mergeFails(values.Options{ValueFiles: []string{file}}) {
 			return fmt.Errorf("read the values of %s: it is not a YAML mapping of names to values", file)

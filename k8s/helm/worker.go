@@ -21,18 +21,17 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// worker is Helm's client of Kubernetes, with four differences: waiting ends
-// with the operation, deleting is done when things are gone, an update goes
-// from every revision that may be live, and objects are checked by the server alone.
+// worker is Helm's Kubernetes client, with four differences: waits end with the operation, a
+// deletion waits until the objects are gone, an update starts from every revision that may be live,
+// and only the server validates objects.
 type worker struct {
 	*helmkube.Client
-	// ctx is the operation's. Helm's interface has no place for one.
+	// ctx is the operation's context, because Helm's interface does not pass one.
 	ctx context.Context
 	set kubernetes.Interface
-	// interrupted are revisions that were begun after the one that was deployed
-	// last.
+	// interrupted are revisions that were begun after the last deployed one.
 	interrupted []*release.Release
-	// waited is the first error of a wait. Helm turns it into text, or logs it.
+	// waited is the first error of a wait. Helm converts it to text, or logs it.
 	waited error
 }
 
@@ -43,21 +42,21 @@ var (
 )
 
 const (
-	// pollEvery is how often an object is looked at that is waited for.
+	// pollEvery is the interval of waits.
 	pollEvery = 300 * time.Millisecond
-	// goneLimit is how long deleting may take: pods have half a minute to end, and
-	// volumes a while to be let go.
+	// goneLimit is the timeout of deletions: pods take up to half a minute to terminate, and
+	// volumes a while to detach.
 	goneLimit = 3 * time.Minute
 )
 
-// Build reads objects. Helm would fetch the server's OpenAPI document to check them; the
-// server checks them anyway.
+// Build parses objects. It disables Helm's validation, which would download the server's OpenAPI
+// document, because the server validates anyway.
 func (w *worker) Build(text io.Reader, _ bool) (helmkube.ResourceList, error) {
 	return w.Client.Build(text, false)
 }
 
-// Update changes original into target. What an interrupted revision added to an
-// object is in neither, and would stay; so it is the original for a first pass.
+// Update changes original to target. The additions of an interrupted revision are in neither and
+// would remain, so it is used as the original of a first pass.
 func (w *worker) Update(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
 	for _, rel := range w.interrupted {
 		began, err := w.Build(bytes.NewBufferString(rel.Manifest), false)
@@ -72,7 +71,7 @@ func (w *worker) Update(original, target helmkube.ResourceList, force bool) (*he
 	return w.Client.Update(original, target, force)
 }
 
-// copyList copies a list, so that a refresh does not change what is wanted.
+// copyList copies a list, so that a refresh does not modify the target.
 func copyList(list helmkube.ResourceList) helmkube.ResourceList {
 	out := make(helmkube.ResourceList, len(list))
 	for i, info := range list {
@@ -83,7 +82,7 @@ func copyList(list helmkube.ResourceList) helmkube.ResourceList {
 	return out
 }
 
-// DeleteWithPropagationPolicy deletes and waits until everything is gone.
+// DeleteWithPropagationPolicy deletes objects and waits until they are gone.
 func (w *worker) DeleteWithPropagationPolicy(list helmkube.ResourceList, policy metav1.DeletionPropagation) (*helmkube.Result, []error) {
 	res, errs := w.Client.DeleteWithPropagationPolicy(list, policy)
 	if len(errs) > 0 {
@@ -95,7 +94,7 @@ func (w *worker) DeleteWithPropagationPolicy(list helmkube.ResourceList, policy 
 	return res, nil
 }
 
-// WaitForDelete returns when nothing of the list is left.
+// WaitForDelete waits until no object of the list exists.
 func (w *worker) WaitForDelete(list helmkube.ResourceList, limit time.Duration) error {
 	var left []string
 	err := w.pollUntil(limit, func() (bool, error) {
@@ -118,7 +117,7 @@ func (w *worker) WaitForDelete(list helmkube.ResourceList, limit time.Duration) 
 	return w.keepWaitError(err)
 }
 
-// keepWaitError keeps the first error of a wait for explainError.
+// keepWaitError stores the first error of a wait for explainError.
 func (w *worker) keepWaitError(err error) error {
 	if w.waited == nil {
 		w.waited = err
@@ -181,11 +180,11 @@ func podDone(p *corev1.Pod) (bool, error) {
 	}
 }
 
-// errTimeUp is what a wait ends with at its limit.
+// errTimeUp is returned by a wait at its timeout.
 var errTimeUp = errors.New("the time is up")
 
-// pollUntil looks at once and then regularly, until look reports true, fails, the limit
-// is reached, the operation ends, or the user wants to wait no longer.
+// pollUntil calls look immediately and then periodically, until it returns true or an error, the
+// limit is reached, the operation ends, or the user cancels the wait.
 func (w *worker) pollUntil(limit time.Duration, look func() (bool, error)) error {
 	for deadline := time.Now().Add(limit); ; {
 		done, err := look()

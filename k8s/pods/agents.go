@@ -20,21 +20,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Agents implements rm.Machines: an agent is a node on which pods of some pool may
-// run. Without permission to see nodes, those are shown that pods are on.
+// Agents implements rm.Machines: an agent is a node on which pods of a resource pool may run.
+// Without permission to list nodes, it returns the nodes that have pods.
 func (r *RM) Agents() []*apiv1.Agent {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	return r.agents.listAgents()
 }
 
-// agents shows nodes as agents, and switches them off.
+// agents presents nodes as agents, and enables and disables them.
 type agents struct {
 	cfg     Config
 	state   *state
 	records records.Store
-	// placements are where the pods of each pool may be, those without slots and those
-	// with some.
+	// placements are the placement constraints of each resource pool, for pods without and with
+	// slots.
 	placements map[string][]nodes.Placement
 }
 
@@ -62,7 +62,7 @@ func (g *agents) listAgents() []*apiv1.Agent {
 	return out
 }
 
-// poolsIn names the pools of what runs on a node.
+// poolsIn returns the resource pools of the containers on a node.
 func poolsIn(parts []placedContainer) []string {
 	var out []string
 	for _, p := range parts {
@@ -72,13 +72,13 @@ func poolsIn(parts []placedContainer) []string {
 	return slices.Compact(out)
 }
 
-// placedContainer is a container with the allocation it is of.
+// placedContainer is a container with its allocation.
 type placedContainer struct {
 	*container
 	of *allocation
 }
 
-// byNode lists what runs on each node, in a fixed order.
+// byNode returns the running containers of each node, in a fixed order.
 func (g *agents) byNode() map[rm.AgentID][]placedContainer {
 	out := make(map[rm.AgentID][]placedContainer)
 	for _, a := range g.state.allocations {
@@ -99,7 +99,7 @@ func (g *agents) byNode() map[rm.AgentID][]placedContainer {
 	return out
 }
 
-// slotTemplate is what a slot is, which all pools have in common.
+// slotTemplate returns a template with the slot type, which all resource pools share.
 func (c Config) slotTemplate() podspec.Template {
 	if len(c.Pools) == 0 {
 		return podspec.Template{}
@@ -107,8 +107,8 @@ func (c Config) slotTemplate() podspec.Template {
 	return c.Pools[0].Template
 }
 
-// agentOf is a node as clients see it. Which device a pod has only its node knows;
-// slots are filled in the order in which pods came.
+// agentOf presents a node as an agent. Only the node knows the devices of a pod, so slots are
+// assigned in the order in which pods were placed.
 func (g *agents) agentOf(n *corev1.Node, pools []string, parts []placedContainer) *apiv1.Agent {
 	state := g.state.switches[rm.AgentID(n.Name)]
 	known := g.state.watch.NodesKnown()
@@ -148,14 +148,12 @@ func (g *agents) agentOf(n *corev1.Node, pools []string, parts []placedContainer
 	return out
 }
 
-// ErrNoSlotSwitch refuses what Kubernetes cannot do: it hands out the devices of a
-// node by itself.
+// ErrNoSlotSwitch is returned by SetSlot, because a node assigns its devices itself.
 var ErrNoSlotSwitch = errors.New("single slots cannot be switched on Kubernetes, where a node hands out its own devices; " +
 	"disable the whole agent, or cordon the node")
 
-// SetAgent implements rm.Machines. The switch is stored before it is answered, and
-// outlives the node's and the master's restarts. The node itself is not touched:
-// its other pods continue.
+// SetAgent implements rm.Machines. The setting is stored before SetAgent returns, and survives
+// restarts of the node and the master. The node itself is not changed, so its other pods continue.
 func (r *RM) SetAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
 	agent, err := r.agents.setAgent(ctx, id, s)
 	if err != nil {
@@ -190,7 +188,7 @@ func (g *agents) setAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*api
 	return agent, nil
 }
 
-// applySwitch carries a switch out. What is not all on nodes yet looks for others.
+// applySwitch applies a setting. Allocations that are not completely placed are undone.
 func (g *agents) applySwitch(id rm.AgentID, s rm.Switch) {
 	g.state.mu.Lock()
 	defer g.state.mu.Unlock()
@@ -213,7 +211,7 @@ func (g *agents) applySwitch(id rm.AgentID, s rm.Switch) {
 	}
 }
 
-// SetSlot implements rm.Machines. It refuses with ErrNoSlotSwitch.
+// SetSlot implements rm.Machines. It returns ErrNoSlotSwitch.
 func (r *RM) SetSlot(_ context.Context, id rm.AgentID, slot int, _ rm.Switch) (*apiv1.Slot, error) {
 	if _, found := r.agents.findAgent(id); !found {
 		return nil, fmt.Errorf("switch slot %d of agent %s: %w", slot, id, rm.ErrUnknownAgent)
@@ -232,7 +230,7 @@ func (g *agents) findAgent(id rm.AgentID) (*apiv1.Agent, bool) {
 	return nil, false
 }
 
-// poolsOf names the pools whose pods may run on a node.
+// poolsOf returns the resource pools whose pods may run on a node.
 func (g *agents) poolsOf(n *corev1.Node) []string {
 	var out []string
 	for _, p := range g.cfg.Pools {

@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Phase is how far an allocation has come.
+// Phase is the phase of an allocation.
 //
 //	Queued ──is decided──▶ Making ──Job and Secret are made──▶ Gated
 //	  ▲  ▲                   │     (Opening, without gates)      │ all pods exist and fit
@@ -27,25 +27,25 @@ import (
 //	  │                  │          taken by nodes in time       ▼
 //	  │                  │ is killed                          Opening
 //	  │                  ▼                                       │ all are taken by nodes
-//	  └──is killed──▶  Over ◀──nothing is left of it── Running ◀─┘
+//	  └──is killed──▶  Over ◀──all containers ended─── Running ◀─┘
 //
-// An allocation that has to go carries a release beside its phase.
+// An allocation that is to be stopped has a release in addition to its phase.
 type Phase string
 
 const (
-	// Queued waits; nothing of it is in Kubernetes.
+	// Queued waits and has no object in Kubernetes.
 	Queued Phase = "queued"
-	// Making is between the decision and the objects.
+	// Making has been selected to run; its objects are being created.
 	Making Phase = "making"
-	// Gated has a Job whose pods the scheduler does not look at.
+	// Gated has a Job whose pods the scheduler ignores.
 	Gated Phase = "gated"
 	// Opening has pods that the scheduler places.
 	Opening Phase = "opening"
-	// Running has all of its pods on nodes, or on their way out.
+	// Running has all of its pods on nodes, or ending.
 	Running Phase = "running"
-	// Undoing has objects that must be gone before it is queued again.
+	// Undoing has objects that must be deleted before it is queued again.
 	Undoing Phase = "undoing"
-	// Over has ended; its owner was told.
+	// Over has ended and its owner was notified.
 	Over Phase = "over"
 )
 
@@ -59,50 +59,48 @@ var phases = map[Phase][]Phase{
 	Over:    {},
 }
 
-// allocation is one request, waiting or served. state.mu guards it.
+// allocation is one request, waiting or running. state.mu guards it.
 type allocation struct {
 	*queue.Entry
 	phase Phase
-	// since is when the phase began.
+	// since is the start of the phase.
 	since   time.Time
 	waiting string
-	// kind and told are the matter that keeps it waiting, and the one that its
-	// owner was last told of.
+	// waitKind is the kind of the reason why it waits, and reported the last one that the owner was
+	// notified of.
 	waitKind, reported string
 	waitSince          time.Time
-	// attempt numbers the Jobs made for it, from 1; tries counts those undone in a
-	// row, and until is when it may be tried again.
+	// attempt numbers its Jobs, from 1; tries counts consecutive undone attempts, and until is the
+	// earliest time of the next one.
 	attempt, tries int
 	until          time.Time
-	// trouble is what Kubernetes last said of its Job or pods.
+	// trouble is the latest error of Kubernetes about its Job or pods.
 	trouble string
-	// refused is since when the scheduler finds no node for one of its pods.
+	// refused is the time since which one of its pods is unschedulable.
 	refused time.Time
-	// stretched says that it was let go although it does not fit, so that nodes are
-	// added for it.
+	// stretched is true if it was opened although it does not fit, so that nodes are added for it.
 	stretched bool
-	// hints are nodes with room for each of its pods; ungated says that this master has
-	// decided to run it without gates.
+	// hints are nodes with room for each of its pods; ungated is true if this master has decided to
+	// run it without gates.
 	hints   []gang.NodeID
 	ungated bool
 
-	// podStats is what was last seen of its pods, for the decision.
+	// podStats summarizes its pods for the decision.
 	podStats *podStats
 
 	containers []*container
 	release    *records.Release
-	// decided is when it was decided to run it.
+	// decided is the time of the decision to run it.
 	decided time.Time
-	// pod is what each of its pods asks of a node.
+	// pod contains the requests and constraints of each of its pods.
 	pod *gang.Pod
 
-	// What follows belongs to the worker that looks at it: noted says that it is stored
-	// that it runs, stored is the release that a restarted master would know, asked
-	// says that the owner knows of it, and terminate that the program listens for no
-	// signal but SIGTERM. opened are the pods whose gate was taken away, and met says that
-	// there is a Service for them. orderless says that its Secrets were deleted, and forced when
-	// the API server was last told to forget a pod whose node does not answer, and
-	// jobless that its Job was deleted for that.
+	// The fields below are only used by the worker of the allocation. recorded: the store contains
+	// that it runs. stored: the release in the store. asked: the owner was notified of the
+	// preemption. terminate: the program only reacts to SIGTERM. opened: the pods whose gate was
+	// removed. met: the Service of its pods exists. secretsGone: its Secrets were deleted. forced:
+	// the times at which pods on unresponsive nodes were force deleted. jobGone: its Job was
+	// deleted after that.
 	recorded         bool
 	stored           *records.Release
 	asked, terminate bool
@@ -113,36 +111,35 @@ type allocation struct {
 	jobGone          bool
 }
 
-// container is one pod's part of an allocation. state.mu guards it.
+// container is the part of an allocation that runs in one pod. state.mu guards it.
 type container struct {
 	id   rm.ContainerID
 	rank int
 	node rm.AgentID
-	// pod is its pod's name, and namespace where that is.
+	// pod and namespace identify its pod.
 	pod, namespace string
 
 	devices []*apiv1.Device
-	// state is the last one that its owner was told of.
+	// state is the last state that the owner was notified of.
 	state apiv1.Container_State
 
-	// What follows belongs to the worker that looks at the allocation.
+	// The fields below are only used by the worker of the allocation.
 
-	// decidedExit is an end that was decided before its pod has ended.
+	// decidedExit is an exit that was decided before the pod ended.
 	decidedExit *agentv1.Exit
-	// stuck is when it was first seen to be kept from starting, and trouble by what,
-	// in words for the owner.
+	// stuck is the time since which it cannot start, and trouble the reason, as a message for the
+	// owner.
 	stuck   time.Time
 	trouble string
-	// deletedByOther says that another client deleted its pod.
+	// deletedByOther is true if another client deleted the pod.
 	deletedByOther bool
-	// lines is its log on the way to the owner.
+	// lines forwards the log to the owner.
 	lines *logs.Follower
-	// ending is the latest moment at which its pod must be gone, as the cluster
-	// was told; zero if it was not told to end.
+	// ending is the time by which Kubernetes was asked to stop the pod, or zero.
 	ending time.Time
 }
 
-// stageOf is what a phase is to the queue.
+// stageOf converts a phase to a stage of the queue.
 func stageOf(p Phase) queue.Stage {
 	switch p {
 	case Queued:
@@ -154,7 +151,7 @@ func stageOf(p Phase) queue.Stage {
 	return queue.Starting
 }
 
-// moveTo changes the phase. It refuses transitions that the table lacks.
+// moveTo changes the phase. It returns an error for a transition that is not in the table.
 func (a *allocation) moveTo(to Phase, now time.Time) error {
 	if !slices.Contains(phases[a.phase], to) {
 		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
@@ -166,19 +163,19 @@ func (a *allocation) moveTo(to Phase, now time.Time) error {
 
 func (a *allocation) wasKilled() bool { return a.release != nil && a.release.Kill }
 
-// allEnded reports whether the owner was told of every container's end.
+// allEnded reports whether the owner was notified of the exit of every container.
 func (a *allocation) allEnded() bool {
 	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.hasEnded() })
 }
 
 func (c *container) hasEnded() bool { return c.state == apiv1.Container_STATE_TERMINATED }
 
-// isWaiting reports whether the allocation is not all on nodes yet.
+// isWaiting reports whether the allocation is not completely placed yet.
 func (a *allocation) isWaiting() bool {
 	return a.phase != Running && a.phase != Over
 }
 
-// describeAllocation is the allocation as its owner sees it.
+// describeAllocation returns the allocation for its owner.
 func (a *allocation) describeAllocation() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	out.Waiting = a.waiting
@@ -198,12 +195,12 @@ func (c *container) describeContainer() rm.Container {
 	return rm.Container{ID: c.id, Agent: c.node, Devices: slices.Clone(c.devices), Rank: c.rank, State: c.state}
 }
 
-// asAPI is the container as clients see it.
+// asAPI returns the container as an API message.
 func (c *container) asAPI(parent rm.AllocationID) *apiv1.Container {
 	return &apiv1.Container{Parent: string(parent), Id: string(c.id), State: c.state, Devices: slices.Clone(c.devices)}
 }
 
-// addContainers gives an allocation its containers, of so many slots each.
+// addContainers creates the containers of an allocation, with a number of slots each.
 func (a *allocation) addContainers(pods, slots int, kind podspec.SlotType) {
 	a.containers = nil
 	for rank := range pods {
@@ -217,8 +214,8 @@ func (a *allocation) addContainers(pods, slots int, kind podspec.SlotType) {
 	}
 }
 
-// noteRefusal notes since when the scheduler refuses a pod. The pod's own condition does
-// not say it: it has been unscheduled since it had its gate.
+// noteRefusal records since when a pod is unschedulable. The pod's own condition does not show
+// that, because it was not scheduled while it had a gate either.
 func (a *allocation) noteRefusal(refused bool, now time.Time) {
 	switch {
 	case !refused:
@@ -228,14 +225,14 @@ func (a *allocation) noteRefusal(refused bool, now time.Time) {
 	}
 }
 
-// setPod notes where a container's pod is.
+// setPod records the pod of a container.
 func (c *container) setPod(pod *corev1.Pod) {
 	if pod != nil {
 		c.node, c.pod, c.namespace = rm.AgentID(pod.Spec.NodeName), pod.Name, pod.Namespace
 	}
 }
 
-// runsOn reports whether a part of the allocation that has not ended is on a node.
+// runsOn reports whether a container of the allocation is running on a node.
 func (a *allocation) runsOn(id rm.AgentID) bool {
 	for _, c := range a.containers {
 		if c.node == id && !c.hasEnded() {
@@ -245,5 +242,5 @@ func (a *allocation) runsOn(id rm.AgentID) bool {
 	return false
 }
 
-// jobName is the name of the Job of the current attempt.
+// jobName returns the name of the Job of the current attempt.
 func (a *allocation) jobName() string { return podspec.JobName(a.Allocation, a.attempt) }

@@ -25,8 +25,7 @@ type cleaner struct {
 	terminator *terminator
 }
 
-// removeAttempt deletes what was made for an attempt, and queues the allocation again, or
-// ends it, when nothing is left.
+// removeAttempt deletes the objects of an attempt, and then queues the allocation again or ends it.
 func (r *cleaner) removeAttempt(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
 	if again := r.reporter.reportUndone(ctx, a); again > 0 {
 		return again
@@ -41,8 +40,8 @@ func (r *cleaner) removeAttempt(ctx context.Context, w *watch.Watch, a *allocati
 		return glance
 	}
 	if a.recorded {
-		// It was undone just as it was whole. A restarted master would take one that
-		// ran and has no Job for lost.
+		// It was undone right after it was complete. A restarted master would consider an
+		// allocation that ran and has no Job lost.
 		if err := r.records.Delete(ctx, records.AllocationKey+string(a.Allocation)); err != nil {
 			return r.reporter.retryLater(ctx, "forget that it ran", a, err)
 		}
@@ -61,8 +60,8 @@ func (r *cleaner) removeAttempt(ctx context.Context, w *watch.Watch, a *allocati
 	return 0
 }
 
-// cleanUp removes what an ended allocation leaves behind. A master that is interrupted
-// here finds that its owner does not know it any more, and removes the rest.
+// cleanUp deletes what an ended allocation leaves. If a master is interrupted here, its owner does
+// not know the allocation any more and the next master removes the rest.
 func (r *cleaner) cleanUp(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
 	if a.attempt > 0 && !r.cfg.Leave {
 		if _, err := r.objects.DeleteJobs(ctx, r.state.currentJobName(a), w.JobsOf(a.Allocation), metav1.DeletePropagationBackground); err != nil {
@@ -89,12 +88,11 @@ func (r *cleaner) cleanUp(ctx context.Context, w *watch.Watch, a *allocation) ti
 	return 0
 }
 
-// sweepEvery is how often orphans are looked for.
+// sweepEvery is the interval between searches for orphans.
 const sweepEvery = 30 * time.Second
 
-// sweepOrphans removes orphaned Jobs and documents until ctx ends: those that a killed
-// master had created for an allocation that has ended since, and those of a call whose
-// reply was lost.
+// sweepOrphans removes orphaned Jobs and documents until ctx ends: those that a killed master had
+// created for an allocation that has ended since, and those of a call whose reply was lost.
 func (r *cleaner) sweepOrphans(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -109,7 +107,7 @@ func (r *cleaner) sweepOrphans(ctx context.Context) {
 	}
 }
 
-// removeOrphans deletes Jobs of this cluster that no allocation has.
+// removeOrphans deletes Jobs of this cluster that belong to no allocation.
 func (r *cleaner) removeOrphans(ctx context.Context) {
 	for _, job := range r.findOrphans() {
 		err := r.objects.DeleteJob(ctx, job)
@@ -122,14 +120,13 @@ func (r *cleaner) removeOrphans(ctx context.Context) {
 	}
 }
 
-// findOrphans are the Jobs that no allocation has.
+// findOrphans returns the Jobs that belong to no allocation.
 func (r *cleaner) findOrphans() []*batchv1.Job {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	var out []*batchv1.Job
 	for _, job := range r.state.watch.AllJobs() {
-		// The server's filter is not the only guard against deleting a foreign
-		// Job.
+		// Check the label, so that a wrong server-side filter cannot delete a foreign Job.
 		if job.DeletionTimestamp != nil || job.Labels[ClusterLabel] != r.cfg.Cluster || r.cfg.Leave && observe.JobFinished(job) {
 			continue
 		}
@@ -141,7 +138,7 @@ func (r *cleaner) findOrphans() []*batchv1.Job {
 	return out
 }
 
-// forgetOrphans deletes documents whose allocation has ended, or whose time has.
+// forgetOrphans deletes documents whose allocation has ended, and expired ones.
 func (r *cleaner) forgetOrphans(ctx context.Context) {
 	r.state.mu.Lock()
 	var keys []string

@@ -21,95 +21,92 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// The labels by which objects are found again.
+// Labels that identify objects.
 const (
-	// ClusterLabel is on every object of a cluster; its value is the cluster's name.
+	// ClusterLabel is set on every object of a cluster; its value is the cluster's name.
 	ClusterLabel = podspec.LabelCluster
-	// AllocationLabel is on every Job, pod and Secret of an allocation.
+	// AllocationLabel is set on every Job, pod and Secret of an allocation.
 	AllocationLabel = podspec.LabelTask
 )
 
-// Config is what a resource manager for pods is built from.
+// Config configures a resource manager for pods.
 type Config struct {
 	Log    *slog.Logger
 	Client kubernetes.Interface
-	// Cluster is the value of ClusterLabel on what is this cluster's, and Namespace
-	// where pods are made: those of every pool's template.
+	// Cluster is the value of ClusterLabel on objects of this cluster. Namespace is the namespace
+	// of pods, as in the templates of all resource pools.
 	Cluster, Namespace string
-	// Former are namespaces in which pods were made before: what runs there is
-	// followed to its end.
+	// Former are namespaces in which earlier versions created pods. Pods running there are followed
+	// until they end.
 	Former []string
 
-	// Tasks and Logs receive what happens.
+	// Tasks and Logs receive events and log lines.
 	Tasks  rm.Tasks
 	Logs   rm.Logs
 	Memory records.Memory
-	// LastLine is the time of a container's last stored line, zero when there is
-	// none. It may be nil; it is asked when a node has rotated a log while no master
-	// was there.
+	// LastLine returns the time of a container's last stored line, or zero if there is none. It may
+	// be nil; it is called if a node has rotated a log while no master was running.
 	LastLine func(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error)
 
-	// Logins are the sign-ins to registries that each task gets a copy of. It is asked
-	// for each, because they change; it may be nil.
+	// Logins returns the registry credentials to copy for each task. It is called for each task,
+	// because they change; it may be nil.
 	Logins func() (podspec.Logins, error)
 
-	// Claim keeps the volume claim of checkpoints; nil where the cluster has none that it makes.
+	// Claim maintains the volume claim for checkpoints; nil if the master does not create one.
 	Claim *claim.Keeper
 
 	Pools []Pool
-	// DefaultAux and DefaultCompute are the pools of requests that name none.
+	// DefaultAux and DefaultCompute are the default resource pools of requests.
 	DefaultAux     string
 	DefaultCompute string
-	// ClusterName is shown to clients.
+	// ClusterName is displayed by clients.
 	ClusterName string
-	// Metadata is shown to clients as it is.
+	// Metadata is displayed by clients unchanged.
 	Metadata map[string]string
 
-	// Gang is how gangs are decided; zero takes the default.
+	// Gang contains the options for decisions; zero means defaults.
 	Gang gang.Options
 	// Leave keeps the objects of ended allocations, for debugging.
 	Leave bool
 
-	// Limits are how long things may take; zero takes the default.
+	// Limits are timeouts; zero means defaults.
 	Limits Limits
 }
 
-// Pool is one queue. Pools share nodes unless their pod specs choose others.
+// Pool is one queue. Resource pools share nodes unless their pod specs select different ones.
 type Pool struct {
 	Name        string
 	Description string
-	// Autoscaled says that nodes are added for pods that find none.
+	// Autoscaled is true if nodes are added for unschedulable pods.
 	Autoscaled bool
-	// Template is what all of its tasks have in common.
+	// Template contains the settings that all of its tasks share.
 	Template podspec.Template
-	// Policy is what tasks of this pool may do, and Price what its slots cost, to be shown.
+	// Policy is the task policy and Price the price of slots, for display.
 	Policy *apiv1.TaskPolicy
 	Price  *apiv1.SlotPrice
 }
 
-// Limits are how long things may take.
+// Limits are timeouts.
 type Limits struct {
-	// Start is how long a container may be kept from starting by something that
-	// may pass, such as a registry that does not answer.
+	// Start is how long a temporary error, such as an unavailable registry, may keep a container
+	// from starting.
 	Start time.Duration
-	// Volume is the same for what its node says of its volumes or its network.
+	// Volume applies instead of Start to errors of volumes or the network.
 	Volume time.Duration
-	// Lost is how long a pod may outlive the time by which it was to be gone,
-	// before its node is taken for lost.
+	// Lost is how long a pod may exist after its deletion deadline before its node counts as lost.
 	Lost time.Duration
-	// Lines is how long a node may say nothing when it is asked for the rest of an
-	// ended container's log.
+	// Lines is how long a node may take to answer a request for the rest of an ended container's
+	// log.
 	Lines time.Duration
-	// Sight is how long it may take to notice that the account may see more or less of
-	// the cluster than before.
+	// Sight is the interval of checks whether the account's permissions have changed.
 	Sight time.Duration
 }
 
-// DefaultLimits suit clusters whose registries are near.
+// DefaultLimits returns limits for clusters with fast registries.
 func DefaultLimits() Limits {
 	return Limits{
 		Start: 5 * time.Minute,
-		// Kubernetes takes a volume away from a machine that is gone after six.
+		// Kubernetes detaches a volume from a lost node after six minutes.
 		Volume: 15 * time.Minute,
 		Lost:   30 * time.Second,
 		Lines:  30 * time.Second,
@@ -117,7 +114,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// startOf is how long a container may be kept from starting.
+// startOf returns how long a container may be kept from starting.
 func (l Limits) startOf(s observe.Container) time.Duration {
 	if s.Slow {
 		return l.Volume
@@ -162,7 +159,7 @@ func (c Config) validateConfig() error {
 	return errors.Join(errs...)
 }
 
-// findPool finds a pool by name.
+// findPool returns a resource pool by name.
 func (c Config) findPool(name string) (Pool, bool) {
 	at := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
 	if at < 0 {
@@ -180,8 +177,8 @@ func (c Config) poolNames() []string {
 	return names
 }
 
-// shapeAllocation works out how many pods an allocation has and what each asks for. The error
-// says that there can be none. state.mu is held.
+// shapeAllocation sets the number of pods of an allocation and the requests of each. It returns an
+// error if the request is impossible. state.mu is held.
 func (c Config) shapeAllocation(a *allocation) error {
 	p, found := c.findPool(a.Pool)
 	if !found {
@@ -204,9 +201,9 @@ func (c Config) shapeAllocation(a *allocation) error {
 	return nil
 }
 
-// splitRequest says how many pods a request gets and how many slots each has. The error has
-// the words of an rm.Unfulfillable and is none: no node that may come changes it, so
-// that there is nothing to wait for.
+// splitRequest returns the number of pods of a request and the slots of each. The error has the
+// message of an rm.Unfulfillable but not the type, because no additional node would help, so there
+// is nothing to wait for.
 func (p Pool) splitRequest(q rm.Request) (pods, slots int, err error) {
 	pods, slots, err = gang.Split(q.Slots, p.Template.MaxSlotsPerPod, q.SingleNode)
 	if err != nil {
@@ -216,25 +213,26 @@ func (p Pool) splitRequest(q rm.Request) (pods, slots int, err error) {
 	return pods, slots, nil
 }
 
-// gracePeriod is how long a program has after SIGTERM: what its pod says, within the limit of its
-// pool. A pod of an earlier version may say anything.
+// gracePeriod returns the time that a program has after SIGTERM: the pod's grace period, up to the
+// limit of its resource pool. A pod of an earlier version may exceed it.
 func (c Config) gracePeriod(a *allocation, pod *corev1.Pod) time.Duration {
 	return min(observe.GracePeriod(pod), c.graceLimit(a))
 }
 
-// graceLimit is how long a program may take to end, whatever its pod says.
+// graceLimit returns the maximum grace period of an allocation's pods.
 func (c Config) graceLimit(a *allocation) time.Duration {
 	p, _ := c.findPool(a.Pool)
 	return p.Template.GraceLimit(a.Request)
 }
 
-// isAutoscaled reports whether nodes are added for an allocation's pool.
+// isAutoscaled reports whether nodes are added for an allocation's resource pool.
 func (c Config) isAutoscaled(a *allocation) bool {
 	p, _ := c.findPool(a.Pool)
 	return p.Autoscaled
 }
 
-// poolPlacements are the placements of all pools, for tasks with and without slots.
+// poolPlacements returns the placement constraints of all resource pools, for tasks without and
+// with slots.
 func (c Config) poolPlacements() (map[string][]nodes.Placement, error) {
 	out := make(map[string][]nodes.Placement, len(c.Pools))
 	for _, p := range c.Pools {

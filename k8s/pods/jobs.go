@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// newQueue orders jobs as Determined 0.38.1 does on Kubernetes: the higher priority goes
-// first, the opposite of pools of agents.
+// newQueue returns a queue that orders jobs like Determined 0.38.1 on Kubernetes: the higher
+// priority is first, unlike in resource pools of agents.
 func newQueue(c Config) *queue.Queue {
 	rules := queue.Rules{
 		DefaultAux: c.DefaultAux, DefaultCompute: c.DefaultCompute, HighFirst: true,
@@ -31,8 +31,8 @@ func newQueue(c Config) *queue.Queue {
 	return queue.New(rules)
 }
 
-// Change implements rm.ResourceManager. What is changed holds for the job's later
-// allocations too, and outlives the master's restart.
+// Change implements rm.ResourceManager. A change also applies to the job's later allocations, and
+// survives a restart of the master.
 func (r *RM) Change(ctx context.Context, id rm.JobID, c rm.Change) error {
 	docs, err := r.state.changeJob(id, c, time.Now())
 	if err != nil {
@@ -47,8 +47,8 @@ func (r *RM) Change(ctx context.Context, id rm.JobID, c rm.Change) error {
 	return nil
 }
 
-// changeJob returns the jobs to be stored. What waits moves to another pool as it is;
-// what has pods is preempted, and its owner submits it again.
+// changeJob returns the changed jobs, to be stored. Waiting allocations are moved to another
+// resource pool; running ones are preempted, and their owner submits them again.
 func (s *state) changeJob(id rm.JobID, c rm.Change, now time.Time) (map[rm.JobID]records.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *state) changeJob(id rm.JobID, c rm.Change, now time.Time) (map[rm.JobID
 	return docs, nil
 }
 
-// jobDocument is what is stored of a change.
+// jobDocument returns the document to store for a change.
 func jobDocument(s queue.Settings, now time.Time) records.Job {
 	out := records.Job{Priority: s.Priority, MaxSlots: s.MaxSlots, Pool: s.Pool, At: now}
 	if s.MovedTo != 0 {

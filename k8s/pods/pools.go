@@ -24,8 +24,8 @@ func (r *RM) Pools() []*apiv1.ResourcePool {
 	return out
 }
 
-// PoolSettings implements rm.ResourceManager. Configured pools never change, and need no
-// lock.
+// PoolSettings implements rm.ResourceManager. The configured resource pools never change, so it
+// takes no lock.
 func (r *RM) PoolSettings() []rm.PoolSettings {
 	out := make([]rm.PoolSettings, 0, len(r.cfg.Pools))
 	for _, p := range r.cfg.Pools {
@@ -72,8 +72,8 @@ func (r *RM) describePool(p Pool, agents []*apiv1.Agent) *apiv1.ResourcePool {
 	return out
 }
 
-// countAgent adds a node to a pool's numbers. Slots that are switched off are
-// neither available nor used. A node of several pools counts in each.
+// countAgent adds a node to the totals of a resource pool. Disabled slots are neither available nor
+// used. A node of several resource pools counts in each.
 func countAgent(out *apiv1.ResourcePool, a *apiv1.Agent) {
 	out.NumAgents++
 	for _, s := range a.GetSlots() {
@@ -86,8 +86,8 @@ func countAgent(out *apiv1.ResourcePool, a *apiv1.Agent) {
 	}
 }
 
-// Queue implements rm.ResourceManager: those that run first, then those that wait,
-// each in the order in which they are served.
+// Queue implements rm.ResourceManager: running jobs first, then waiting ones, each in the order of
+// service.
 func (r *RM) Queue(part rm.QueuePart) []*apiv1.Job {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -106,8 +106,8 @@ func (r *RM) Queue(part rm.QueuePart) []*apiv1.Job {
 	return out
 }
 
-// listJobs shows the queue of one pool. The scheduler of a Kubernetes cluster places what
-// fits: a job that runs waits for none ahead of it, and its weight has no meaning.
+// listJobs returns the queue of one resource pool. Kubernetes' scheduler places any pod that fits,
+// so a running job has no job ahead of it, and its weight has no effect.
 func (s *state) listJobs(pool string) []queue.Line {
 	lines := s.queue.List(pool)
 	slices.SortStableFunc(lines, func(a, b queue.Line) int { return -compareBool(a.Running, b.Running) })

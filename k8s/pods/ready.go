@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	// apiTimeout is how long the API server may take to answer a question that is asked
-	// for Ready only.
+	// apiTimeout is the timeout of the request that Ready sends to the API server.
 	apiTimeout = 1500 * time.Millisecond
-	// apiSilence is how long the API server may not have answered: it is upgraded and
-	// restarted, and running tasks continue meanwhile.
+	// apiSilence is how long the API server may be unavailable: it is upgraded and restarted while
+	// tasks keep running.
 	apiSilence = 30 * time.Second
 )
 
-// Ready returns nil once all that there is was seen, the API server has answered
-// lately, and a pass over the queues was made after it was asked.
+// Ready returns nil if all watches are synced, the API server has answered recently, and a pass
+// over the queues was completed after the call.
 func (r *RM) Ready(ctx context.Context) error {
 	r.state.mu.Lock()
 	seen, unknown := r.state.watch != nil, r.state.unknown
@@ -45,11 +44,11 @@ func orNothingYet(why string) string {
 	return why
 }
 
-// noPod selects a name that no pod of tasks has. From its memory the API server sends all
-// that a selector finds, whatever the limit.
+// noPod selects a name that no pod of tasks has. From its cache, the API server returns all pods
+// that match a selector, regardless of the limit.
 const noPod = "metadata.name=det-deploy-ready"
 
-// apiHealth knows when the API server last answered Ready.
+// apiHealth records when the API server last answered Ready.
 type apiHealth struct {
 	client    kubernetes.Interface
 	namespace string
@@ -57,8 +56,8 @@ type apiHealth struct {
 	answered atomic.Int64
 }
 
-// checkAPI lists pods with a filter that matches none, from the API server's cache. Ready
-// calls it one at a time.
+// checkAPI lists pods with a filter that matches none, from the API server's cache. Ready calls it
+// one at a time.
 func (h *apiHealth) checkAPI(ctx context.Context, now time.Time) error {
 	asked, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -74,7 +73,7 @@ func (h *apiHealth) checkAPI(ctx context.Context, now time.Time) error {
 	return errors.Join(fmt.Errorf("the API server has not answered for %s", apiSilence), err)
 }
 
-// metrics count what the resource manager does.
+// metrics are the metrics of the resource manager.
 type metrics struct {
 	logs         *logs.Metrics
 	undone       prometheus.Counter
@@ -102,7 +101,7 @@ func (m *metrics) allCollectors() []prometheus.Collector {
 	return append(m.logs.Collectors(), m.undone, m.decide, m.gang)
 }
 
-// collectors is several as one.
+// collectors combines several collectors.
 type collectors []prometheus.Collector
 
 // Describe implements prometheus.Collector.
@@ -119,5 +118,5 @@ func (c collectors) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// Metrics is what a registry collects of the resource manager.
+// Metrics returns the collector of the resource manager's metrics.
 func (r *RM) Metrics() prometheus.Collector { return collectors(r.state.metrics.allCollectors()) }

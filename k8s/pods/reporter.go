@@ -16,7 +16,7 @@ type reporter struct {
 	state *state
 }
 
-// retryLater says in the log that something is tried again, and when.
+// retryLater logs a retry and returns its delay.
 func (r *reporter) retryLater(ctx context.Context, what string, a *allocation, err error) time.Duration {
 	if ctx.Err() == nil {
 		r.cfg.Log.Warn("try again", "what", what, "allocation", a.Allocation, "err", err)
@@ -24,11 +24,11 @@ func (r *reporter) retryLater(ctx context.Context, what string, a *allocation, e
 	return retryAfter
 }
 
-// patience is how long an allocation waits for a reason before it is worth a line
-// in its log: most wait for the blink of an eye. A try that is undone is always worth one.
+// patience is how long an allocation must wait for a reason before it is reported, because most
+// wait very briefly. An undone attempt is always reported.
 const patience = time.Second
 
-// reportWaiting reports a reason that keeps an allocation waiting, once.
+// reportWaiting reports the reason why an allocation waits, once.
 func (r *reporter) reportWaiting(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	kind, reason, next, told, since := a.waitKind, a.waiting, a.until, a.reported, a.waitSince
@@ -71,8 +71,8 @@ func (r *reporter) reportState(ctx context.Context, a *allocation, c *container,
 	return nil
 }
 
-// reportTrouble tells the owner what keeps a container of a running allocation from
-// starting, and takes that back when it has started.
+// reportTrouble reports to the owner why a container of a running allocation does not start, and
+// clears that when it has started.
 func (r *reporter) reportTrouble(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	trouble := ""
@@ -90,7 +90,7 @@ func (r *reporter) reportTrouble(ctx context.Context, a *allocation) time.Durati
 	return r.reportWaiting(ctx, a)
 }
 
-// reportEnd reports that nothing is left.
+// reportEnd reports the end of an allocation.
 func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	end := rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
@@ -112,7 +112,7 @@ func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	return 0
 }
 
-// reportUndone reports why a try is undone, before another matter takes its place.
+// reportUndone reports why an attempt is undone, before another reason replaces it.
 func (r *reporter) reportUndone(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	undone := a.waitKind == waitsUndone && a.release == nil

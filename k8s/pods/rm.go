@@ -1,12 +1,11 @@
-// Package pods runs tasks as pods of a Kubernetes cluster. An allocation becomes
-// one Indexed Job, whose pods the scheduler sees only when all of them exist and
-// fit, and which is taken back when nodes do not take all of them in time: a gang
-// runs whole or not at all.
+// Package pods runs tasks as pods of a Kubernetes cluster. An allocation becomes an Indexed Job,
+// whose pods the scheduler ignores until all of them exist and fit. The Job is deleted if nodes do
+// not accept all of the pods in time, so that a gang never runs partially.
 //
-// What runs is what Kubernetes says there is; what waits, its owner submits again
-// after a restart. One goroutine decides (k8s/gang), on what the watches have told;
-// workers beside it do for each allocation what its phase asks for, over and over
-// until there is nothing to do, so that any of it may be interrupted anywhere.
+// Kubernetes is the source of truth for running tasks; waiting ones are submitted again by their
+// owner after a restart. One goroutine makes decisions (k8s/gang), based on the watches. For each
+// allocation, a worker executes the actions of its phase, repeatedly until there is nothing to do,
+// so that it may be interrupted anywhere.
 package pods
 
 import (
@@ -25,15 +24,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// RM is the resource manager for pods. Make one with New and start it with Run.
+// RM is the resource manager for pods. Use New to create one and Run to start it.
 //
 //	scheduler ──decides──▶ state ◀──reads and moves── worker ─┬─ starter     Making, Gated, Opening
 //	     ▲                   ▲                                ├─ runner      Running
 //	     └──── wakes ────────┤                                │   └─ terminator
 //	                       watch                              └─ cleaner     Undoing, Over
 //
-// All of them share state and its lock. What starts and ends is reported to its owner
-// by reporter, and carried out in Kubernetes by objects.
+// All of them share state and its lock. reporter reports starts and ends to the owner, and objects
+// makes the changes in Kubernetes.
 type RM struct {
 	cfg     Config
 	records records.Store
@@ -54,8 +53,8 @@ var (
 	_ rm.Claims          = (*RM)(nil)
 )
 
-// New returns a resource manager that knows nothing yet; Restore reads what an
-// earlier one has stored. The error says what is wrong with c.
+// New returns a resource manager without state; Restore reads the stored one. It returns an error
+// if c is invalid.
 func New(c Config) (*RM, error) {
 	c = c.withDefaults()
 	if err := c.validateConfig(); err != nil {
@@ -78,8 +77,8 @@ func New(c Config) (*RM, error) {
 	return r, nil
 }
 
-// Restore reads what was switched and changed before, and asks Kubernetes for
-// nothing: what runs there is looked at when Run begins.
+// Restore reads the stored switches and changes. It makes no calls to Kubernetes; Run reads the
+// running tasks.
 func (r *RM) Restore(ctx context.Context) error {
 	p, err := r.records.Load(ctx)
 	if err != nil {
@@ -99,10 +98,9 @@ func (r *RM) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Run places tasks until ctx ends. It returns when nothing is under way any more;
-// pods go on, and a later Run finds them. Restore must have been called, and the
-// owner of the tasks must have submitted what it has: what is found in Kubernetes
-// and belongs to none of it is removed.
+// Run places tasks until ctx ends, and returns when all operations have stopped. Pods keep running,
+// and a later Run finds them. Before Run, Restore must have been called and the owner must have
+// submitted its tasks: other objects of the cluster are deleted as orphans.
 func (r *RM) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	w, err := r.openWatch(ctx)
@@ -130,7 +128,7 @@ func (r *RM) Run(ctx context.Context) error {
 	return nil
 }
 
-// openWatch waits for the cluster and restores what an earlier master has left.
+// openWatch opens the watches and restores the allocations of an earlier master.
 func (r *RM) openWatch(ctx context.Context) (*watch.Watch, error) {
 	if r.running.Swap(true) {
 		return nil, errors.New("run pods: they are running already")
@@ -149,8 +147,8 @@ func (r *RM) openWatch(ctx context.Context) (*watch.Watch, error) {
 	return w, nil
 }
 
-// Validate implements rm.ResourceManager. Whether there are nodes that large is not
-// asked: an autoscaler may add them.
+// Validate implements rm.ResourceManager. It does not check whether nodes are large enough, because
+// an autoscaler may add them.
 func (r *RM) Validate(q rm.Request) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -168,8 +166,8 @@ func (r *RM) Validate(q rm.Request) error {
 // CheckClaim implements rm.Claims.
 func (r *RM) CheckClaim(name string) error { return r.cfg.Claim.Check(name) }
 
-// Submit implements rm.ResourceManager. Allocation ids are used once: one that
-// has just ended is not run again.
+// Submit implements rm.ResourceManager. Allocation IDs are used once: an allocation that has just
+// ended is not run again.
 func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -193,8 +191,8 @@ func (r *RM) Kill(_ context.Context, id rm.AllocationID, reason string) error {
 	return nil
 }
 
-// Preempt implements rm.ResourceManager. An allocation that does not run yet has
-// nothing to save, and ends.
+// Preempt implements rm.ResourceManager. An allocation that is not running yet has nothing to save,
+// and ends.
 func (r *RM) Preempt(_ context.Context, id rm.AllocationID, reason string) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()

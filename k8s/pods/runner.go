@@ -28,11 +28,11 @@ type runner struct {
 	records    records.Store
 	reporter   *reporter
 	terminator *terminator
-	// followers are the logs that are being read.
+	// followers are the goroutines that read logs.
 	followers sync.WaitGroup
 }
 
-// reconcileRunning follows the pods of a running allocation to their ends.
+// reconcileRunning follows the pods of a running allocation until they end.
 func (r *runner) reconcileRunning(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
 	if again := r.applyRelease(ctx, a); again > 0 {
 		return again
@@ -40,7 +40,7 @@ func (r *runner) reconcileRunning(ctx context.Context, w *watch.Watch, a *alloca
 	next := time.Duration(0)
 	pods := w.PodsOf(a.Allocation, r.state.currentJobName(a))
 	for _, c := range a.containers {
-		if c.hasEnded() { // only this worker moves it
+		if c.hasEnded() { // only this worker changes it
 			continue
 		}
 		again := r.reconcilePod(ctx, w, a, c, pods[c.rank])
@@ -63,7 +63,7 @@ func soonerOf(a, b time.Duration) time.Duration {
 	return a
 }
 
-// timeUntilKill is when a preempted allocation has to be killed.
+// timeUntilKill returns the time until a preempted allocation is killed, or 0.
 func (r *runner) timeUntilKill(a *allocation) time.Duration {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -73,8 +73,8 @@ func (r *runner) timeUntilKill(a *allocation) time.Duration {
 	return max(time.Until(a.release.By), time.Millisecond)
 }
 
-// applyRelease stores that an allocation has to go, tells its owner, and sees to it that
-// it does not outstay its time.
+// applyRelease stores the release of an allocation, notifies its owner, and kills the allocation
+// after its deadline.
 func (r *runner) applyRelease(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	why, stored := a.release, a.stored
@@ -134,7 +134,7 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 		c.lines.ContainerEnded()
 	}
 	if !c.lines.Complete() {
-		return 0 // it says so when it is
+		return 0 // it enqueues the allocation when it is complete
 	}
 	if s.Lost {
 		r.state.mu.Lock()
@@ -155,8 +155,8 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 	return 0
 }
 
-// observeMissing is the observed state of a pod that no longer exists. job is nil if that
-// does not exist either.
+// observeMissing returns the state of a pod that no longer exists. job is nil if that does not
+// exist either.
 func (r *runner) observeMissing(a *allocation, c *container, job *batchv1.Job) observe.Container {
 	s := observe.Container{State: apiv1.Container_STATE_TERMINATED, Exit: c.decidedExit}
 	switch {
@@ -171,12 +171,12 @@ func (r *runner) observeMissing(a *allocation, c *container, job *batchv1.Job) o
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	if a.release != nil {
-		s.Lost = false // it was to go
+		s.Lost = false // it was to be stopped
 	}
 	return s
 }
 
-// noteForeignDeletion remembers that another client deleted a pod.
+// noteForeignDeletion records that another client deleted a pod.
 func (r *runner) noteForeignDeletion(c *container, pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil && c.ending.IsZero() && !c.deletedByOther {
 		c.deletedByOther = true
@@ -184,8 +184,9 @@ func (r *runner) noteForeignDeletion(c *container, pod *corev1.Pod) {
 	}
 }
 
-// noteDisruption has an allocation save itself while others take one of its pods away. The cause
-// is known from then on: a rank that fails because it misses the lost one fails first at times.
+// noteDisruption preempts an allocation while another client removes one of its pods, so that it
+// can save its state. The cause is recorded at once, because another rank may fail first as a
+// consequence.
 func (r *runner) noteDisruption(a *allocation, c *container, pod *corev1.Pod, s observe.Container, now time.Time) {
 	why := observe.Disruption(pod)
 	if why == "" && c.deletedByOther {
@@ -203,7 +204,8 @@ func (r *runner) noteDisruption(a *allocation, c *container, pod *corev1.Pod, s 
 	r.state.loseAllocation(a, why, by)
 }
 
-// diagnoseAllocation decides the end of a stuck allocation, and which side is at fault.
+// diagnoseAllocation decides the exit of a container that does not start, and whether the task or
+// the cluster caused it.
 func (r *runner) diagnoseAllocation(a *allocation, c *container, s *observe.Container, now time.Time) {
 	c.trouble = ""
 	if s.State == apiv1.Container_STATE_TERMINATED {
@@ -211,7 +213,7 @@ func (r *runner) diagnoseAllocation(a *allocation, c *container, s *observe.Cont
 		ours := a.release != nil && a.release.Cause != rm.CauseAgentLost
 		r.state.mu.Unlock()
 		if c.decidedExit != nil {
-			// A kubelet may take a container for ended that never was, when its pod goes.
+			// When the pod is deleted, a kubelet may report an exit of a container that never ran.
 			s.Exit, s.Lost, s.Started, s.FailedInit = c.decidedExit, false, false, ""
 		}
 		if c.deletedByOther && !ours && !s.Lost && s.Exit.GetCode() != 0 {
@@ -225,7 +227,7 @@ func (r *runner) diagnoseAllocation(a *allocation, c *container, s *observe.Cont
 	r.limitStart(c, *s, now)
 }
 
-// followLog begins to read a container's log once there may be one.
+// followLog starts to read a container's log once it may have lines.
 func (r *runner) followLog(ctx context.Context, a *allocation, c *container, s observe.Container) {
 	if c.lines != nil || !s.Started && s.FailedInit == "" || c.pod == "" {
 		return
@@ -253,11 +255,10 @@ func (r *runner) followLog(ctx context.Context, a *allocation, c *container, s o
 	})
 }
 
-// waitsStart is the kind of the matter that a node cannot start a pod.
+// waitsStart is the kind of reason for a pod that its node cannot start.
 const waitsStart = "start"
 
-// limitStart notes what keeps a container from starting, and decides its end when that
-// lasts.
+// limitStart records why a container does not start, and decides its exit after a time limit.
 func (r *runner) limitStart(c *container, s observe.Container, now time.Time) {
 	if s.Stuck == "" {
 		c.stuck = time.Time{}
@@ -274,14 +275,14 @@ func (r *runner) limitStart(c *container, s observe.Container, now time.Time) {
 	}
 }
 
-// createService gives the pods of a gang their names, once all of them have an address.
+// createService creates the DNS names of a gang's pods once all of them have an IP address.
 func (r *runner) createService(ctx context.Context, w *watch.Watch, a *allocation, pods map[int]*corev1.Pod) time.Duration {
 	if a.met || len(a.containers) == 1 || r.state.isReleased(a) {
 		return 0
 	}
 	for rank := range a.containers {
 		if pod := pods[rank]; pod == nil || pod.Status.PodIP == "" {
-			return 0 // its change, or its end, is seen
+			return 0 // its change or end triggers another pass
 		}
 	}
 	job := w.Job(r.cfg.Namespace, r.state.currentJobName(a))
@@ -297,10 +298,10 @@ func (r *runner) createService(ctx context.Context, w *watch.Watch, a *allocatio
 	return 0
 }
 
-// deleteSecrets deletes the Secrets of a gang whose containers have all started: they
-// hold the environment and the tokens of the task, no pod reads them again, and every
-// user who may read Secrets of the namespace could. Pods that an earlier version made in another
-// namespace keep theirs, where the master may delete none.
+// deleteSecrets deletes the Secrets of a gang once all of its containers have started: they contain
+// the environment and the tokens of the task, no pod reads them again, and any user with access to
+// Secrets of the namespace could read them. Secrets of pods that an earlier version created in
+// another namespace are kept, because the master may not delete Secrets there.
 func (r *runner) deleteSecrets(ctx context.Context, a *allocation, pods map[int]*corev1.Pod) time.Duration {
 	if a.secretsGone || len(pods) < len(a.containers) {
 		return 0

@@ -15,15 +15,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// scheduler decides what runs: one goroutine, on what the watches have cached.
+// scheduler decides which allocations run: one goroutine that uses the caches of the watches.
 type scheduler struct {
 	state    *state
 	options  gang.Options
 	capacity *nodes.Capacity
 	pace     pace
-	// lessons are what the scheduler's refusals say of nodes.
+	// lessons are the conclusions from the scheduler's rejections.
 	lessons []gang.Lesson
-	// gangs is the room of the last pass's gangs, for the next one's: no decision keeps any.
+	// gangs is the slice of the previous pass, reused because no decision keeps it.
 	gangs []gang.Gang
 }
 
@@ -31,8 +31,8 @@ func newScheduler(s *state) *scheduler {
 	return &scheduler{state: s, options: s.cfg.Gang, capacity: s.capacity}
 }
 
-// decideQueues makes one pass over all queues. It returns when to run again at the
-// latest; zero is never.
+// decideQueues makes one pass over all queues. It returns the time of the next pass at the latest;
+// zero means never.
 func (s *scheduler) decideQueues(now time.Time) time.Time {
 	defer func(began time.Time) { s.state.metrics.decide.Observe(time.Since(began).Seconds()) }(time.Now())
 	s.state.mu.Lock()
@@ -64,7 +64,7 @@ func (s *scheduler) decideQueues(now time.Time) time.Time {
 		if a := s.state.allocations[rm.AllocationID(id)]; a != nil && a.isWaiting() {
 			kind := string(why.Kind)
 			if a.trouble != "" {
-				kind += ", refused" // what Kubernetes says may come late, and is worth a line of its own
+				kind += ", refused" // an error of Kubernetes may come later, and is reported separately
 			}
 			s.state.setWaiting(a, kind, why.Text)
 		}
@@ -91,7 +91,7 @@ func (s *scheduler) openGang(a *allocation, o gang.Open, now time.Time) {
 	s.state.enqueueAllocation(a.Allocation)
 }
 
-// snapshotCluster is the cluster as the decision sees it.
+// snapshotCluster returns the input of a decision.
 func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
 	c := gang.Cluster{Options: s.options, Lessons: s.lessons, Gangs: slices.Grow(s.gangs[:0], len(s.state.allocations))}
 	w := s.state.watch
@@ -102,18 +102,18 @@ func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
 	if c.Options.Window > 0 {
 		c.Options.Window = max(c.Options.Window, gang.WindowAt(s.pace.perSecond()))
 	}
-	// In a fixed order, so that a decision can be understood afterwards.
+	// In a fixed order, so that decisions are reproducible.
 	for _, id := range slices.Sorted(maps.Keys(s.state.allocations)) {
 		if a := s.state.allocations[id]; a.phase != Over && a.phase != Undoing && a.pod != nil {
 			c.Gangs = append(c.Gangs, s.describeGang(a, now))
 		}
 	}
-	clear(c.Gangs[len(c.Gangs):cap(c.Gangs)]) // what has ended since is not kept
+	clear(c.Gangs[len(c.Gangs):cap(c.Gangs)]) // release ended gangs to the garbage collector
 	s.gangs = c.Gangs
 	return c
 }
 
-// lookAgain adds up the pods of the allocations whose pods have changed.
+// lookAgain summarizes the pods of the allocations whose pods have changed.
 func (s *scheduler) lookAgain(now time.Time) {
 	placed := 0
 	for id := range s.state.changed.take() {
@@ -130,7 +130,7 @@ func (s *scheduler) lookAgain(now time.Time) {
 	s.pace.note(placed, now)
 }
 
-// describeGang is an allocation as the decision sees it.
+// describeGang converts an allocation for the decision.
 func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 	g := gang.Gang{
 		ID: gang.ID(a.Allocation), Job: gang.JobID(a.Job), Pods: len(a.containers), Pod: a.pod, Slots: a.Slots, MaxSlots: a.SlotLimit(),
@@ -159,28 +159,28 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 	a.noteRefusal(len(g.Lacks) > 0, now)
 	g.Refused = a.refused
 	if g.State == gang.Binding && a.podStats.placed == g.Pods {
-		g.State, g.Preemptible = gang.Running, false // as soon as its nodes have taken notice
+		g.State, g.Preemptible = gang.Running, false // preemptible as soon as its nodes have accepted the pods
 	}
 	return g
 }
 
-// states are the phases in the words of the decision.
+// states maps phases to states of the decision.
 var states = map[Phase]gang.State{
 	Queued: gang.Queued, Making: gang.Gated, Gated: gang.Gated, Opening: gang.Binding, Running: gang.Running,
 }
 
-// podStats summarizes the pods of one attempt of an allocation. It is valid until one of
-// them changes.
+// podStats summarizes the pods of one attempt of an allocation. It is valid until one of them
+// changes.
 type podStats struct {
 	attempt int
-	// made and placed are how many exist, and have a node.
+	// made and placed are the numbers of pods that exist, and that have a node.
 	made, placed int
 	held         []gang.Held
 	firstBound   time.Time
 	lacks        []corev1.ResourceName
 }
 
-// statsOf adds up an attempt's pods.
+// statsOf summarizes the pods of an attempt.
 func statsOf(attempt int, pods map[int]*corev1.Pod) *podStats {
 	s := &podStats{attempt: attempt, made: len(pods)}
 	held := make(map[gang.NodeID]int)
@@ -205,7 +205,7 @@ func statsOf(attempt int, pods map[int]*corev1.Pod) *podStats {
 	return s
 }
 
-// changedPods are the allocations whose pods have changed since they were taken.
+// changedPods contains the allocations whose pods have changed since the last call of take.
 type changedPods struct {
 	mu  sync.Mutex // guards ids
 	ids map[rm.AllocationID]bool
@@ -228,7 +228,7 @@ func (c *changedPods) take() map[rm.AllocationID]bool {
 	return out
 }
 
-// pace is how many pods the scheduler of the cluster has placed lately.
+// pace measures how many pods the cluster's scheduler has placed recently.
 type pace struct{ placed []placing }
 
 type placing struct {
@@ -236,7 +236,7 @@ type placing struct {
 	pods int
 }
 
-// paceSpan is how long a pace is measured.
+// paceSpan is the duration over which the pace is measured.
 const paceSpan = 5 * time.Second
 
 func (p *pace) note(pods int, now time.Time) {
@@ -250,7 +250,7 @@ func (p *pace) note(pods int, now time.Time) {
 	p.placed = slices.Delete(p.placed, 0, old)
 }
 
-// perSecond is the rate, of which little is known before a whole span: it is never said to be more.
+// perSecond returns the rate. Before a whole span has passed it is too low, never too high.
 func (p *pace) perSecond() float64 {
 	sum := 0
 	for _, one := range p.placed {

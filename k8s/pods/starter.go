@@ -23,7 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// starter brings an allocation from the decision to run it to all of its pods on nodes.
+// starter starts an allocation, from the decision to run it until all of its pods are on nodes.
 type starter struct {
 	cfg      Config
 	state    *state
@@ -32,7 +32,7 @@ type starter struct {
 	reporter *reporter
 }
 
-// createObjects creates the Job and Secret of an attempt, whichever of them there already are.
+// createObjects creates the Job and Secrets of an attempt unless they exist.
 func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duration {
 	if s.state.isReleased(a) {
 		s.state.giveUp(a, "it was ended before it ran")
@@ -74,7 +74,7 @@ func (s *starter) assignmentOf(a *allocation) rm.Assignment {
 	return out
 }
 
-// podRequest is an attempt as its objects are made from. state.mu is not held.
+// podRequest returns the request from which an attempt's objects are built. state.mu is not held.
 func (s *starter) podRequest(a *allocation, specs []*agentv1.Spec) podspec.Request {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
@@ -87,14 +87,14 @@ func (s *starter) podRequest(a *allocation, specs []*agentv1.Spec) podspec.Reque
 	return o
 }
 
-// sendObjects sends the objects to the API server. Repeating it changes nothing.
+// sendObjects sends the objects to the API server. It is idempotent.
 func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Objects) time.Duration {
 	job, err := s.objects.CreateJob(ctx, o.Job)
 	switch {
 	case err != nil:
 		return s.handleCreateError(ctx, a, err)
 	case job.DeletionTimestamp != nil:
-		// That of an attempt before a restart, on its way out.
+		// The Job of an attempt before a restart, which is being deleted.
 		s.state.mu.Lock()
 		a.attempt++
 		s.state.mu.Unlock()
@@ -105,11 +105,11 @@ func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Obje
 	}
 	next := Gated
 	s.state.mu.Lock()
-	// What an earlier master has made without gates is found to be open when its pods are counted.
+	// A Job that an earlier master created without gates is detected when its pods are counted.
 	if a.ungated = a.ungated && !podspec.HasGate(&job.Spec.Template.Spec); a.ungated {
 		next = Opening
 	}
-	// The decision continues with what the pods really are.
+	// Later decisions use the actual requests of the pods.
 	if pod, err := gang.PodOf(&job.Spec.Template.Spec); err == nil {
 		a.pod = pod
 	}
@@ -119,8 +119,8 @@ func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Obje
 	return 0
 }
 
-// handleCreateError judges why an object could not be made: what the API server will never
-// take ends the allocation, what it may take later is tried again.
+// handleCreateError handles an error of the API server: one that would occur again ends the
+// allocation, others are retried.
 func (s *starter) handleCreateError(ctx context.Context, a *allocation, err error) time.Duration {
 	switch {
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err):
@@ -134,8 +134,8 @@ func (s *starter) handleCreateError(ctx context.Context, a *allocation, err erro
 	return s.reporter.retryLater(ctx, "make objects", a, err)
 }
 
-// gatherPods waits until a gang's pods are all there, lets the scheduler see them, and
-// waits until nodes have taken them all.
+// gatherPods waits until a gang's pods exist, removes their gates, and waits until nodes have
+// accepted all of them.
 func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
 	if s.state.isReleased(a) {
 		s.state.giveUp(a, "it was ended before it ran")
@@ -160,7 +160,7 @@ func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation)
 	return glance
 }
 
-// openPods takes away the gates of pods, once each: news of that may be on its way.
+// openPods removes the gates of pods, once per pod, because the change may not be visible yet.
 func (s *starter) openPods(ctx context.Context, a *allocation, gated []*corev1.Pod) time.Duration {
 	gated = slices.DeleteFunc(gated, func(pod *corev1.Pod) bool { return a.opened[pod.UID] })
 	if err := s.objects.OpenPods(ctx, a.Allocation, gated, s.nodeHints(a)); err != nil {
@@ -175,14 +175,14 @@ func (s *starter) openPods(ctx context.Context, a *allocation, gated []*corev1.P
 	return glance
 }
 
-// nodeHints are nodes with room for each of an allocation's pods.
+// nodeHints returns nodes with room for each of an allocation's pods.
 func (s *starter) nodeHints(a *allocation) []gang.NodeID {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	return a.hints
 }
 
-// gathering is how far a gang's pods have come.
+// gathering is the progress of a gang's pods.
 type gathering struct {
 	gated   []*corev1.Pod
 	opening bool
@@ -190,12 +190,12 @@ type gathering struct {
 	undo    string
 }
 
-// countPods looks at a gang's pods, and notes what Kubernetes says of them.
+// countPods counts a gang's pods, and records errors of Kubernetes about them.
 func (s *starter) countPods(w *watch.Watch, a *allocation, job *batchv1.Job, pods map[int]*corev1.Pod) gathering {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	if a.phase != Gated && a.phase != Opening {
-		return gathering{} // it was undone meanwhile, and nothing is noted of that try any more
+		return gathering{} // it was undone meanwhile; nothing of that attempt is recorded any more
 	}
 	now, all := time.Now(), len(a.containers)
 	g := gathering{opening: a.phase == Opening}
@@ -245,7 +245,7 @@ func (s *starter) countPods(w *watch.Watch, a *allocation, job *batchv1.Job, pod
 	return g
 }
 
-// invalidReason says why a pod can never be part of a whole gang.
+// invalidReason returns the reason why a pod can never be part of a complete gang, or "".
 func (s *starter) invalidReason(w *watch.Watch, pod *corev1.Pod) string {
 	node := w.Node(pod.Spec.NodeName)
 	switch {
@@ -261,9 +261,8 @@ func (s *starter) invalidReason(w *watch.Watch, pod *corev1.Pod) string {
 	return ""
 }
 
-// markRunning notes that nodes have taken all pods of a gang. That is stored before the
-// owner is told of anything that runs: from then on the allocation is never tried
-// again.
+// markRunning records that nodes have accepted all pods of a gang. This is stored before the owner
+// is notified of running containers: from then on the allocation is never started again.
 func (s *starter) markRunning(ctx context.Context, a *allocation, pods map[int]*corev1.Pod) time.Duration {
 	doc := records.Allocation{Attempt: a.attempt}
 	if err := s.records.Put(ctx, records.AllocationKey+string(a.Allocation), doc); err != nil {

@@ -20,26 +20,26 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// state is what is known of all allocations. Every part of the resource manager reads
-// and changes it; what changes wakes the scheduler, a worker, or both.
+// state contains all allocations. Every part of the resource manager reads and changes it; changes
+// wake the scheduler, a worker, or both.
 type state struct {
 	cfg     Config
 	metrics *metrics
 	passes  *passes.Passes
-	// work holds the allocations that a worker should look at.
+	// work is the queue of allocations for workers.
 	work workqueue.TypedDelayingInterface[rm.AllocationID]
 
-	// capacity, changed and waking have what the watches say, with locks of their own.
+	// capacity, changed and waking are updated by the watches and have their own locks.
 	capacity *nodes.Capacity
 	changed  changedPods
 	waking   atomic.Bool
-	// woken is when wakeSoon last had a pass be made, in nanoseconds since began.
+	// woken is the time of the last pass for wakeSoon, in nanoseconds since began.
 	woken atomic.Int64
 	began time.Time
 
-	// mu guards everything below, and the allocations themselves.
+	// mu guards all fields below, and the allocations.
 	mu sync.Mutex
-	// watch is nil until all is known that there is, and unknown why it is not.
+	// watch is nil until it is synced, and unknown is the reason.
 	watch       *watch.Watch
 	unknown     string
 	saved       records.Saved
@@ -69,18 +69,18 @@ func (s *state) onChange(id rm.AllocationID, decides bool) {
 	}
 }
 
-// gatherChanges is how long a pass waits for more changes in Kubernetes than the one that calls
-// for it: they come in hundreds. While they do not stop, passes for them are gatherCrowd apart:
-// each looks at all gangs, and what it decides takes Kubernetes seconds.
+// gatherChanges is the delay of a pass after a change in Kubernetes, to combine it with others:
+// they come in hundreds. While they continue, passes for them are gatherCrowd apart, because each
+// pass evaluates all gangs, and Kubernetes takes seconds to execute its decisions.
 const (
 	gatherChanges = 20 * time.Millisecond
 	gatherCrowd   = 100 * time.Millisecond
 )
 
-// gatherFor is how long to gather when the last pass for changes began so long ago.
+// gatherFor returns the delay of a pass, given the time since the last pass for changes.
 func gatherFor(since time.Duration) time.Duration { return max(gatherChanges, gatherCrowd-since) }
 
-// wakeSoon has one pass be made of all changes that come at about the same time.
+// wakeSoon schedules one pass for all changes of about the same time.
 func (s *state) wakeSoon() {
 	if s.waking.Swap(true) {
 		return
@@ -92,7 +92,7 @@ func (s *state) wakeSoon() {
 	})
 }
 
-// setUnknown notes why the cluster is not known yet.
+// setUnknown records why the watch is not synced yet.
 func (s *state) setUnknown(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,8 +105,8 @@ func (s *state) enqueueAllocation(id rm.AllocationID) {
 	}
 }
 
-// changePhase transitions an allocation from one phase, unless another goroutine was
-// quicker; then a worker looks again.
+// changePhase changes the phase of an allocation, unless another goroutine was faster. It returns
+// false then. A worker reconciles the allocation afterwards.
 func (s *state) changePhase(a *allocation, from, to Phase) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *state) isReleased(a *allocation) bool {
 	return a.release != nil
 }
 
-// setWaiting notes what keeps an allocation waiting. mu is held.
+// setWaiting records the reason why an allocation waits. mu is held.
 func (s *state) setWaiting(a *allocation, kind, reason string) {
 	a.waiting = reason
 	if a.waitKind == kind {
@@ -138,19 +138,18 @@ func (s *state) setWaiting(a *allocation, kind, reason string) {
 	s.enqueueAllocation(a.Allocation)
 }
 
-// The kinds of matters beside those of k8s/gang: an attempt was undone, and nodes
-// have not taken the pods that the scheduler gave them.
+// Kinds of reasons in addition to those of k8s/gang: an attempt was undone, or nodes have not
+// accepted the pods that the scheduler has bound to them.
 const (
 	waitsUndone = "undone"
 	waitsNodes  = "nodes"
 )
 
-// undoAttempt has an allocation's objects removed; it is tried again when until has come.
-// mu is held.
+// undoAttempt deletes an allocation's objects; it is tried again after until. mu is held.
 func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 	now := time.Now()
 	if err := a.moveTo(Undoing, now); err != nil {
-		return // it is undone already, or runs
+		return // already undone or running
 	}
 	a.trouble, a.until = "", until
 	if !until.IsZero() && a.release == nil {
@@ -165,14 +164,14 @@ func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 	s.passes.Wake()
 }
 
-// currentJobName is the name of the Job of the allocation's current attempt.
+// currentJobName returns the name of the Job of the allocation's current attempt.
 func (s *state) currentJobName(a *allocation) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return a.jobName()
 }
 
-// refuseAllocation ends an allocation that cannot be run.
+// refuseAllocation ends an allocation that cannot run.
 func (s *state) refuseAllocation(a *allocation, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +179,7 @@ func (s *state) refuseAllocation(a *allocation, err error) {
 	s.undoAttempt(a, err.Error(), time.Time{})
 }
 
-// giveUp undoes an attempt, which is made again when its pause is over.
+// giveUp undoes an attempt; the allocation is tried again after a pause.
 func (s *state) giveUp(a *allocation, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +187,7 @@ func (s *state) giveUp(a *allocation, why string) {
 	s.undoAttempt(a, why, time.Now().Add(min(o.BackOff<<min(a.tries, 16), o.MaxBackOff)))
 }
 
-// addAllocation makes an allocation known, under what was changed for its job. mu is held.
+// addAllocation adds an allocation, with the changed settings of its job. mu is held.
 func (s *state) addAllocation(q rm.Request) error {
 	_, ran := s.saved.Allocations[q.Allocation]
 	e, err := s.queue.Add(q)
@@ -206,14 +205,14 @@ func (s *state) addAllocation(q rm.Request) error {
 		return err
 	}
 	if err != nil {
-		// A running task continues, whatever was set since; it gets its shape from its Job.
+		// A running task continues regardless of later changes; its shape is taken from its Job.
 		s.cfg.Log.Warn("what runs could not be run again", "allocation", q.Allocation, "err", err)
 	}
 	s.allocations[q.Allocation] = a
 	return nil
 }
 
-// priorityOf is that of a request whose pool is gone.
+// priorityOf returns the priority of a request whose resource pool no longer exists.
 func (s *state) priorityOf(q rm.Request) int {
 	changed := 0
 	if j, found := s.queue.Job(q.Job); found {
@@ -222,8 +221,8 @@ func (s *state) priorityOf(q rm.Request) int {
 	return cmp.Or(changed, q.Priority, gang.DefaultPriority)
 }
 
-// preemptAllocation asks a running allocation to save itself and stop. One that was asked
-// before keeps the time that it was given.
+// preemptAllocation asks a running allocation to save its state and stop. A repeated request keeps
+// the first deadline.
 func (s *state) preemptAllocation(a *allocation, reason string, now time.Time) {
 	switch {
 	case a.phase != Running:
@@ -235,7 +234,7 @@ func (s *state) preemptAllocation(a *allocation, reason string, now time.Time) {
 	}
 }
 
-// killAllocation ends an allocation wherever it is. The first cause stays.
+// killAllocation ends an allocation in any phase. The first cause is kept.
 func (s *state) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	if a.phase == Over || a.wasKilled() {
 		return
@@ -243,15 +242,15 @@ func (s *state) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	if a.release == nil {
 		a.release = &records.Release{Cause: cause, Reason: reason}
 	}
-	harder := *a.release // the earlier one may be on its way to the store
+	harder := *a.release // copy, because the earlier one may be in the process of being stored
 	harder.Kill = true
 	a.release = &harder
 	s.enqueueAllocation(a.Allocation)
 	s.passes.Wake()
 }
 
-// loseAllocation asks an allocation to save itself and stop, because a pod of it will be taken
-// away at that time. mu is held.
+// loseAllocation asks an allocation to save its state and stop, because one of its pods will be
+// removed at the given time. mu is held.
 func (s *state) loseAllocation(a *allocation, reason string, by time.Time) {
 	if a.phase != Running || a.release != nil {
 		return
@@ -261,28 +260,29 @@ func (s *state) loseAllocation(a *allocation, reason string, by time.Time) {
 	s.passes.Wake()
 }
 
-// loseNode ends an allocation of which a node keeps a pod that was to end. One that was killed
-// because another rank failed has lost the node before: that rank missed this one. mu is held.
+// loseNode ends an allocation with a pod that its node does not stop. If the allocation was killed
+// because another rank failed, the cause becomes the lost node, because that rank failed as a
+// consequence. mu is held.
 func (s *state) loseNode(a *allocation, reason string) {
 	s.killAllocation(a, rm.CauseAgentLost, reason)
 	if a.release == nil || a.release.Cause != rm.CauseKilled {
 		return
 	}
-	lost := *a.release // the earlier one may be on its way to the store
+	lost := *a.release // copy, because the earlier one may be in the process of being stored
 	lost.Cause, lost.Reason = rm.CauseAgentLost, reason
 	a.release = &lost
 	s.enqueueAllocation(a.Allocation)
 }
 
-// setPhase moves an allocation whose phase was looked at. mu is held.
+// setPhase moves an allocation whose phase was checked. mu is held.
 func (s *state) setPhase(a *allocation, to Phase, now time.Time) {
 	if err := a.moveTo(to, now); err != nil {
 		s.cfg.Log.Error("move allocation", "allocation", a.Allocation, "err", err)
 	}
 }
 
-// restoreAllocations restores what an earlier master has left. What ran continues, or was
-// lost; what did not is created again, which changes no existing object.
+// restoreAllocations restores the allocations of an earlier master. Running ones continue or are
+// lost; the objects of others are created again, which changes no existing object.
 func (s *state) restoreAllocations() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,7 +299,7 @@ func (s *state) restoreAllocations() {
 		job := latest[id]
 		switch {
 		case ran:
-			// A kill may have come since the master answers and before this.
+			// A kill may have arrived after the master began to answer and before this.
 			a.attempt, a.release, a.stored = doc.Attempt, cmp.Or(a.release, doc.Release), doc.Release
 			s.setPhase(a, Running, now)
 			s.fitToJob(a, job)
@@ -320,8 +320,8 @@ func (s *state) restoreAllocations() {
 	s.passes.Wake()
 }
 
-// fitToJob gives an allocation that runs the shape that its Job has, which may not be the
-// one that it would be given today. mu is held.
+// fitToJob sets the shape of a running allocation to that of its Job, which may differ from the
+// shape under the current configuration. mu is held.
 func (s *state) fitToJob(a *allocation, job *batchv1.Job) {
 	switch {
 	case job == nil && len(a.containers) == 0:

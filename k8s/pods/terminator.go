@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// terminator ends pods, with force where a node does not answer.
+// terminator stops pods, and force deletes them if a node does not respond.
 type terminator struct {
 	cfg      Config
 	state    *state
@@ -23,7 +23,7 @@ type terminator struct {
 	reporter *reporter
 }
 
-// terminatePod ends a pod whose allocation has to go, or that will never start.
+// terminatePod stops a pod whose allocation is to be stopped, or that will never start.
 func (t *terminator) terminatePod(ctx context.Context, a *allocation, c *container, pod *corev1.Pod, s observe.Container) time.Duration {
 	t.state.mu.Lock()
 	why := a.release
@@ -39,7 +39,7 @@ func (t *terminator) terminatePod(ctx context.Context, a *allocation, c *contain
 	case c.decidedExit != nil:
 		t.endPod(ctx, c, pod, now)
 	case pod.DeletionTimestamp != nil && why != nil && !why.Kill && c.ending.IsZero():
-		// Others have asked for its end, and given it its time.
+		// Another client has deleted it with its own grace period.
 	case why != nil && (why.Kill || a.terminate):
 		t.endPod(ctx, c, pod, now.Add(t.cfg.gracePeriod(a, pod)))
 	}
@@ -56,8 +56,8 @@ func (t *terminator) terminatePod(ctx context.Context, a *allocation, c *contain
 	return 0
 }
 
-// endPod asks for a pod's end by a time: SIGTERM now, SIGKILL then. One that was
-// asked before may only be given less time.
+// endPod deletes a pod with a deadline: SIGTERM now, SIGKILL then. A repeated call can only shorten
+// it.
 func (t *terminator) endPod(ctx context.Context, c *container, pod *corev1.Pod, by time.Time) {
 	if !c.ending.IsZero() && !by.Before(c.ending) {
 		return
@@ -67,8 +67,8 @@ func (t *terminator) endPod(ctx context.Context, c *container, pod *corev1.Pod, 
 	}
 }
 
-// forceDelete has the API server forget a pod whose node does not answer. A gang is looked
-// at whenever one of its pods goes: the others are not forced again each time.
+// forceDelete makes the API server delete a pod whose node does not respond. It does so once per
+// Limits.Lost and pod, because a gang is reconciled whenever one of its pods is deleted.
 func (t *terminator) forceDelete(ctx context.Context, a *allocation, pod *corev1.Pod, now time.Time) {
 	if now.Sub(a.forced[pod.UID]) < t.cfg.Limits.Lost || !t.deletePod(ctx, pod, 0) {
 		return
@@ -79,8 +79,8 @@ func (t *terminator) forceDelete(ctx context.Context, a *allocation, pod *corev1
 	a.forced[pod.UID] = now
 }
 
-// deleteJobOfForced deletes the Job of pods that were forced: it keeps a finalizer on each
-// until a node says how it ended, which theirs does not.
+// deleteJobOfForced deletes the Job of force deleted pods: the Job keeps a finalizer on each pod
+// until a node reports its exit, which will not happen.
 func (t *terminator) deleteJobOfForced(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
 	if len(a.forced) == 0 || a.jobGone {
 		return 0
@@ -92,7 +92,7 @@ func (t *terminator) deleteJobOfForced(ctx context.Context, w *watch.Watch, a *a
 	return 0
 }
 
-// forceDeleteOverdue removes pods whose node does not answer.
+// forceDeleteOverdue force deletes pods whose node does not respond.
 func (t *terminator) forceDeleteOverdue(ctx context.Context, a *allocation, pods []*corev1.Pod) {
 	now := time.Now()
 	for _, pod := range pods {
@@ -102,8 +102,8 @@ func (t *terminator) forceDeleteOverdue(ctx context.Context, a *allocation, pods
 	}
 }
 
-// deletePod reports whether the API server has accepted the deletion; otherwise the
-// allocation is looked at again soon.
+// deletePod reports whether the API server has accepted the deletion; otherwise the allocation is
+// reconciled again soon.
 func (t *terminator) deletePod(ctx context.Context, pod *corev1.Pod, grace time.Duration) bool {
 	err := t.objects.DeletePod(ctx, pod, grace)
 	if err == nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// retryAfter is how long an API server, a store, or an owner of tasks that did not
-// take something is left alone. glance is how soon something is looked at again
-// whose news may be on its way.
+// retryAfter is the delay before retrying a failed call of the API server, a store, or the owner of
+// tasks. glance is the delay before checking again for a change that may not be visible yet.
 const (
 	retryAfter = 500 * time.Millisecond
 	glance     = time.Second
@@ -24,9 +23,9 @@ type worker struct {
 	cleaner  *cleaner
 }
 
-// reconcileAllocation does what an allocation's phase requires. It returns when to run
-// again without an event, 0 for never. One worker at a time runs it for one allocation;
-// it may be interrupted anywhere and is idempotent.
+// reconcileAllocation executes the actions of an allocation's phase. It returns when to run again
+// without an event; 0 means never. Only one worker at a time runs it for an allocation; it may be
+// interrupted anywhere and is idempotent.
 func (k *worker) reconcileAllocation(ctx context.Context, id rm.AllocationID) time.Duration {
 	k.state.mu.Lock()
 	a, w := k.state.allocations[id], k.state.watch
@@ -53,7 +52,7 @@ func (k *worker) reconcileAllocation(ctx context.Context, id rm.AllocationID) ti
 	return 0
 }
 
-// reconcileQueued tells the owner why the allocation waits, and ends one that has to go.
+// reconcileQueued reports why the allocation waits, and ends it if it has a release.
 func (k *worker) reconcileQueued(ctx context.Context, a *allocation) time.Duration {
 	if k.state.isReleased(a) {
 		return k.reporter.reportEnd(ctx, a)
@@ -61,8 +60,8 @@ func (k *worker) reconcileQueued(ctx context.Context, a *allocation) time.Durati
 	return k.reporter.reportWaiting(ctx, a)
 }
 
-// workers is how many allocations are looked at side by side. Most of their time is
-// spent waiting for the API server.
+// workers is the number of allocations that are reconciled in parallel. Workers mostly wait for the
+// API server.
 const workers = 32
 
 // runWorker reconciles allocations until the queue is shut down.

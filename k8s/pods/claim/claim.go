@@ -1,6 +1,6 @@
-// Package claim makes the volume claim that a cluster keeps checkpoints in.
+// Package claim creates the volume claim for the checkpoints of a cluster.
 //
-// The master makes it, not the chart: a claim whose class binds on first use stays
+// The master creates it rather than the chart: a claim with a class that binds on first use stays
 // pending until a pod mounts it, and `helm install --wait` would wait for that.
 package claim
 
@@ -25,31 +25,31 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// Wanted is a claim as it is to be. What exists under its name is taken as it is, and a difference is logged:
-// Kubernetes lets a claim only grow, if its class does.
+// Wanted is the desired claim. An existing claim of that name is used unchanged, and differences
+// are logged, because Kubernetes only permits a claim to grow, if its class supports that.
 type Wanted struct {
 	Name, Namespace string
-	// Cluster is the value of the cluster's label.
+	// Cluster is the value of the cluster label.
 	Cluster string
 	Size    resource.Quantity
-	// Class is a StorageClass, empty for the default one.
+	// Class is the StorageClass; empty for the default.
 	Class string
 	Mode  corev1.PersistentVolumeAccessMode
 }
 
-// How often a Keeper looks whether the claim is there, and tries again where it cannot be made.
+// Intervals at which a Keeper checks the claim, and retries a failed creation.
 const (
 	lookAgain = 5 * time.Minute
 	tryAgain  = 10 * time.Second
 )
 
-// Keeper makes a claim, and makes it again when a user has deleted it.
+// Keeper creates a claim, and creates it again if a user has deleted it.
 type Keeper struct {
 	log    *slog.Logger
 	client kubernetes.Interface
 	want   Wanted
 
-	// difference and failure are what was logged last; only Ensure uses them.
+	// difference and failure are the last logged messages; only Ensure uses them.
 	difference, failure lastText
 
 	mu      sync.Mutex // guards problem
@@ -61,19 +61,19 @@ func NewKeeper(log *slog.Logger, client kubernetes.Interface, want Wanted) *Keep
 	return &Keeper{log: log, client: client, want: want}
 }
 
-// Run keeps the claim until ctx ends.
+// Run maintains the claim until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := lookAgain
 		if err := k.Ensure(ctx); err != nil {
 			pause = tryAgain
 		}
-		_ = wait.For(ctx, pause) // the loop asks ctx
+		_ = wait.For(ctx, pause) // the loop checks ctx
 	}
 }
 
-// Check says why pods that mount the claim called name would wait for ever; nil for another claim than the
-// kept one, and as long as nothing is known. It may be called on nil.
+// Check returns the reason why pods that mount the named claim would wait forever, or nil. It
+// returns nil for other claims, and before the first result of Ensure. It may be called on nil.
 func (k *Keeper) Check(name string) error {
 	if k == nil || name != k.want.Name {
 		return nil
@@ -83,12 +83,12 @@ func (k *Keeper) Check(name string) error {
 	return k.problem
 }
 
-// Ensure makes the claim unless it is there. What keeps it from being made is what Check says from then on;
-// an API server that does not answer changes nothing of that.
+// Ensure creates the claim unless it exists. Check returns a lasting error from then on; if the API
+// server does not answer, Check keeps its previous result.
 func (k *Keeper) Ensure(ctx context.Context) error {
 	err := k.create(ctx)
 	if ctx.Err() != nil {
-		return err // the master stops
+		return err // the master is stopping
 	}
 	k.noteFailure(err)
 	if err == nil || isLasting(err) {
@@ -112,7 +112,7 @@ func (k *Keeper) noteFailure(err error) {
 // lastText is a text that is logged when it changes.
 type lastText string
 
-// isNews reports whether there is a text, and another one than the last time.
+// isNews reports whether text is not empty and differs from the previous one.
 func (l *lastText) isNews(text string) bool {
 	news := text != "" && text != string(*l)
 	*l = lastText(text)
@@ -125,7 +125,7 @@ func isLasting(err error) bool {
 	return missing || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 }
 
-// missingClass is the StorageClass that a claim needs and Kubernetes does not have; empty is the default one.
+// missingClass is the error for a StorageClass that does not exist; empty means the default class.
 type missingClass string
 
 func (c missingClass) Error() string {
@@ -163,11 +163,12 @@ func (k *Keeper) wrap(err error) error {
 	return fmt.Errorf("the volume claim %s of checkpoints in namespace %s cannot be made: %w", k.want.Name, k.want.Namespace, err)
 }
 
-// checkClass looks for the class: without one a claim is pending for ever, and so are the pods that mount it.
+// checkClass returns an error if the class does not exist. Without it, the claim and the pods that
+// mount it would stay pending.
 func (k *Keeper) checkClass(ctx context.Context) error {
 	list, err := k.client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
-		return nil // a master without rights in the whole cluster leaves it to Kubernetes
+		return nil // without cluster-wide permissions, Kubernetes has to check it
 	}
 	if err != nil {
 		return k.wrap(err)
@@ -180,7 +181,7 @@ func (k *Keeper) checkClass(ctx context.Context) error {
 	return missingClass(k.want.Class)
 }
 
-// differs says what of a claim is not as wanted; empty if all is.
+// differs describes the differences of a claim, or returns "".
 func (w Wanted) differs(c *corev1.PersistentVolumeClaim) string {
 	var out []string
 	if size := c.Spec.Resources.Requests[corev1.ResourceStorage]; size.Cmp(w.Size) != 0 {

@@ -1,5 +1,5 @@
-// Package logs carries the logs of pods from their nodes to the master's store: each
-// line once, in order.
+// Package logs forwards the logs of pods from their nodes to the master's store: each line once, in
+// order.
 package logs
 
 import (
@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// firstPause and lastPause bound the wait before a node is asked again.
+	// firstPause and lastPause are the minimum and maximum delays before a retry.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
-	// closing is how long the stream of a container that has ended may stay open: a
-	// kubelet ends it within a second, and what is left is then read by itself.
+	// closing is how long the stream of an ended container may stay open: a kubelet closes it
+	// within a second, and the rest is then read separately.
 	closing = 2 * time.Second
 )
 
-// Config says whose log is followed, and where it goes.
+// Config configures a Follower.
 type Config struct {
 	Log     *slog.Logger
 	Pods    typed.PodInterface
 	Store   rm.Logs
 	Metrics *Metrics
-	// SaveMark stores the place in the log, for the next master.
+	// SaveMark stores the position in the log, for the next master.
 	SaveMark func(context.Context, Mark) error
 
 	Allocation rm.AllocationID
@@ -43,39 +43,38 @@ type Config struct {
 	Node       rm.AgentID
 	// Pod is the name of the container's pod.
 	Pod string
-	// Patience is how long a node may be silent when it is asked for the end of the
-	// log of a container that has ended.
+	// Patience is how long a node may take to answer a request for the end of the log of an ended
+	// container.
 	Patience time.Duration
-	// Mark is the place that an earlier master has stored, zero for none.
+	// Mark is the position that an earlier master has stored, or zero.
 	Mark Mark
-	// LastLine is the time of a container's last stored line, zero when there is none.
-	// It may be nil; it is called when a node has rotated a log while no master ran.
+	// LastLine returns the time of a container's last stored line, or zero if there is none. It may
+	// be nil; it is called if a node has rotated a log while no master was running.
 	LastLine func(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error)
 }
 
-// Follower carries one container's log from its node to the store: in order, each
-// line once, until the container has ended and its last line is stored. It outlives
-// interruptions of the API server and restarts of the master, for it knows its
-// place in the log.
+// Follower forwards one container's log from its node to the store: in order, each line once, until
+// the container has ended and its last line is stored. It survives interruptions of the API server
+// and restarts of the master, because it stores its position in the log.
 type Follower struct {
 	cfg Config
 
-	// mark is the place behind the last line that was stored; marked says that it was
-	// found in the store, where it may lie behind the lines by markEvery.
+	// mark is the position after the last stored line. marked is true if it was read from the
+	// store, which may be up to markEvery behind the lines.
 	mark   Mark
 	marked bool
 	saved  time.Time
-	// next is the number of the line that the store takes next, as it last said. It
-	// is beyond the mark's where a part of a long line is stored.
+	// next is the number of the next line in the store, as last returned by it. It is greater than
+	// the mark's if a part of a long line is stored.
 	next uint64
 
-	// ended is closed when the container has ended, gone when its pod no longer exists,
-	// and done when the log is complete.
+	// ended is closed when the container has ended, gone when its pod no longer exists, and done
+	// when the log is complete.
 	ended, gone, done   chan struct{}
 	endedOnce, goneOnce sync.Once
 }
 
-// New returns a follower; run Follow or StoreInitTail in a goroutine of its own.
+// New returns a follower; run Follow or StoreInitTail in a separate goroutine.
 func New(c Config) *Follower {
 	begun := c.Mark.Seq > 0
 	c.Mark.Returns = c.Mark.Returns || !begun
@@ -85,16 +84,16 @@ func New(c Config) *Follower {
 	}
 }
 
-// ContainerEnded says that the container has ended and prints nothing more.
+// ContainerEnded tells the follower that the container has ended and writes nothing more.
 func (l *Follower) ContainerEnded() { l.endedOnce.Do(func() { close(l.ended) }) }
 
-// PodGone says that the pod no longer exists: a stream that is still open has no end.
+// PodGone tells the follower that the pod no longer exists, so that an open stream would never end.
 func (l *Follower) PodGone() {
 	l.ContainerEnded()
 	l.goneOnce.Do(func() { close(l.gone) })
 }
 
-// Complete reports whether nothing is left to be stored. No lines are.
+// Complete reports whether all lines are stored. It returns true for nil.
 func (l *Follower) Complete() bool { return l == nil || isClosed(l.done) }
 
 func isClosed(c <-chan struct{}) bool {
@@ -106,12 +105,12 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Follow follows the log. It returns when the log is whole or ctx ends.
+// Follow follows the log until it is complete or ctx ends.
 func (l *Follower) Follow(ctx context.Context) {
 	l.cfg.Metrics.streams.Inc()
 	defer l.cfg.Metrics.streams.Dec()
 	pause := firstPause
-	var silent time.Time // when a node has not said enough for too long
+	var silent time.Time // deadline for an unresponsive node
 	last, read := false, false
 	for ctx.Err() == nil {
 		if isClosed(l.ended) && !last {
@@ -143,7 +142,8 @@ func (l *Follower) Follow(ctx context.Context) {
 	}
 }
 
-// pauseFor waits before the next pass, for less when the container ends or its pod goes.
+// pauseFor waits before the next pass. It returns early when the container ends or its pod is
+// deleted, and returns false when ctx ends.
 func (l *Follower) pauseFor(ctx context.Context, pause time.Duration, last bool) bool {
 	ended := l.ended
 	if last {
@@ -163,17 +163,17 @@ func (l *Follower) pauseFor(ctx context.Context, pause time.Duration, last bool)
 	return true
 }
 
-// errSilent is told of a node that was given up.
+// errSilent is returned if a node does not answer in time.
 var errSilent = errors.New("its node did not answer in time")
 
-// readOnce reads what there is behind the mark, and with follow what comes, until the
-// node has no more to say, or should have said it.
+// readOnce reads the lines after the mark, and with follow also later ones, until the stream ends
+// or times out.
 func (l *Follower) readOnce(ctx context.Context, follow bool) error {
 	o := &corev1.PodLogOptions{Container: podspec.MainContainer, Timestamps: true, Follow: follow}
 	if since := l.mark.sinceTime(); !since.IsZero() {
 		o.SinceTime = &metav1.Time{Time: since}
 	}
-	// The stream ends with the pass, also when the store refuses its lines.
+	// The stream ends with the pass, also if the store returns an error.
 	asked, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -194,9 +194,9 @@ func (l *Follower) readOnce(ctx context.Context, follow bool) error {
 	return l.storeLines(ctx, activityReader{stream, heard}, !follow)
 }
 
-// awaitStreamEnd returns when a stream has no reason to be open any more: its pod is gone,
-// its container has ended and it does not, or the rest of a log is asked for and the
-// node says nothing. Not every node ends its streams.
+// awaitStreamEnd waits until a stream should be closed: its pod no longer exists, its container has
+// ended, or the node does not answer a request for the rest of a log. Not all nodes close their
+// streams.
 func (l *Follower) awaitStreamEnd(ctx context.Context, follow bool, heard <-chan struct{}) {
 	limit, gone := l.cfg.Patience, l.gone
 	if follow {
@@ -223,7 +223,7 @@ func (l *Follower) awaitStreamEnd(ctx context.Context, follow bool, heard <-chan
 	}
 }
 
-// activityReader is a stream that says when it is read from, and when something came.
+// activityReader is a stream that signals reads and received data.
 type activityReader struct {
 	io.Reader
 	heard chan<- struct{}
@@ -247,7 +247,7 @@ func (l *Follower) completeLog(ctx context.Context, word string) {
 	if word != "" {
 		l.cfg.Metrics.gaps.Inc()
 		l.cfg.Log.Warn("log is not whole", "allocation", l.cfg.Allocation, "pod", l.cfg.Pod, "why", word)
-		// A part of a line that was cut off may be stored behind the mark.
+		// Part of a truncated line may be stored after the mark.
 		b := l.newBatch()
 		if next, err := l.cfg.Store.NextSeq(ctx, l.cfg.Allocation, l.cfg.Container); err == nil {
 			b.skipTo(next)

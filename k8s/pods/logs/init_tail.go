@@ -10,15 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// tailLines and tailBytes are how much is shown of what a container has said that
-// was to prepare a task.
+// tailLines and tailBytes limit the output of a failed init container in the log.
 const (
 	tailLines = 20
 	tailBytes = 64 << 10
 )
 
-// StoreInitTail stores the last lines of the container that was to prepare a task, as the first
-// of the task's log: the program that would have written it has not run.
+// StoreInitTail stores the last lines of the failed init container as the task's log, because the
+// task's program has not run.
 func (l *Follower) StoreInitTail(ctx context.Context, name string) {
 	text, err := l.fetchTail(ctx, name)
 	if ctx.Err() != nil {
@@ -38,7 +37,7 @@ func (l *Follower) StoreInitTail(ctx context.Context, name string) {
 	l.completeLog(ctx, "")
 }
 
-// fetchTail asks the node until it answers, for as long as the patience lasts.
+// fetchTail retries until the node answers or the patience is exhausted.
 func (l *Follower) fetchTail(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
 	defer cancel()

@@ -5,30 +5,29 @@ import (
 	"time"
 )
 
-// Mark is a place in a container's log, behind the last line that was stored. A
-// node is asked for lines by time, in whole seconds, and has only what it has not
-// rotated away; so the place is a second, and how many lines from it on are stored
-// already. It is the second before the last line's, because the two streams of a
-// program may be written out of order by a hair.
+// Mark is a position in a container's log, after the last stored line. Nodes return lines since a
+// time in whole seconds, except rotated ones. Therefore a position is a second, and the number of
+// lines since then that are stored. It starts one second before the last line, because the two
+// streams of a program may be slightly out of order.
 type Mark struct {
-	// Second is that of the newest line. Older and Newer count the lines of the
-	// second before, and from it on.
+	// Second is the second of the newest line. Older and Newer count the lines of the previous
+	// second, and from Second on.
 	Second time.Time `json:"second,omitzero"`
 	Older  int64     `json:"older,omitempty"`
 	Newer  int64     `json:"newer,omitempty"`
-	// First is the time of the first of all of them, Turn that of the first of
-	// Newer, Last that of the last stored line.
+	// First is the time of the first line of Older, Turn that of the first line of Newer, and Last
+	// that of the last stored line.
 	First time.Time `json:"first,omitzero"`
 	Turn  time.Time `json:"turn,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
-	// Seq is the number of the line that follows.
+	// Seq is the number of the next line.
 	Seq uint64 `json:"seq"`
-	// Returns says that a carriage return ends a line. Masters that took it for text have
-	// numbered other lines; a log that such a one began is numbered so to its end.
+	// Returns is true if a carriage return ends a line. Older masters treated it as text and
+	// numbered lines differently; a log that such a master began keeps that numbering to its end.
 	Returns bool `json:"returns,omitempty"`
 }
 
-// sinceTime is the time from which a node is asked for lines, zero for all.
+// sinceTime returns the time from which to request lines, or zero for all.
 func (m Mark) sinceTime() time.Time {
 	if m.Second.IsZero() {
 		return time.Time{}
@@ -36,10 +35,10 @@ func (m Mark) sinceTime() time.Time {
 	return m.Second.Add(-time.Second)
 }
 
-// storedLines is how many of the lines from there are stored.
+// storedLines returns the number of stored lines since that time.
 func (m Mark) storedLines() int64 { return m.Older + m.Newer }
 
-// advance moves the mark behind one line of the node's file, stored as pieces lines.
+// advance moves the mark after one line of the node's file, which was stored as a number of pieces.
 func (m Mark) advance(at time.Time, pieces int) Mark {
 	m.Seq += uint64(pieces) //nolint:gosec // pieces of one line
 	second := at.Truncate(time.Second)
@@ -53,28 +52,28 @@ func (m Mark) advance(at time.Time, pieces int) Mark {
 	case second.Equal(m.sinceTime()):
 		m.Older++
 	default:
-		return m // a node that is asked for lines since then leaves this one out
+		return m // not included in a request since then
 	}
 	m.Last = at
 	return m
 }
 
-// resumePoint finds a mark again in lines that a node sends from mark.since on.
+// resumePoint finds a mark in lines that a node returns since mark.sinceTime.
 type resumePoint struct {
 	mark Mark
-	// seen counts the node's lines; rotated says that they do not begin where the
-	// mark's do, met that the last stored line was among them.
+	// seen counts the node's lines. rotated is true if they do not begin with the mark's first
+	// line, and met if the last stored line was among them.
 	seen         int64
 	rotated, met bool
 	done         bool
-	// next and last are the number of the line behind the last stored one and that
-	// one's time in microseconds, where the store is known to be beyond the mark.
+	// next and last are the number of the next line in the store and the time of its last line in
+	// microseconds, if the store is known to be ahead of the mark.
 	next uint64
 	last time.Time
 }
 
-// findLine reports whether the node's next line is stored already, and, for the first
-// that is not, whether lines before it are missing.
+// findLine reports whether the node's next line is already stored, and, for the first one that is
+// not, whether lines before it are missing.
 func (s *resumePoint) findLine(at time.Time) (stored, missing bool) {
 	if s.done {
 		return false, false
@@ -98,8 +97,8 @@ func (s *resumePoint) findLine(at time.Time) (stored, missing bool) {
 	return false, false
 }
 
-// splitLine takes the time off a line as the node sends it: RFC 3339 with
-// nanoseconds and a space. Without one the line is all text.
+// splitLine removes the time from a line of the node: RFC 3339 with nanoseconds, and a space. A
+// line without a time is all text.
 func splitLine(raw []byte) (at time.Time, text []byte) {
 	raw = bytes.TrimSuffix(raw, []byte("\n"))
 	stamp, rest, found := bytes.Cut(raw, []byte(" "))

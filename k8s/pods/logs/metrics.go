@@ -2,13 +2,13 @@ package logs
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what all followers do.
+// Metrics are the metrics of all followers.
 type Metrics struct {
 	streams     prometheus.Gauge
 	lines, gaps prometheus.Counter
 }
 
-// NewMetrics returns metrics that no registry collects yet.
+// NewMetrics returns metrics that are not registered yet.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -23,7 +23,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Collectors are what a registry collects.
+// Collectors returns the collectors to register.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.streams, m.lines, m.gaps}
 }

@@ -13,22 +13,20 @@ import (
 )
 
 const (
-	// longestLine is where a line is cut in two; Determined's agent does the same. No
-	// more than that of a line is held here, however long a program makes it.
+	// longestLine is the length in bytes at which a line is split, as in Determined's agent. It
+	// limits the memory for a line.
 	longestLine = 64 << 10
-	// readBytes is what is read at a time. Each stream has such a buffer, and there
-	// are thousands of streams.
+	// readBytes is the size of the read buffer. There are thousands of streams, each with a buffer.
 	readBytes = 16 << 10
-	// batchLines and batchBytes bound what is stored at a time.
+	// batchLines and batchBytes limit a batch to store.
 	batchLines = 2000
 	batchBytes = 1 << 20
-	// markEvery is how often the place in a log is stored while lines come. It
-	// matters only when a node rotates the log while no master is there.
+	// markEvery is the interval at which the position in a log is stored. It only matters if the
+	// node rotates the log while no master is running.
 	markEvery = time.Second
 )
 
-// batch is lines on their way to the store, the number of the first, and the mark
-// behind those that are whole.
+// batch contains lines to store, the number of the first, and the mark after the complete ones.
 type batch struct {
 	lines []*agentv1.Line
 	bytes int
@@ -36,23 +34,23 @@ type batch struct {
 	mark  Mark
 }
 
-// newBatch begins behind the mark.
+// newBatch returns a batch that begins at the mark.
 func (l *Follower) newBatch() *batch { return &batch{first: l.mark.Seq, mark: l.mark} }
 
-// skipTo leaves out numbers that are taken. Nothing may be in the batch.
+// skipTo skips numbers that are used. The batch must be empty.
 func (b *batch) skipTo(next uint64) {
 	if b.mark.Seq < next {
 		b.first, b.mark.Seq = next, next
 	}
 }
 
-// addOwn puts in a line of our own.
+// addOwn adds a line written by the master.
 func (b *batch) addOwn(text string, at time.Time) {
 	b.lines = append(b.lines, &agentv1.Line{AtUs: at.UnixMicro(), Stdtype: "stderr", Text: []byte(text)})
 	b.mark.Seq++
 }
 
-// addPiece puts in a piece of a line.
+// addPiece adds a piece of a line.
 func (b *batch) addPiece(text []byte, at time.Time) {
 	if at.IsZero() {
 		at = time.Now()
@@ -67,16 +65,16 @@ func (b *batch) full() bool { return len(b.lines) >= batchLines || b.bytes >= ba
 type partialLine struct {
 	begun, stored bool
 	at            time.Time
-	// rest is what is not in a batch yet; pieces counts those that are.
+	// rest is the text that is not in a batch yet; pieces counts the pieces that are.
 	rest   []byte
 	pieces int
 }
 
-// storeLines stores the lines of a stream. Of a final one the last line may lack its end.
+// storeLines stores the lines of a stream. If final is set, the last line may lack a newline.
 //
-// A line that is longer than longestLine is stored piece by piece, before its end is
-// known. The mark moves only behind a whole line: what is read again has the same
-// pieces under the same numbers, which the store passes over.
+// A line longer than longestLine is stored piece by piece, before its end is known. The mark only
+// moves after complete lines: if a line is read again, its pieces have the same numbers, and the
+// store ignores them.
 func (l *Follower) storeLines(ctx context.Context, stream io.Reader, final bool) error {
 	in := bufio.NewReaderSize(stream, readBytes)
 	place := resumePoint{mark: l.mark}
@@ -110,8 +108,7 @@ func (l *Follower) storeLines(ctx context.Context, stream io.Reader, final bool)
 	}
 }
 
-// addText takes up a part of the node's current line. What is stored already is passed
-// over.
+// addText adds a part of the node's current line. It skips lines that are already stored.
 func (l *Follower) addText(b *batch, place *resumePoint, now *partialLine, text []byte) {
 	if !now.begun {
 		now.begun = true
@@ -131,8 +128,8 @@ func (l *Follower) addText(b *batch, place *resumePoint, now *partialLine, text 
 	now.addPieces(b)
 }
 
-// addPieces adds to the batch what is known to be a piece of the line: what ends in a
-// carriage return, as each update of a progress bar does, and what is too long.
+// addPieces adds the complete pieces of the line to the batch: text that ends in a carriage return,
+// as each update of a progress bar does, and text that is too long.
 func (now *partialLine) addPieces(b *batch) {
 	left := now.rest
 	for {
@@ -152,8 +149,8 @@ func (now *partialLine) addPieces(b *batch) {
 	now.rest = append(now.rest[:0], left...)
 }
 
-// finishLine adds the last piece of a line to the batch, and the mark behind it. Behind a
-// carriage return there is none.
+// finishLine adds the last piece of a line to the batch, and moves the mark. After a carriage
+// return there is no last piece.
 func (now *partialLine) finishLine(b *batch) {
 	if now.stored {
 		return
@@ -165,7 +162,7 @@ func (now *partialLine) finishLine(b *batch) {
 	b.mark = b.mark.advance(now.at, now.pieces)
 }
 
-// reportGap says that lines are missing.
+// reportGap records in the log that lines are missing.
 func (l *Follower) reportGap(b *batch, at time.Time) {
 	l.cfg.Metrics.gaps.Inc()
 	l.cfg.Log.Warn("node rotated a log before it was read", "allocation", l.cfg.Allocation, "pod", l.cfg.Pod, "node", l.cfg.Node,
@@ -176,9 +173,9 @@ func (l *Follower) reportGap(b *batch, at time.Time) {
 	), at)
 }
 
-// findStoreEnd looks how far the store is beyond the mark: one that an earlier master
-// left, or one before a long line. Only a log that was rotated since cannot be
-// numbered by reading on from the mark.
+// findStoreEnd determines how far the store is ahead of the mark: a mark of an earlier master, or
+// one before a long line. It is only needed for a log that was rotated since, because the numbers
+// cannot be derived from the mark then.
 func (l *Follower) findStoreEnd(ctx context.Context, place *resumePoint) error {
 	if !l.marked && l.next <= l.mark.Seq {
 		return nil
@@ -196,8 +193,7 @@ func (l *Follower) findStoreEnd(ctx context.Context, place *resumePoint) error {
 	return nil
 }
 
-// storeBatch stores a batch, however long that takes. It reports false when ctx has
-// ended.
+// storeBatch stores a batch and retries until it succeeds. It returns false when ctx ends.
 func (l *Follower) storeBatch(ctx context.Context, b *batch) bool {
 	pause := firstPause
 	for {
@@ -233,7 +229,7 @@ func (l *Follower) appendBatch(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// saveMark stores the place now and then.
+// saveMark stores the position at most once per markEvery.
 func (l *Follower) saveMark(ctx context.Context) bool {
 	now := time.Now()
 	if now.Sub(l.saved) < markEvery {
@@ -241,7 +237,7 @@ func (l *Follower) saveMark(ctx context.Context) bool {
 	}
 	l.saved = now
 	if err := l.cfg.SaveMark(ctx, l.mark); err != nil && ctx.Err() == nil {
-		// It is for the case that a log is rotated while no master is there.
+		// Not fatal: only needed if a log is rotated while no master is running.
 		l.cfg.Log.Warn("store place in a log", "allocation", l.cfg.Allocation, "err", err)
 	}
 	return ctx.Err() == nil

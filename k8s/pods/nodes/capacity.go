@@ -15,30 +15,30 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Capacity is what nodes have and what pods take of it, kept up to date by what changes: adding
-// all pods up again in every pass costs more than the pass. It implements watch.Changes.
+// Capacity tracks the resources of nodes and the requests of pods. It is updated incrementally,
+// because summing all pods in every pass costs more than the pass. It implements watch.Changes.
 type Capacity struct {
-	// mu guards what has changed since Describe was called the last time: pods by UID, nil
-	// for one that is gone, whether any node has, and whether the changes say not all.
+	// mu guards the changes since the last call of Describe: pods by UID, nil for a deleted one;
+	// whether any node has changed; and whether the changes are incomplete.
 	mu           sync.Mutex
 	pods         map[types.UID]*corev1.Pod
 	nodesChanged bool
 	unknown      bool
 
-	// What follows belongs to the goroutine that calls Describe.
+	// The fields below are only used by the goroutine that calls Describe.
 	taken     map[types.UID]share
 	used, own map[string]gang.Resources
 	nodes     []gang.Node
 }
 
-// share is what a pod takes of its node.
+// share is the usage of a pod on its node.
 type share struct {
 	node string
 	own  bool
 	of   gang.Resources
 }
 
-// NewCapacity knows nothing; Describe reads all the first time.
+// NewCapacity returns an empty Capacity; the first call of Describe reads everything.
 func NewCapacity() *Capacity {
 	return &Capacity{pods: make(map[types.UID]*corev1.Pod), unknown: true}
 }
@@ -62,8 +62,8 @@ func (c *Capacity) NodesChanged() {
 	c.nodesChanged = true
 }
 
-// AllChanged implements watch.Changes. What was noted before is in the list that is read next, or
-// is of a pod that is not watched any more, and whose end nothing would tell.
+// AllChanged implements watch.Changes. It drops earlier changes: they are included in the next
+// complete list, or belong to pods that are no longer watched and whose end would not be reported.
 func (c *Capacity) AllChanged() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,14 +71,14 @@ func (c *Capacity) AllChanged() {
 	c.unknown = true
 }
 
-// Describe lists the nodes with what is taken of them, which holds until the next call. One
-// goroutine calls it.
+// Describe returns the nodes and their usage, which are valid until the next call. Only one
+// goroutine may call it.
 func (c *Capacity) Describe(w *watch.Watch, disabled func(rm.AgentID) bool) []gang.Node {
 	c.mu.Lock()
 	changed, nodesChanged, unknown := c.pods, c.nodesChanged, c.unknown
 	c.pods, c.nodesChanged, c.unknown = make(map[types.UID]*corev1.Pod), false, false
 	c.mu.Unlock()
-	// What changes from here on is noted for the next call, and may be taken twice.
+	// Later changes are recorded for the next call, and may be applied twice.
 	if unknown {
 		c.taken, c.used, c.own = make(map[types.UID]share), make(map[string]gang.Resources), make(map[string]gang.Resources)
 		for _, pod := range w.PlacedPods() {
@@ -97,13 +97,13 @@ func (c *Capacity) Describe(w *watch.Watch, disabled func(rm.AgentID) bool) []ga
 	return c.nodes
 }
 
-// takePod counts a pod, nil for one that is gone, instead of what was counted of it before.
+// takePod replaces the counted usage of a pod. pod is nil for a deleted one.
 func (c *Capacity) takePod(w *watch.Watch, id types.UID, pod *corev1.Pod) {
 	before, counted := c.taken[id]
 	counts := pod != nil && pod.Spec.NodeName != "" && !observe.Finished(pod)
 	switch {
 	case counted && counts && before.node == pod.Spec.NodeName:
-		return // what a pod asks for never grows but by a resize, which tasks' pods do not get
+		return // requests only change by a resize, which tasks' pods do not get
 	case counted:
 		add(c.used, before.node, before.of, -1)
 		if before.own {
@@ -122,7 +122,7 @@ func (c *Capacity) takePod(w *watch.Watch, id types.UID, pod *corev1.Pod) {
 	}
 }
 
-// add adds what is asked of a node, times so often.
+// add adds the resources to a node, multiplied by times.
 func add(to map[string]gang.Resources, node string, of gang.Resources, times int64) {
 	sum := resourcesAt(to, node)
 	for name, n := range of {
@@ -130,7 +130,8 @@ func add(to map[string]gang.Resources, node string, of gang.Resources, times int
 	}
 }
 
-// resourcesAt are those of a node, which stay the same map.
+// resourcesAt returns the resources of a node. The map is created once, so that references stay
+// valid.
 func resourcesAt(of map[string]gang.Resources, node string) gang.Resources {
 	if of[node] == nil {
 		of[node] = make(gang.Resources)
@@ -150,7 +151,7 @@ func (c *Capacity) listNodes(w *watch.Watch) {
 		})
 	}
 	slices.SortFunc(c.nodes, func(a, b gang.Node) int { return cmp.Compare(a.ID, b.ID) })
-	// A node that is gone may come back; its pods are counted until they are gone.
+	// A deleted node may be added again, so its pods are counted until they are deleted.
 	empty := func(node string, sum gang.Resources) bool { return !seen[node] && sum[corev1.ResourcePods] == 0 }
 	maps.DeleteFunc(c.used, empty)
 	maps.DeleteFunc(c.own, empty)

@@ -7,7 +7,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// CountSlots is how many slots a node has, as the template of its pools defines a slot.
+// CountSlots returns the number of slots of a node, according to the resource pools' template.
 func CountSlots(n *corev1.Node, t podspec.Template) int {
 	if t.SlotType == podspec.CPU {
 		q := n.Status.Allocatable[corev1.ResourceCPU]
@@ -17,7 +17,7 @@ func CountSlots(n *corev1.Node, t podspec.Template) int {
 	return int(q.Value())
 }
 
-// DeviceType is the type of a slot as clients see it.
+// DeviceType returns the API type of a slot.
 func DeviceType(t podspec.SlotType) apiv1.Device_Type {
 	switch t {
 	case podspec.ROCm:
@@ -29,7 +29,7 @@ func DeviceType(t podspec.SlotType) apiv1.Device_Type {
 	return apiv1.Device_TYPE_CUDA
 }
 
-// Brand is what a node says of its devices: the labels of NVIDIA's and AMD's feature
+// Brand returns the brand of a node's devices, from the labels of NVIDIA's and AMD's feature
 // discovery.
 func Brand(n *corev1.Node, t podspec.SlotType) string {
 	for _, key := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name"} {

@@ -1,5 +1,5 @@
-// Package nodes says what nodes are to resource pools, to clients, and to the decision
-// which gang runs.
+// Package nodes relates nodes to resource pools and agents, and describes their capacity for
+// scheduling decisions.
 package nodes
 
 import (
@@ -11,13 +11,13 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// Placement is where pods of a pool may be.
+// Placement contains the placement constraints of a resource pool's pods.
 type Placement struct {
 	required    nodeaffinity.RequiredNodeAffinity
 	tolerations []corev1.Toleration
 }
 
-// PlacementOf reads where pods of a spec may be.
+// PlacementOf returns the placement constraints of a pod spec.
 func PlacementOf(spec *corev1.PodSpec) Placement {
 	return Placement{
 		required:    nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity),
@@ -25,7 +25,8 @@ func PlacementOf(spec *corev1.PodSpec) Placement {
 	}
 }
 
-// Admits leaves out what passes: that a node is not ready, or cordoned.
+// Admits reports whether pods may run on a node. It ignores temporary conditions: not ready, or
+// cordoned.
 func (p Placement) Admits(n *corev1.Node) bool {
 	if fits, err := p.required.Match(n); err != nil || !fits {
 		return false

@@ -1,5 +1,5 @@
-// Package objects creates and deletes what a task has in Kubernetes. Each call may be
-// repeated: what exists, or is gone, already is no error.
+// Package objects creates and deletes the Kubernetes objects of a task. Each call may be repeated:
+// an object that already exists, or is already deleted, is no error.
 package objects
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// API is where the objects of tasks are. Namespace is the one in which they are created;
-// what an earlier version created elsewhere is deleted where it is.
+// API manages the objects of tasks. They are created in Namespace; objects that an earlier version
+// created in another namespace are deleted there.
 type API struct {
 	Client    kubernetes.Interface
 	Namespace string
 }
 
-// OpenPods takes the gates away from an allocation's pods, side by side. hints are nodes
-// with room, by rank.
+// OpenPods removes the gates of an allocation's pods, in parallel. hints are nodes with room, by
+// rank.
 func (c API) OpenPods(ctx context.Context, id rm.AllocationID, pods []*corev1.Pod, hints []gang.NodeID) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
@@ -38,7 +38,7 @@ func (c API) OpenPods(ctx context.Context, id rm.AllocationID, pods []*corev1.Po
 	return g.Wait()
 }
 
-// openPod takes one pod's gate away, and tells the scheduler where there is room.
+// openPod removes a pod's gate and adds a preference for the hinted node.
 func (c API) openPod(ctx context.Context, id rm.AllocationID, pod *corev1.Pod, hints []gang.NodeID) error {
 	node := gang.NodeID("")
 	if rank, ok := podspec.RankOf(pod); ok && rank < len(hints) {
@@ -55,7 +55,7 @@ func (c API) openPod(ctx context.Context, id rm.AllocationID, pod *corev1.Pod, h
 	return nil
 }
 
-// CreateSecrets creates what a Job's pods read.
+// CreateSecrets creates the Secrets of a Job's pods.
 func (c API) CreateSecrets(ctx context.Context, job *batchv1.Job, secrets []*corev1.Secret) error {
 	for _, s := range secrets {
 		podspec.Own(job, s)
@@ -67,7 +67,7 @@ func (c API) CreateSecrets(ctx context.Context, job *batchv1.Job, secrets []*cor
 	return nil
 }
 
-// CreateService creates the Service under which a Job's pods find each other.
+// CreateService creates the Service by which a Job's pods find each other.
 func (c API) CreateService(ctx context.Context, job *batchv1.Job, s *corev1.Service) error {
 	podspec.Own(job, s)
 	_, err := c.Client.CoreV1().Services(s.Namespace).Create(ctx, s, metav1.CreateOptions{})
@@ -77,7 +77,7 @@ func (c API) CreateService(ctx context.Context, job *batchv1.Job, s *corev1.Serv
 	return nil
 }
 
-// CreateJob creates a Job, or returns the one of that name.
+// CreateJob creates a Job, or returns the existing one of that name.
 func (c API) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
 	jobs := c.Client.BatchV1().Jobs(c.Namespace)
 	made, err := jobs.Create(ctx, job, metav1.CreateOptions{})
@@ -90,10 +90,9 @@ func (c API) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, err
 	return made, nil
 }
 
-// DeleteJobs removes an allocation's Jobs, and with them all that they own. It
-// returns how many there still are. That of the current attempt may be so new that
-// it is not among those known; the API server is not asked for a list, which it
-// would pick out of all Jobs there are.
+// DeleteJobs deletes an allocation's Jobs with their dependents. It returns the number of Jobs that
+// still exist. The Job of the current attempt may be too new to be in known, so it is deleted by
+// name; listing Jobs would make the API server filter all of them.
 func (c API) DeleteJobs(ctx context.Context, current string, known []*batchv1.Job, how metav1.DeletionPropagation) (left int, err error) {
 	type key struct{ namespace, name string }
 	all := map[key]metav1.DeleteOptions{{c.Namespace, current}: {PropagationPolicy: &how}}
@@ -117,7 +116,7 @@ func (c API) DeleteJobs(ctx context.Context, current string, known []*batchv1.Jo
 	return left, nil
 }
 
-// DeletePod has a pod end within the grace period.
+// DeletePod deletes a pod with a grace period.
 func (c API) DeletePod(ctx context.Context, pod *corev1.Pod, grace time.Duration) error {
 	seconds := int64(grace.Round(time.Second) / time.Second)
 	return c.ignoreGone(c.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
@@ -125,7 +124,7 @@ func (c API) DeletePod(ctx context.Context, pod *corev1.Pod, grace time.Duration
 	}))
 }
 
-// DeleteJob removes one Job, and afterwards all that it owns.
+// DeleteJob deletes a Job, and its dependents in the background.
 func (c API) DeleteJob(ctx context.Context, job *batchv1.Job) error {
 	how := metav1.DeletePropagationBackground
 	return c.ignoreGone(c.Client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
@@ -133,12 +132,12 @@ func (c API) DeleteJob(ctx context.Context, job *batchv1.Job) error {
 	}))
 }
 
-// DeleteSecret removes a Secret of the namespace of tasks.
+// DeleteSecret deletes a Secret in the namespace of tasks.
 func (c API) DeleteSecret(ctx context.Context, name string) error {
 	return c.ignoreGone(c.Client.CoreV1().Secrets(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 }
 
-// ignoreGone takes an object that is gone, or that another has replaced, for deleted.
+// ignoreGone returns nil if the object no longer exists or was replaced by another.
 func (API) ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

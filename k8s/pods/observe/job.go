@@ -11,14 +11,14 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// Completed reports whether a Job has seen the pod of a rank end well. It counts a pod
-// before it lets it be deleted, so that this holds when the pod is gone.
+// Completed reports whether a Job has recorded the success of the pod of a rank. A Job records it
+// before the pod can be deleted, so this is valid when the pod no longer exists.
 func Completed(job *batchv1.Job, rank int) bool {
 	return job != nil && hasIndex(job.Status.CompletedIndexes, rank)
 }
 
-// NeverComplete says why the pods that a Job lacks will never come: no rank is tried twice
-// within one Job. It is empty for a Job that may still make them.
+// NeverComplete returns the reason why a Job will not create its missing pods, because a Job tries
+// each rank only once. It returns "" if the Job may still create them.
 func NeverComplete(job *batchv1.Job, pods map[int]*corev1.Pod) string {
 	if job == nil {
 		return ""
@@ -35,7 +35,7 @@ func hasFailed(job *batchv1.Job, rank int) bool {
 	return job.Status.FailedIndexes != nil && hasIndex(*job.Status.FailedIndexes, rank)
 }
 
-// failureSuffix is what a Job says of its own end.
+// failureSuffix returns the Job's failure message as a suffix, or "".
 func failureSuffix(job *batchv1.Job) string {
 	for _, c := range job.Status.Conditions {
 		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
@@ -45,7 +45,7 @@ func failureSuffix(job *batchv1.Job) string {
 	return ""
 }
 
-// hasIndex reports whether a rank is in a list as Jobs write it: 0,2-5,7.
+// hasIndex reports whether a rank is in a list in the Job format: 0,2-5,7.
 func hasIndex(list string, rank int) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		low, high, isRange := strings.Cut(part, "-")
@@ -61,7 +61,7 @@ func hasIndex(list string, rank int) bool {
 	return false
 }
 
-// PodCount is how many pods a Job has, at least one.
+// PodCount returns the number of pods of a Job, at least one.
 func PodCount(job *batchv1.Job) int {
 	if n := job.Spec.Completions; n != nil && *n > 0 {
 		return int(*n)
@@ -69,7 +69,7 @@ func PodCount(job *batchv1.Job) int {
 	return 1
 }
 
-// Attempt is the number of a Job among those of its allocation.
+// Attempt returns the number of the attempt of a Job.
 func Attempt(job *batchv1.Job) int {
 	n, err := strconv.Atoi(job.Labels[podspec.LabelAttempt])
 	if err != nil {

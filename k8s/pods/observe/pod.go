@@ -1,5 +1,5 @@
-// Package observe reads what the status of pods, Jobs and nodes means. It is pure: each
-// meaning has a row in a table test and needs no cluster.
+// Package observe interprets the status of pods, Jobs and nodes. It makes no calls, so each case is
+// tested in a table without a cluster.
 package observe
 
 import (
@@ -14,30 +14,29 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Container is what a pod's status says of the task's container in it.
+// Container is the state of a task's container according to its pod's status.
 type Container struct {
 	State apiv1.Container_State
-	// Started says that the program has run: there may be lines.
+	// Started is true if the program has run, so that there may be log lines.
 	Started bool
-	// Exit is set when state is TERMINATED.
+	// Exit is set when State is TERMINATED.
 	Exit *agentv1.Exit
-	// Lost says that the exit is the machine's or the cluster's doing.
+	// Lost is true if the exit was caused by the machine or the cluster.
 	Lost bool
-	// FailedInit names the init container that did not end well, ours or one of the
-	// pod spec's; its last lines say why.
+	// FailedInit is the name of the failed init container, either det-deploy's or the pod spec's;
+	// its last lines explain the failure.
 	FailedInit string
-	// Stuck says what keeps the container from starting and may do so for ever.
+	// Stuck is the reason why the container may never start.
 	Stuck string
-	// hopeless says that what it is stuck in cannot pass, slow that it may take a
-	// volume's time to pass.
+	// Hopeless is true if the problem cannot be temporary, and Slow if it may take as long as a
+	// volume.
 	Hopeless, Slow bool
 	Addresses      []*apiv1.Address
-	// Host is the pod's address, empty while it has none.
+	// Host is the pod's IP address, or empty.
 	Host string
 }
 
-// Pod reads a pod. It is pure: what a pod's status means has a row in a table
-// test, and needs no cluster.
+// Pod interprets the status of a pod.
 func Pod(pod *corev1.Pod) Container {
 	main, init := findStatus(pod.Status.ContainerStatuses, podspec.MainContainer), findStatus(pod.Status.InitContainerStatuses, podspec.InitContainer)
 	s := Container{State: apiv1.Container_STATE_ASSIGNED, Started: hasRun(main), Host: pod.Status.PodIP}
@@ -81,13 +80,13 @@ func hasBegun(c *corev1.ContainerStatus) bool {
 	return c != nil && (c.State.Running != nil || c.State.Terminated != nil)
 }
 
-// neverRan distinguishes a program that could not be started from one that ended with the
-// same code.
+// neverRan distinguishes a program that could not be started from one that exited with the same
+// code.
 func neverRan(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun"
 }
 
-// withExit is a program that the kubelet has seen the end of.
+// withExit returns the state of a program whose exit the kubelet has reported.
 func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated) Container {
 	s.State, s.Addresses = apiv1.Container_STATE_TERMINATED, portAddresses(pod)
 	s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: exitCode(t)}
@@ -95,8 +94,8 @@ func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated)
 	case neverRan(t):
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: FirstText(t.Message, t.Reason)}
 	case t.Reason == "ContainerStatusUnknown":
-		// The kubelet has lost the container, for example because its machine was
-		// started again: the code is the kubelet's invention.
+		// The kubelet has lost the container, for example because the machine was rebooted: the
+		// exit code is made up by the kubelet.
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: FirstText(t.Message, "its node does not know the container any more")}
 		s.Lost = true
 	case t.Reason == "OOMKilled":
@@ -109,7 +108,7 @@ func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated)
 	return s
 }
 
-// exitCode is the program's own, or 128 and the number of the signal that ended it.
+// exitCode returns the exit code, or 128 plus the number of the signal.
 func exitCode(t *corev1.ContainerStateTerminated) int32 {
 	if t.Signal != 0 && t.ExitCode == 0 {
 		return 128 + t.Signal
@@ -117,14 +116,14 @@ func exitCode(t *corev1.ContainerStateTerminated) int32 {
 	return t.ExitCode & 0xff
 }
 
-// withoutProgram is a pod that ended without its program.
+// withoutProgram returns the state of a pod that ended without running the program.
 func (s Container) withoutProgram(pod *corev1.Pod) Container {
 	s.State = apiv1.Container_STATE_TERMINATED
 	why, failed := Disruption(pod), failedInit(pod)
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded:
-		// A pod succeeds when all of its containers have; the status may leave
-		// them out where no kubelet wrote it.
+		// A pod succeeds when all of its containers have; their status may be missing if no kubelet
+		// wrote it.
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED}
 	case why != "":
 		s.Lost = true
@@ -139,7 +138,7 @@ func (s Container) withoutProgram(pod *corev1.Pod) Container {
 			"%s: %s ended with code %d", what, failed.Name, failed.State.Terminated.ExitCode,
 		)}
 	default:
-		// The kubelet refused it, or it was set to failed by a controller.
+		// The kubelet rejected it, or a controller set it to failed.
 		s.Lost = true
 		s.Exit = &agentv1.Exit{
 			Kind:    agentv1.Exit_KIND_LOST,
@@ -149,8 +148,8 @@ func (s Container) withoutProgram(pod *corev1.Pod) Container {
 	return s
 }
 
-// failedInit is the init container that kept the program from being started: that is
-// the task's own failure, for the next node would do no better.
+// failedInit returns the init container that prevented the start of the program. This counts as the
+// task's own failure, because it would fail on another node too.
 func failedInit(pod *corev1.Pod) *corev1.ContainerStatus {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
@@ -161,7 +160,7 @@ func failedInit(pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// isSidecar reports whether an init container runs beside the others.
+// isSidecar reports whether an init container is a sidecar.
 func isSidecar(pod *corev1.Pod, name string) bool {
 	for _, c := range pod.Spec.InitContainers {
 		if c.Name == name {
@@ -171,7 +170,7 @@ func isSidecar(pod *corev1.Pod, name string) bool {
 	return false
 }
 
-// Disruption says in words that the cluster ends or ended a pod, empty if it does not.
+// Disruption returns the reason why the cluster stops or stopped a pod, or "".
 func Disruption(pod *corev1.Pod) string {
 	switch pod.Status.Reason {
 	case "Evicted", "NodeLost", "NodeShutdown", "Terminated", "Preempting", "Shutdown":
@@ -185,7 +184,7 @@ func Disruption(pod *corev1.Pod) string {
 	return ""
 }
 
-// FirstText is the first of texts that is more than blanks, trimmed.
+// FirstText returns the first text that is not blank, trimmed.
 func FirstText(candidates ...string) string {
 	for _, c := range candidates {
 		if c = strings.TrimSpace(c); c != "" {
@@ -195,8 +194,8 @@ func FirstText(candidates ...string) string {
 	return ""
 }
 
-// waitingReason reads the reason for which a container waits. Those that belong to every
-// start are none.
+// waitingReason returns the reason why a container waits, or "" for the reasons of every normal
+// start.
 func waitingReason(w *corev1.ContainerStateWaiting) (what string, hopeless bool) {
 	switch w.Reason {
 	case "", "ContainerCreating", "PodInitializing":
@@ -209,8 +208,8 @@ func waitingReason(w *corev1.ContainerStateWaiting) (what string, hopeless bool)
 	return what, w.Reason == "InvalidImageName" || w.Reason == "ErrImageNeverPull"
 }
 
-// portAddresses are the pod's ports: a pod is reached by its own address from
-// anywhere in its cluster.
+// portAddresses returns the addresses of the pod's ports, which can be reached from the whole
+// cluster.
 func portAddresses(pod *corev1.Pod) []*apiv1.Address {
 	if pod.Status.PodIP == "" {
 		return nil
@@ -230,13 +229,13 @@ func portAddresses(pod *corev1.Pod) []*apiv1.Address {
 	return out
 }
 
-// Accepted reports whether a kubelet has taken the pod, and did not send it back.
+// Accepted reports whether a kubelet has accepted the pod.
 func Accepted(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.Status.StartTime != nil
 }
 
-// Rejection says why a pod was refused by its node before it ran: another pod was
-// quicker, or the node is not what the scheduler took it for.
+// Rejection returns the reason why the node rejected a pod before it ran, or "": another pod was
+// faster, or the scheduler's view of the node was outdated.
 func Rejection(pod *corev1.Pod) string {
 	if pod.Status.Phase != corev1.PodFailed || len(pod.Status.ContainerStatuses)+len(pod.Status.InitContainerStatuses) > 0 {
 		return ""
@@ -244,8 +243,8 @@ func Rejection(pod *corev1.Pod) string {
 	return fmt.Sprintf("node %s refused the pod: %s", pod.Spec.NodeName, FirstText(pod.Status.Message, pod.Status.Reason))
 }
 
-// Overdue reports whether a pod should have been gone for a while: its node does
-// not answer.
+// Overdue reports whether a pod exists longer than patience after its deletion deadline, because
+// its node does not respond.
 func Overdue(pod *corev1.Pod, patience time.Duration, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > patience
 }
@@ -255,7 +254,7 @@ func Finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// BoundAt is when the scheduler gave a pod its node.
+// BoundAt returns the time at which the scheduler bound a pod to its node.
 func BoundAt(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
@@ -265,10 +264,9 @@ func BoundAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// GracePeriod is how long a program has after SIGTERM when it is killed, or preempted and
-// does not listen for the signal: what its pod spec says, in which the API server leaves
-// nothing out. No pod gets more, because a kubelet that waits for a program to end does
-// not heed that it is to wait less.
+// GracePeriod returns the time that a program has after SIGTERM when it is killed, or is preempted
+// and only reacts to the signal: that of the pod spec, which the API server always sets. No pod
+// gets more, because a kubelet that waits for a program to exit ignores a later, shorter period.
 func GracePeriod(pod *corev1.Pod) time.Duration {
 	seconds := int64(0)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
@@ -277,7 +275,7 @@ func GracePeriod(pod *corev1.Pod) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Unschedulable is the scheduler's reason for not placing a pod.
+// Unschedulable returns the scheduler's reason for not placing a pod, or "".
 func Unschedulable(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {

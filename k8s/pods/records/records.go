@@ -1,5 +1,5 @@
-// Package records stores what Kubernetes has no place for: what was switched off or
-// changed, what has run, and how far logs were read.
+// Package records stores the state that is not in Kubernetes: disabled nodes, changed jobs, running
+// allocations and positions in logs.
 package records
 
 import (
@@ -13,18 +13,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Memory keeps small documents through restarts. Kubernetes holds what runs; here
-// is what Kubernetes has no place for.
+// Memory stores small documents persistently, for state that is not in Kubernetes.
 type Memory interface {
-	// Put stores a document under a key, over the one that is there.
+	// Put stores a document, replacing an existing one.
 	Put(ctx context.Context, key string, doc []byte) error
-	// Delete forgets a document; one that is not there is not an error.
+	// Delete deletes a document. It returns nil if the document does not exist.
 	Delete(ctx context.Context, key string) error
-	// All lists every document by key.
+	// All returns all documents by key.
 	All(ctx context.Context) (map[string][]byte, error)
 }
 
-// The keys of documents: a kind, a slash, and whose it is.
+// Prefixes of the keys; an ID follows.
 const (
 	NodeKey       = "node/"
 	JobKey        = "job/"
@@ -32,39 +31,39 @@ const (
 	LogKey        = "log/"
 )
 
-// Node is a node that was switched off.
+// Node is a disabled node.
 type Node struct {
 	State rm.Switch `json:"state"`
 }
 
-// Job is what was changed for a job; zero values were not.
+// Job contains the changed settings of a job; zero values are unchanged.
 type Job struct {
 	Priority int    `json:"priority,omitempty"`
 	MaxSlots *int   `json:"max_slots,omitempty"`
 	Pool     string `json:"pool,omitempty"`
-	// Position replaces the time of submission in the order of the queue.
+	// Position replaces the submission time in the order of the queue.
 	Position time.Time `json:"position,omitzero"`
-	// At is when it was changed.
+	// At is the time of the change.
 	At time.Time `json:"at,omitzero"`
 }
 
-// JobLifetime is how long a change to a job outlives its last use.
+// JobLifetime is how long the changes of a job are kept after their last use.
 const JobLifetime = 30 * 24 * time.Hour
 
-// Allocation is written before the owner is told that an allocation runs: one
-// that has run and whose Job is gone was lost, and must not run a second time.
+// Allocation is stored before the owner is notified that an allocation runs. If such an allocation
+// has no Job, it was lost and must not run again.
 type Allocation struct {
 	Attempt int      `json:"attempt"`
 	Release *Release `json:"release,omitempty"`
 }
 
-// Store reads and writes documents as what they are.
+// Store reads and writes typed documents.
 type Store struct{ memory Memory }
 
-// New returns a store over a memory.
+// New returns a Store that uses m.
 func New(m Memory) Store { return Store{m} }
 
-// Put stores a document under a key.
+// Put stores a document.
 func (s Store) Put(ctx context.Context, key string, doc any) error {
 	data, err := json.Marshal(doc)
 	if err != nil {
@@ -76,7 +75,7 @@ func (s Store) Put(ctx context.Context, key string, doc any) error {
 	return nil
 }
 
-// Delete forgets a document; one that does not exist is no error.
+// Delete deletes a document. It returns nil if the document does not exist.
 func (s Store) Delete(ctx context.Context, key string) error {
 	if err := s.memory.Delete(ctx, key); err != nil {
 		return fmt.Errorf("forget %s: %w", key, err)
@@ -84,7 +83,7 @@ func (s Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// Saved is what an earlier master has stored.
+// Saved contains the documents stored by an earlier master.
 type Saved struct {
 	Nodes       map[rm.AgentID]Node
 	Jobs        map[rm.JobID]Job
@@ -131,10 +130,10 @@ func decodeInto[K comparable, V any](data []byte, into map[K]V, id K) error {
 	return nil
 }
 
-// Release is why an allocation has to go.
+// Release is the request to stop an allocation.
 type Release struct {
 	Cause  rm.Cause  `json:"cause"`
 	Reason string    `json:"reason"`
-	By     time.Time `json:"by,omitzero"` // when it is killed, if it is not already
+	By     time.Time `json:"by,omitzero"` // when it is killed, unless it already is
 	Kill   bool      `json:"kill,omitempty"`
 }

@@ -2,11 +2,10 @@ package watch
 
 import "k8s.io/client-go/tools/cache"
 
-// caches are what is known of objects of one kind, one for each namespace.
+// caches contains the informers of one kind, one per namespace.
 type caches []cache.SharedIndexInformer
 
-// byIndex lists the objects that an index has under a key. The index was made with
-// the informer.
+// byIndex returns the objects of an index under a key. The index was created with the informer.
 func (c caches) byIndex(index, key string) []any {
 	var out []any
 	for _, i := range c {
@@ -17,7 +16,7 @@ func (c caches) byIndex(index, key string) []any {
 	return out
 }
 
-// getObject finds an object by namespace/name.
+// getObject returns an object by namespace/name.
 func (c caches) getObject(key string) (any, bool) {
 	for _, i := range c {
 		if o, found, err := i.GetIndexer().GetByKey(key); found && err == nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// clusterWatch is a watch that the account may lose, or be given, while the master runs.
+// clusterWatch is a watch for which the account's permission may change while the master runs.
 type clusterWatch struct {
 	informer cache.SharedIndexInformer
 	factory  informers.SharedInformerFactory
 	stop     context.CancelFunc
-	// all says that pods of all namespaces are seen.
+	// all is true if pods of all namespaces are watched.
 	all bool
-	// also is a second watch of the same kind of objects, nil for none: a selector leaves out
-	// a label or a namespace, and not both at once.
+	// also is a second watch of the same kind, or nil: a selector cannot exclude the combination of
+	// a label and a namespace.
 	also *clusterWatch
 }
 
-// stopWatch stops watching; it accepts nil.
+// stopWatch stops watching. It does nothing on nil.
 func (v *clusterWatch) stopWatch() {
 	if v != nil {
 		v.stop()
@@ -35,7 +35,7 @@ func (v *clusterWatch) stopWatch() {
 	}
 }
 
-// listObjects lists the cached objects; of nil there are none.
+// listObjects returns the cached objects, or none on nil.
 func (v *clusterWatch) listObjects() []any {
 	if v == nil {
 		return nil
@@ -52,21 +52,20 @@ func (w *Watch) OthersKnown() bool {
 	return others != nil && others.all
 }
 
-// firstList is how long the first list of a view may take; then its permissions are checked
-// again, which the account may have lost in between.
+// firstList is the timeout of the first list of a watch. Then the permissions, which may have been
+// revoked meanwhile, are checked again.
 const firstList = 5 * time.Minute
 
-// NoQuota reports whether it is known that no ResourceQuota counts what is in the namespace of
-// tasks.
+// NoQuota reports whether it is known that the namespace of tasks has no ResourceQuota.
 func (w *Watch) NoQuota() bool {
 	quotas := w.quotas.Load()
 	return quotas != nil && len(quotas.listObjects()) == 0
 }
 
-// permissions is what the account may see of the cluster as a whole.
+// permissions are the account's cluster-wide permissions.
 type permissions struct{ nodes, pods bool }
 
-// checkPermissions asks the API server for what the account may see, by trying it.
+// checkPermissions checks the account's permissions by making the calls.
 func (w *Watch) checkPermissions(ctx context.Context) (permissions, error) {
 	c := w.cfg.Client.CoreV1()
 	_, err := c.Nodes().List(ctx, metav1.ListOptions{Limit: 1})
@@ -82,8 +81,8 @@ func (w *Watch) checkPermissions(ctx context.Context) (permissions, error) {
 	return out, nil
 }
 
-// openClusterWatches has the watches of the whole cluster be those that the account may have. It
-// returns whether that changed anything. One goroutine calls it.
+// openClusterWatches opens and closes the cluster-wide watches according to the account's
+// permissions. It reports whether these have changed. Only one goroutine may call it.
 func (w *Watch) openClusterWatches(ctx context.Context) (bool, error) {
 	may, err := w.checkPermissions(ctx)
 	if err != nil {
@@ -92,7 +91,8 @@ func (w *Watch) openClusterWatches(ctx context.Context) (bool, error) {
 	nodes, others := w.nodes.Load(), w.others.Load()
 	changed := may.nodes != (nodes != nil) || others == nil || may.pods != others.all
 	if !may.nodes && nodes != nil {
-		// Before anything is opened, which can take minutes: what is listed no longer changes.
+		// First, because opening a watch can take minutes and the cached nodes are no longer
+		// updated.
 		w.nodes.Store(nil)
 		nodes.stopWatch()
 		w.noteChange(Changes.AllChanged)
@@ -118,7 +118,7 @@ func (w *Watch) openClusterWatches(ctx context.Context) (bool, error) {
 	return changed, nil
 }
 
-// openQuotas watches the quotas of the namespace of tasks while the account may.
+// openQuotas watches the quotas of the namespace of tasks, if permitted.
 func (w *Watch) openQuotas(ctx context.Context) error {
 	_, err := w.cfg.Client.CoreV1().ResourceQuotas(w.cfg.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil && !isDenied(err) {
@@ -140,8 +140,8 @@ func (w *Watch) openQuotas(ctx context.Context) error {
 	return nil
 }
 
-// openOtherPods watches the pods on nodes, of all namespaces or of the tasks' own, that are not
-// watched as ours.
+// openOtherPods watches the pods on nodes that are not watched as det-deploy's, in all namespaces
+// or in that of tasks.
 func (w *Watch) openOtherPods(ctx context.Context, all bool) error {
 	namespace := w.cfg.Namespace
 	if all {
@@ -152,7 +152,7 @@ func (w *Watch) openOtherPods(ctx context.Context, all bool) error {
 		return err
 	}
 	if v.all = all; all {
-		// Another cluster of the same name has its tasks elsewhere.
+		// Another cluster of the same name has its tasks in another namespace.
 		if v.also, err = w.openPlacedPods(ctx, namespace, podspec.LabelCluster+"="+w.cfg.Cluster, w.namespaces); err != nil {
 			v.stopWatch()
 			return err
@@ -163,8 +163,8 @@ func (w *Watch) openOtherPods(ctx context.Context, all bool) error {
 	return nil
 }
 
-// openPlacedPods watches the pods on nodes that a label selector chooses, but for those of some
-// namespaces.
+// openPlacedPods watches the pods on nodes that match a label selector, except in the namespaces of
+// without.
 func (w *Watch) openPlacedPods(ctx context.Context, namespace, labels string, without []string) (*clusterWatch, error) {
 	fields := []string{"spec.nodeName!=", "status.phase!=Succeeded", "status.phase!=Failed"}
 	for _, name := range without {
@@ -177,7 +177,7 @@ func (w *Watch) openPlacedPods(ctx context.Context, namespace, labels string, wi
 	return w.openWatch(ctx, "pods of others", f, f.Core().V1().Pods().Informer())
 }
 
-// openWatch begins to watch and returns when all is known that there is.
+// openWatch starts a watch and waits until it is synced.
 func (w *Watch) openWatch(ctx context.Context, what string, f informers.SharedInformerFactory, i cache.SharedIndexInformer) (*clusterWatch, error) {
 	if err := w.attachInformer(what, i); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (w *Watch) openWatch(ctx context.Context, what string, f informers.SharedIn
 	return v, nil
 }
 
-// FollowPermissions notices that the account may see more or less than before, until ctx ends.
+// FollowPermissions adapts the watches to changes of the account's permissions, until ctx ends.
 func (w *Watch) FollowPermissions(ctx context.Context) {
 	tick := time.NewTicker(w.cfg.Interval)
 	defer tick.Stop()
@@ -217,7 +217,7 @@ func (w *Watch) FollowPermissions(ctx context.Context) {
 	}
 }
 
-// logPermissions says in the log what is not seen, and what follows from that.
+// logPermissions logs missing permissions and their effects.
 func (w *Watch) logPermissions() {
 	nodes, others := w.nodes.Load() != nil, w.others.Load().all
 	switch {
@@ -232,7 +232,7 @@ func (w *Watch) logPermissions() {
 	}
 }
 
-// nodeOf is what an informer of nodes holds.
+// nodeOf converts an object of the node informer.
 func nodeOf(o any) *corev1.Node {
 	n, _ := o.(*corev1.Node)
 	return n

@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// logEvery is how often the log says that something still cannot be watched.
+// logEvery is the minimum interval between log messages about a failing watch.
 const logEvery = time.Minute
 
-// onWatchError reports what cannot be watched, again and again until it can. Until all
-// has been listed once, nothing can be decided, and that is why tasks wait.
+// onWatchError reports a failing watch, repeatedly until it works. Until all watches are synced, no
+// decisions are made, so this is the reason why tasks wait.
 func (w *Watch) onWatchError(what string) cache.WatchErrorHandlerWithContext {
 	var mu sync.Mutex
 	var last time.Time // guarded by mu
@@ -34,7 +34,7 @@ func (w *Watch) onWatchError(what string) cache.WatchErrorHandlerWithContext {
 	}
 }
 
-// isOrdinaryEnd reports whether an error is how every watch ends now and then.
+// isOrdinaryEnd reports whether an error is a normal end of a watch.
 func isOrdinaryEnd(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		apierrors.IsResourceExpired(err) || apierrors.IsGone(err)

@@ -26,7 +26,7 @@ func (w *Watch) addNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// formerNamespaces are those that the account may look into.
+// formerNamespaces returns the former namespaces that the account may read.
 func (w *Watch) formerNamespaces(ctx context.Context) ([]string, error) {
 	var out []string
 	for _, namespace := range w.cfg.Former {
@@ -43,7 +43,7 @@ func (w *Watch) formerNamespaces(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// watchNamespace adds what tasks have in a namespace, and what is said of it.
+// watchNamespace adds the watches of a namespace: tasks' objects and their events.
 func (w *Watch) watchNamespace(namespace string) error {
 	ours := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, resync, informers.WithNamespace(namespace),
 		informers.WithTransform(stripObject), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -70,7 +70,7 @@ func (w *Watch) watchNamespace(namespace string) error {
 	return nil
 }
 
-// watchEvents watches those of a namespace that a field selector chooses.
+// watchEvents watches the events of a namespace that match a field selector.
 func (w *Watch) watchEvents(namespace, fields string) (cache.SharedIndexInformer, error) {
 	f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, 0, informers.WithNamespace(namespace),
 		informers.WithTransform(stripObject), informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = fields }))
@@ -82,7 +82,7 @@ func (w *Watch) watchEvents(namespace, fields string) (cache.SharedIndexInformer
 	return i, nil
 }
 
-// stripObject removes metadata that every object carries and no reader needs.
+// stripObject removes metadata that is never read.
 func stripObject(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)
@@ -90,7 +90,7 @@ func stripObject(o any) (any, error) {
 	return o, nil
 }
 
-// stripOther leaves of another's pod what it takes of its node.
+// stripOther reduces another pod to its resource usage.
 func stripOther(o any) (any, error) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 )
 
-// news is what informers tell of changes: it says whose they are, and whether they can change
-// what is decided. Most changes of a pod's status cannot.
+// news handles the events of informers: it determines the allocation, and whether the change can
+// affect a decision. Most changes of a pod's status cannot.
 type news struct{ w *Watch }
 
 var _ cache.ResourceEventHandler = news{}
@@ -36,12 +36,12 @@ func (n news) OnDelete(o any) {
 	n.report(nil, o)
 }
 
-// report names the allocation that a changed object belongs to.
+// report determines the allocation of a changed object.
 func (n news) report(before, o any) {
 	switch o := o.(type) {
 	case *corev1.Pod:
 		old, _ := before.(*corev1.Pod)
-		if old != nil && old.UID != o.UID { // a watch that was broken has missed that it went
+		if old != nil && old.UID != o.UID { // the deletion was missed while the watch was interrupted
 			n.OnDelete(old)
 		}
 		decides := old == nil || podDecides(old, o)
@@ -70,14 +70,13 @@ func (w *Watch) noteChange(note func(Changes)) {
 	}
 }
 
-// podDecides reports whether a decision could see the difference. What has not changed at all is
-// shown again now and then, and is looked at.
+// podDecides reports whether a change of a pod can affect a decision. It returns true for a resync.
 func podDecides(before, pod *corev1.Pod) bool {
 	return isRepeated(before, pod) || before.Spec.NodeName != pod.Spec.NodeName || observe.Finished(before) != observe.Finished(pod) ||
 		before.UID != pod.UID || observe.Unschedulable(before) != observe.Unschedulable(pod) || !observe.BoundAt(before).Equal(observe.BoundAt(pod))
 }
 
-// nodeDecides is the same of a node, whose kubelet writes its status every few minutes.
+// nodeDecides does the same for a node, whose kubelet updates its status every few minutes.
 func nodeDecides(before, n *corev1.Node) bool {
 	return isRepeated(before, n) || observe.NodeReady(before) != observe.NodeReady(n) || before.Spec.Unschedulable != n.Spec.Unschedulable ||
 		!reflect.DeepEqual(before.Labels, n.Labels) || !reflect.DeepEqual(before.Spec.Taints, n.Spec.Taints) ||

@@ -1,5 +1,5 @@
-// Package watch caches what Kubernetes has of tasks, their pods and Jobs and what is
-// said of them, as far as the account may read it.
+// Package watch caches the pods and Jobs of tasks and events about them, as far as the account may
+// read them.
 package watch
 
 import (
@@ -25,68 +25,65 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// byAllocation is the index of pods and of Jobs, byObject that of events: what they
-// are about.
+// byAllocation is the index of pods and of Jobs by allocation, and byObject that of events by
+// object.
 const (
 	byAllocation = "allocation"
 	byObject     = "object"
 )
 
-// Config says what is watched, and who is notified.
+// Config configures a Watch.
 type Config struct {
 	Log    *slog.Logger
 	Client kubernetes.Interface
-	// Cluster is the value of the cluster label on what is watched in the namespaces of
-	// tasks: Namespace, where pods are created, and Former, where an earlier version
-	// created them.
+	// Cluster is the value of the cluster label of watched objects in the namespaces of tasks:
+	// Namespace, where pods are created, and Former, where an earlier version created them.
 	Cluster, Namespace string
 	Former             []string
-	// Interval is how often the account's permissions for nodes and other namespaces are
-	// checked.
+	// Interval is the interval of checks of the account's permissions for nodes and other
+	// namespaces.
 	Interval time.Duration
-	// OnChange is called after each change with the allocation that it concerns, which is
-	// empty for nodes and for pods of others; decides says that it can change which
-	// allocation runs where. OnError is called with what prevents a watch.
+	// OnChange is called after each change with its allocation, or "" for nodes and other pods;
+	// decides reports whether it can affect a scheduling decision. OnError is called with the error
+	// of a watch.
 	OnChange func(id rm.AllocationID, decides bool)
 	OnError  func(error)
-	// Changes is told of what takes room and of what has it; nil for none.
+	// Changes is notified of changed pods and nodes; it may be nil.
 	Changes Changes
 }
 
-// Changes is told what happens to pods and nodes, before OnChange is called. Pods without a node,
-// or that have ended, are among them.
+// Changes is notified of changed pods and nodes, before OnChange is called. This includes pods
+// without a node and ended pods.
 type Changes interface {
 	PodChanged(pod *corev1.Pod)
 	PodGone(pod *corev1.Pod)
 	NodesChanged()
-	// AllChanged says that pods or nodes came or went of which nothing is told.
+	// AllChanged is called if pods or nodes were added or removed without separate notifications.
 	AllChanged()
 }
 
-// Watch caches the objects that concern tasks. Reading it costs no call.
+// Watch caches the objects of tasks. Reading it makes no calls.
 type Watch struct {
 	cfg Config
-	// namespaces are those of tasks that the account may list.
+	// namespaces are the namespaces of tasks that the account may list.
 	namespaces []string
 
 	factories []informers.SharedInformerFactory
 	pods      caches
 	jobs      caches
-	// refusals are the events in which the Job controller says why it may not
-	// create a pod.
+	// refusals are events in which the Job controller reports why it cannot create a pod.
 	refusals caches
-	// warnings are the events in which nodes say what keeps a pod from starting.
+	// warnings are events in which nodes report why a pod does not start.
 	warnings caches
-	// nodes is nil when the account may not list them; others are the pods on nodes, in
-	// all namespaces or in that of tasks. Both change when its permissions do.
+	// nodes is nil if the account may not list them. others are the pods on nodes, in all
+	// namespaces or in that of tasks. Both change with the account's permissions.
 	nodes, others atomic.Pointer[clusterWatch]
-	// quotas are those of the namespace, nil when the account may not list them.
+	// quotas are the quotas of the namespace; nil if the account may not list them.
 	quotas atomic.Pointer[clusterWatch]
 }
 
-// Open starts the watches and returns when all is known that there is. An API server
-// that does not answer is asked again until ctx ends; the watches end with ctx, too,
-// and Stop waits for that.
+// Open starts the watches and waits until they are synced. It retries until ctx ends if the API
+// server does not answer. The watches end with ctx too, and Stop waits for that.
 func Open(ctx context.Context, cfg Config) (*Watch, error) {
 	w := &Watch{cfg: cfg}
 	if err := w.untilAnswered(ctx, func() error { return w.addNamespaces(ctx) }); err != nil {
@@ -105,13 +102,13 @@ func Open(ctx context.Context, cfg Config) (*Watch, error) {
 	return w, nil
 }
 
-// The pauses between two questions to an API server that does not answer.
+// Delays between attempts if the API server does not answer.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
 )
 
-// untilAnswered repeats what the API server does not answer, until ctx ends.
+// untilAnswered retries a call until the API server answers or ctx ends.
 func (w *Watch) untilAnswered(ctx context.Context, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()
@@ -129,23 +126,22 @@ func (w *Watch) untilAnswered(ctx context.Context, do func() error) error {
 	}
 }
 
-// resync is how often everything is looked at without news. What is missed
-// otherwise is a mistake of ours; this bounds what it costs.
+// resync is the interval at which all objects are handled again without a change. It limits the
+// effect of missed changes, which would be bugs.
 const resync = 5 * time.Minute
 
-// isDenied distinguishes a missing permission from an account that is not accepted: that
-// may pass.
+// isDenied distinguishes a missing permission from rejected credentials, which may be temporary.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) }
 
-// watchesByKind are the namespaces' watches, by kind.
+// watchesByKind returns the watches of the namespaces, by kind.
 func (w *Watch) watchesByKind() map[string]caches {
 	return map[string]caches{
 		"pods": w.pods, "jobs": w.jobs, "events of jobs": w.refusals, "events of pods": w.warnings,
 	}
 }
 
-// startWatch starts the watches and returns when their first lists are complete, or ctx
-// ends.
+// startWatch starts the watches and waits until their first lists are complete. It returns an error
+// if ctx ends.
 func (w *Watch) startWatch(ctx context.Context) error {
 	for what, all := range w.watchesByKind() {
 		for _, i := range all {
@@ -167,7 +163,7 @@ func (w *Watch) startWatch(ctx context.Context) error {
 	return nil
 }
 
-// attachInformer has an informer report changes, and errors of its watch.
+// attachInformer registers the handlers for changes and watch errors.
 func (w *Watch) attachInformer(what string, i cache.SharedIndexInformer) error {
 	if _, err := i.AddEventHandler(news{w}); err != nil {
 		return fmt.Errorf("watch %s: %w", what, err)
@@ -178,7 +174,7 @@ func (w *Watch) attachInformer(what string, i cache.SharedIndexInformer) error {
 	return nil
 }
 
-// Stop waits until nothing is watched any more; the context of start has ended.
+// Stop waits until all watches have ended; the context of Open must have ended.
 func (w *Watch) Stop() {
 	w.nodes.Load().stopWatch()
 	w.others.Load().stopWatch()
@@ -188,8 +184,8 @@ func (w *Watch) Stop() {
 	}
 }
 
-// PodsOf are the pods of one Job of an allocation, by rank. Of several for a rank the
-// Job controller keeps the oldest.
+// PodsOf returns the pods of one Job of an allocation, by rank. If a rank has several pods, it
+// returns the oldest, which is the one that the Job controller keeps.
 func (w *Watch) PodsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
 	out := make(map[int]*corev1.Pod)
 	for _, o := range w.pods.byIndex(byAllocation, string(id)) {
@@ -208,14 +204,14 @@ func (w *Watch) PodsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
 	return out
 }
 
-// Job is a Job by its name, nil for one that is not known.
+// Job returns a Job by name, or nil if it is unknown.
 func (w *Watch) Job(namespace, name string) *batchv1.Job {
 	o, _ := w.jobs.getObject(namespace + "/" + name)
 	job, _ := o.(*batchv1.Job)
 	return job
 }
 
-// JobsOf are the Jobs of an allocation's attempts.
+// JobsOf returns the Jobs of an allocation's attempts.
 func (w *Watch) JobsOf(id rm.AllocationID) []*batchv1.Job {
 	var out []*batchv1.Job
 	for _, o := range w.jobs.byIndex(byAllocation, string(id)) {
@@ -226,7 +222,7 @@ func (w *Watch) JobsOf(id rm.AllocationID) []*batchv1.Job {
 	return out
 }
 
-// subjectOf is the allocation whose Job or pod an event is about, empty for another's.
+// subjectOf returns the allocation whose Job or pod an event is about, or "".
 func (w *Watch) subjectOf(e *corev1.Event) rm.AllocationID {
 	about := w.pods
 	if e.InvolvedObject.Kind == "Job" {
@@ -239,7 +235,7 @@ func (w *Watch) subjectOf(e *corev1.Event) rm.AllocationID {
 	return ""
 }
 
-// AllJobs are all Jobs of this cluster's tasks.
+// AllJobs returns all Jobs of this cluster's tasks.
 func (w *Watch) AllJobs() []*batchv1.Job {
 	var out []*batchv1.Job
 	for _, o := range w.jobs.listObjects() {
@@ -250,7 +246,7 @@ func (w *Watch) AllJobs() []*batchv1.Job {
 	return out
 }
 
-// Node is nil for one that is not there, or may not be seen.
+// Node returns a node, or nil if it does not exist or the account may not list nodes.
 func (w *Watch) Node(name string) *corev1.Node {
 	nodes := w.nodes.Load()
 	if nodes == nil {
@@ -263,7 +259,7 @@ func (w *Watch) Node(name string) *corev1.Node {
 	return nodeOf(o)
 }
 
-// Nodes are the nodes, nil when they may not be seen.
+// Nodes returns all nodes, or nil if the account may not list nodes.
 func (w *Watch) Nodes() []*corev1.Node {
 	var out []*corev1.Node
 	for _, o := range w.nodes.Load().listObjects() {
@@ -274,8 +270,8 @@ func (w *Watch) Nodes() []*corev1.Node {
 	return out
 }
 
-// PlacedPods are all pods that take something of a node: our own and, as far as they
-// may be seen, those of others, another cluster's tasks among them.
+// PlacedPods returns all pods that use resources of a node: det-deploy's and, as far as they are
+// visible, others, including tasks of other clusters.
 func (w *Watch) PlacedPods() []*corev1.Pod {
 	var out []*corev1.Pod
 	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !observe.Finished(pod) }
@@ -292,12 +288,12 @@ func (w *Watch) PlacedPods() []*corev1.Pod {
 	return out
 }
 
-// IsOurs reports whether a pod is among w.pods.
+// IsOurs reports whether a pod is in w.pods.
 func (w *Watch) IsOurs(pod *corev1.Pod) bool {
 	return slices.Contains(w.namespaces, pod.Namespace) && pod.Labels[podspec.LabelCluster] == w.cfg.Cluster
 }
 
-// CreateError is the last word of the Job controller on why it may not make a pod.
+// CreateError returns the Job controller's latest error about creating a pod, or "".
 func (w *Watch) CreateError(job *batchv1.Job) string {
 	if last := lastEvent(w.refusals, job.UID); last != nil {
 		return last.Message
@@ -305,7 +301,7 @@ func (w *Watch) CreateError(job *batchv1.Job) string {
 	return ""
 }
 
-// lastEvent is the newest about an object, nil for none.
+// lastEvent returns the newest event about an object, or nil.
 func lastEvent(all caches, about types.UID) *corev1.Event {
 	var last *corev1.Event
 	for _, o := range all.byIndex(byObject, string(about)) {
@@ -329,14 +325,13 @@ func eventTime(e *corev1.Event) time.Time {
 }
 
 const (
-	// warningHolds is how long a node's warning counts. A kubelet repeats one that
-	// lasts about every two minutes, or five when it has many.
+	// warningHolds is how long a node's warning counts. A kubelet repeats a lasting one about every
+	// two minutes, or every five if it has many.
 	warningHolds = 6 * time.Minute
 )
 
-// Warning is what a pod's node says of what keeps it from making the first container:
-// a volume that cannot be mounted, a network that is not there. Nothing of that is in
-// the pod's status.
+// Warning returns the node's warning about a pod that cannot start its first container, or "": a
+// volume that cannot be mounted, or a missing network. The pod's status does not contain it.
 func (w *Watch) Warning(pod *corev1.Pod, now time.Time) string {
 	if pod.Spec.NodeName == "" || observe.SandboxReady(pod) {
 		return ""
@@ -348,7 +343,7 @@ func (w *Watch) Warning(pod *corev1.Pod, now time.Time) string {
 	return e.Reason + ": " + observe.FirstText(e.Message, "no more is said")
 }
 
-// AllPodsOf are the pods of all of an allocation's attempts.
+// AllPodsOf returns the pods of all attempts of an allocation.
 func (w *Watch) AllPodsOf(id rm.AllocationID) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, o := range w.pods.byIndex(byAllocation, string(id)) {
@@ -359,8 +354,7 @@ func (w *Watch) AllPodsOf(id rm.AllocationID) []*corev1.Pod {
 	return out
 }
 
-// JobOf is the Job of one of an allocation's attempts by its name, in whichever namespace
-// it was made; nil for none.
+// JobOf returns the Job of an allocation by name, in any namespace, or nil.
 func (w *Watch) JobOf(id rm.AllocationID, name string) *batchv1.Job {
 	for _, job := range w.JobsOf(id) {
 		if job.Name == name {

@@ -120,7 +120,7 @@ type KubernetesDeps struct {
 	Metadata map[string]string
 }
 
-// ringSize is the number of lines of its own log that a master serves: 2 MB at some 200 bytes per
+// ringSize is the number of lines of the master's log that it serves: 2 MB at some 200 bytes per
 // line.
 const ringSize = 10_000
 

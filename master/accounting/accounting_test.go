@@ -92,7 +92,7 @@ func TestWhatEndedIsFoundByTimeAndByJob(t *testing.T) {
 	for i, id := range []rm.AllocationID{"a.1", "a.2", "b.1"} {
 		at := start.Add(time.Duration(i) * time.Hour)
 		e := Entry{Allocation: id, Job: rm.JobID(id[:1]), Slots: 1, Start: at, End: at.Add(time.Minute)}
-		for range 2 { // a repeated end is one entry
+		for range 2 { // a repeated end is stored once
 			if err := s.Write(t.Context(), func(tx *store.Tx) error { return Put(tx, e) }); err != nil {
 				t.Fatal(err)
 			}

@@ -14,27 +14,27 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Book answers what was used when, by whom.
+// Book reports the usage of slots by time and owner.
 type Book struct {
 	Store store.Reader
-	// Placed lists the allocations that have their slots now.
+	// Placed returns the allocations that have slots now.
 	Placed func() []Entry
-	// Experiment is the experiment that a job is; the zero Subject for none.
+	// Experiment returns the experiment of a job, or the zero Subject.
 	Experiment func(rm.JobID) Subject
-	// Workspace is the name of one, and Project that of one with its workspace; both are
-	// empty for what is gone.
+	// Workspace returns the name of a workspace, and Project the names of a project and its
+	// workspace. Both return "" for deleted ones.
 	Workspace, Project func(id int32) string
 	Now                func() time.Time
 }
 
-// Between lists what had slots between from and until, by its start. The error has the code
-// InvalidArgument for a time that ends before it begins.
+// Between returns the allocations that had slots between from and until, by start time. It returns
+// an error of code InvalidArgument if until is before from.
 func (b *Book) Between(ctx context.Context, from, until time.Time) ([]Entry, error) {
 	if until.Before(from) {
 		return nil, status.New(status.InvalidArgument, "the time from %s until %s ends before it begins",
 			from.UTC().Format(time.RFC3339), until.UTC().Format(time.RFC3339))
 	}
-	// What ends between the two reads is in both.
+	// An allocation that ends between the two reads is in both.
 	placed := b.Placed()
 	out, err := Ended(ctx, b.Store, from, until)
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *Book) Between(ctx context.Context, from, until time.Time) ([]Entry, err
 	return out, nil
 }
 
-// Raw lists the same as clients see it, cut to the time that is asked for.
+// Raw returns the same as API messages, limited to the time range.
 func (b *Book) Raw(ctx context.Context, from, until time.Time) (*apiv1.ResourceAllocationRawResponse, error) {
 	list, err := b.Between(ctx, from, until)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *Book) rawEntry(e Entry, from, until time.Time) *apiv1.ResourceAllocatio
 	return out
 }
 
-// kindName is the kind as reports of Determined have it.
+// kindName returns the name of a kind in Determined's reports.
 func kindName(kind string) string {
 	if kind == "TRIAL" {
 		return "training"
@@ -84,7 +84,7 @@ func kindName(kind string) string {
 	return strings.ToLower(kind)
 }
 
-// Aggregate sums up the periods of r. The errors are those of Between.
+// Aggregate returns the sums of the periods of r. It returns the errors of Between.
 func (b *Book) Aggregate(ctx context.Context, r Range) (*apiv1.ResourceAllocationAggregatedResponse, error) {
 	list, err := b.Between(ctx, r.First, r.Period.Next(r.Last))
 	if err != nil {

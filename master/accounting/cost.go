@@ -11,15 +11,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Use is the time of slots, and what it cost.
+// Use is an amount of slot time and its cost.
 type Use struct {
-	// Slots is the time of all slots together, Unpriced of those whose price was not known.
+	// Slots is the sum of slot times, and Unpriced that of slots without a known price.
 	Slots, Unpriced time.Duration
 	// Costs are by currency.
 	Costs map[string]float64
 }
 
-// Add adds what an allocation had between from and until.
+// Add adds the part of an allocation between from and until.
 func (u *Use) Add(e Entry, from, until time.Time) {
 	t := e.SlotTime(from, until)
 	u.Slots += t
@@ -35,7 +35,7 @@ func (u *Use) Add(e Entry, from, until time.Time) {
 	}
 }
 
-// message is the use of what has an id and a name.
+// message converts the use of the object with this ID and name.
 func (u Use) message(id int32, name string) *apiv1.ResourceUsage {
 	out := &apiv1.ResourceUsage{Id: id, Name: name, SlotHours: u.Slots.Hours(), UnpricedSlotHours: u.Unpriced.Hours()}
 	for _, currency := range slices.Sorted(maps.Keys(u.Costs)) {
@@ -44,7 +44,7 @@ func (u Use) message(id int32, name string) *apiv1.ResourceUsage {
 	return out
 }
 
-// Subject is an experiment as sums of use name it.
+// Subject describes an experiment in sums of usage.
 type Subject struct {
 	ID      int32
 	Name    string
@@ -52,13 +52,14 @@ type Subject struct {
 	Project int32
 }
 
-// key is what a sum is of.
+// key identifies a sum.
 type key struct {
 	id   int32
 	name string
 }
 
-// keyOf is the sum that an entry belongs to; that of its experiment where nothing is said.
+// keyOf returns the sum to which an entry belongs. If group is unspecified, that is the sum of its
+// experiment.
 func (b *Book) keyOf(group apiv1.ResourceUsageGroup, e Entry) key {
 	x := b.Experiment(e.Job)
 	switch group {
@@ -75,8 +76,8 @@ func (b *Book) keyOf(group apiv1.ResourceUsageGroup, e Entry) key {
 	return key{x.ID, x.Name}
 }
 
-// Usage sums up what was used between from and until, the largest use first. The errors are
-// those of Between.
+// Usage returns the sums of usage between from and until, largest first. It returns the errors of
+// Between.
 func (b *Book) Usage(ctx context.Context, group apiv1.ResourceUsageGroup, from, until time.Time) (*apiv1.ResourceUsageResponse, error) {
 	list, err := b.Between(ctx, from, until)
 	if err != nil {
@@ -103,11 +104,11 @@ func (b *Book) Usage(ctx context.Context, group apiv1.ResourceUsageGroup, from, 
 	return out, nil
 }
 
-// UsageOf is what a job has used from its beginning.
+// UsageOf returns the total usage of a job.
 func (b *Book) UsageOf(ctx context.Context, job rm.JobID) (*apiv1.ResourceUsage, error) {
 	var u Use
 	counted := map[rm.AllocationID]bool{}
-	// What ends between the two reads is in both.
+	// An allocation that ends between the two reads is in both.
 	placed := b.Placed()
 	ended, err := OfJob(ctx, b.Store, job)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// WriteRaw writes a line for each entry of a list, below the names of its columns.
+// WriteRaw writes a CSV table with a line for each entry of a list.
 func WriteRaw(w io.Writer, list []*apiv1.ResourceAllocationRawEntry) error {
 	out := [][]string{{"experiment_id", "kind", "username", "labels", "slots", "start_time", "end_time", "seconds"}}
 	for _, e := range list {
@@ -29,7 +29,7 @@ func WriteRaw(w io.Writer, list []*apiv1.ResourceAllocationRawEntry) error {
 	return csv.NewWriter(w).WriteAll(out)
 }
 
-// WriteAggregated writes a line for each sum of each period.
+// WriteAggregated writes a CSV table with a line for each sum of each period.
 func WriteAggregated(w io.Writer, list []*apiv1.ResourceAllocationAggregatedEntry) error {
 	out := [][]string{{"aggregation_type", "aggregation_key", "date", "seconds"}}
 	for _, e := range list {
@@ -50,8 +50,8 @@ func WriteAggregated(w io.Writer, list []*apiv1.ResourceAllocationAggregatedEntr
 	return csv.NewWriter(w).WriteAll(out)
 }
 
-// WriteAllocations writes a line for each allocation that had slots between from and until.
-// Images are pulled from its placement until its programs run.
+// WriteAllocations writes a CSV table with a line for each allocation that had slots between from
+// and until. Its images are pulled between placement and start.
 func (b *Book) WriteAllocations(ctx context.Context, w io.Writer, from, until time.Time) error {
 	list, err := b.Between(ctx, from, until)
 	if err != nil {

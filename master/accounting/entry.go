@@ -1,6 +1,5 @@
-// Package accounting keeps which slots every allocation had, and for how long: what a
-// cluster was used for, by whom, and what it is billed by. It outlives tasks and
-// experiments, which may be forgotten.
+// Package accounting records which slots every allocation had, and for how long, as the basis of
+// usage reports and billing. The records outlive tasks and experiments, which may be deleted.
 package accounting
 
 import (
@@ -13,37 +12,37 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Entry is what one allocation had.
+// Entry is the usage of one allocation.
 type Entry struct {
 	Allocation rm.AllocationID `json:"allocation"`
 	Task       rm.TaskID       `json:"task"`
-	// Job is the experiment's for a trial, and the task itself for a command.
+	// Job is that of the experiment for a trial, and the task itself for a command.
 	Job  rm.JobID `json:"job"`
 	Kind string   `json:"kind"`
-	// UserID and Username are the owner's when it ended.
+	// UserID and Username are those of the owner at the end.
 	UserID    int32  `json:"user_id"`
 	Username  string `json:"username"`
 	Workspace int32  `json:"workspace"`
 	Pool      string `json:"pool"`
 	Slots     int    `json:"slots"`
-	// Price is what a slot cost when it was placed; nil is not known.
+	// Price is the price per slot at placement; nil means unknown.
 	Price *rm.Price `json:"price,omitempty"`
-	// Start is when it got its slots, Ran when its programs began, zero for never, and End
-	// when it gave them back, zero while it has them.
+	// Start is the time of placement, Ran the start of the programs, zero if they never started,
+	// and End the release of the slots, zero while the allocation has them.
 	Start time.Time `json:"start"`
 	Ran   time.Time `json:"ran,omitzero"`
 	End   time.Time `json:"end,omitzero"`
 }
 
-// entries are found by allocation; their parent is the job, their time the end.
+// entries are keyed by allocation; their parent is the job, and their time the end.
 var entries = store.Collection[Entry]{Kind: "allocation_use"}
 
-// Put writes down an allocation that has ended.
+// Put stores the entry of an allocation that has ended.
 func Put(tx *store.Tx, e Entry) error {
 	return entries.Put(tx, string(e.Allocation), string(e.Job), e.End, e)
 }
 
-// Ended lists what ended after from and began before until, by its start.
+// Ended returns the entries that ended after from and started before until, by start time.
 func Ended(ctx context.Context, r store.Reader, from, until time.Time) ([]Entry, error) {
 	docs, err := entries.After(ctx, r, from)
 	if err != nil {
@@ -59,7 +58,7 @@ func Ended(ctx context.Context, r store.Reader, from, until time.Time) ([]Entry,
 	return out, nil
 }
 
-// OfJob lists what a job has had and given back, by its start.
+// OfJob returns the ended entries of a job, by start time.
 func OfJob(ctx context.Context, r store.Reader, job rm.JobID) ([]Entry, error) {
 	docs, err := entries.ByParent(ctx, r, string(job))
 	if err != nil {
@@ -73,14 +72,14 @@ func OfJob(ctx context.Context, r store.Reader, job rm.JobID) ([]Entry, error) {
 	return out, nil
 }
 
-// Sort orders entries by their start.
+// Sort sorts entries by start time.
 func Sort(list []Entry) {
 	slices.SortFunc(list, func(a, b Entry) int {
 		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Allocation, b.Allocation))
 	})
 }
 
-// within is the part of its time that is between from and until; what has not ended
+// within returns the part of the entry's time between from and until. An entry that has not ended
 // lasts until then.
 func (e Entry) within(from, until time.Time) (start, end time.Time) {
 	end = until
@@ -94,8 +93,8 @@ func (e Entry) within(from, until time.Time) (start, end time.Time) {
 	return start, end
 }
 
-// SlotTime is the time of its slots together between from and until; what has not ended
-// counts as far as until.
+// SlotTime returns the sum of its slot times between from and until. An entry that has not ended
+// counts up to until.
 func (e Entry) SlotTime(from, until time.Time) time.Duration {
 	start, end := e.within(from, until)
 	return max(0, end.Sub(start)) * time.Duration(e.Slots)

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Period is how long the parts of a sum are.
+// Period is the length of the intervals of a report.
 type Period string
 
-// The periods, by the calendar of UTC.
+// The periods, by calendar in UTC.
 const (
 	Daily   Period = "daily"
 	Monthly Period = "monthly"
 )
 
-// Layout is how the beginning of one is written.
+// Layout returns the time layout of a period's start.
 func (p Period) Layout() string {
 	if p == Monthly {
 		return "2006-01"
@@ -22,7 +22,7 @@ func (p Period) Layout() string {
 	return time.DateOnly
 }
 
-// begin is when the period of a moment begins.
+// begin returns the start of the period that contains at.
 func (p Period) begin(at time.Time) time.Time {
 	y, m, d := at.UTC().Date()
 	if p == Monthly {
@@ -31,7 +31,7 @@ func (p Period) begin(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// Next is when the period after that of a moment begins.
+// Next returns the start of the period after the one that contains at.
 func (p Period) Next(at time.Time) time.Time {
 	if p == Monthly {
 		return p.begin(at).AddDate(0, 1, 0)
@@ -39,22 +39,22 @@ func (p Period) Next(at time.Time) time.Time {
 	return p.begin(at).AddDate(0, 0, 1)
 }
 
-// Sum is the time of all slots that were in use in one period, and whose it was. One slot
-// may count for several labels, or for none.
+// Sum is the slot time in one period, in total and by owner. A slot may count for several labels,
+// or for none.
 type Sum struct {
 	Start                   time.Time
 	Total                   time.Duration
 	ByUser, ByPool, ByLabel map[string]time.Duration
 }
 
-// Range is the periods from that of First to that of Last.
+// Range is the sequence of periods from the one that contains First to the one that contains Last.
 type Range struct {
 	Period      Period
 	First, Last time.Time
 }
 
-// Add sums up entries period by period. Labels are those of an entry. What still runs counts
-// as far as now.
+// Add sums entries by period. Labels returns the labels of an entry. Entries that have not ended
+// count up to now.
 func Add(list []Entry, r Range, now time.Time, labels func(Entry) []string) []Sum {
 	p := r.Period
 	var out []Sum

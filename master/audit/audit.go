@@ -1,9 +1,9 @@
-// Package audit keeps who did what to the cluster, from where, when, and whether it
-// was done: logins, users, passwords, keys, agents, kills, queues and configuration.
+// Package audit records actions on the cluster with their user, address, time and outcome: logins
+// and changes of users, passwords, keys, agents, queues and configuration, and the killing of
+// tasks.
 //
-// An entry is added and never changed; only its age removes it. It is in the store
-// before the caller hears of the outcome, and beside that a line of the master's own
-// log, for those who collect that.
+// Entries are never changed and only deleted when they expire. An entry is stored before the caller
+// gets the response. It is also written to the master's own log, for systems that collect that.
 package audit
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Outcomes of what was tried.
+// The outcomes of actions.
 const (
 	Done    = "done"
 	Refused = "refused"
 )
 
-// Config is what Open needs.
+// Config configures Open.
 type Config struct {
 	Store *store.Store
-	// Keep is how long entries stay; 0 is for ever.
+	// Keep is the retention of entries; 0 means for ever.
 	Keep time.Duration
-	// Now is the clock; nil is the system's.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
-	// Log gets a line for each entry; nil gets none.
+	// Log receives a line per entry; it may be nil.
 	Log *slog.Logger
 }
 
-// record is an entry as it is stored, under its number.
+// record is a stored entry. Its key is its number.
 type record struct {
 	User       string `json:"user,omitempty"`
 	UserID     int32  `json:"user_id,omitempty"`
@@ -60,17 +60,17 @@ type Log struct {
 	cfg   Config
 	flood *flood
 
-	// writing is held while entries are written, so that numbers become durable in their
-	// order and a reader who follows misses none.
+	// writing is held while entries are written, so that they become durable in the order of their
+	// numbers and a follower misses none.
 	writing sync.Mutex
 	next    int64 // guarded by writing
 
-	mu      sync.Mutex          // guards what follows
+	mu      sync.Mutex          // guards the following fields
 	pending []*apiv1.AuditEntry // not stored yet
-	grown   chan struct{}       // closed, and replaced, when entries were stored
+	grown   chan struct{}       // closed and replaced when entries are stored
 }
 
-// Open finds the end of the log.
+// Open reads the last number of the log.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -93,21 +93,21 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// entryID has as many digits for every number, so that all databases order it alike.
+// entryID formats numbers with a fixed width, so that all databases sort them alike.
 func entryID(n int64) string { return fmt.Sprintf("%016d", n) }
 
 const (
-	// mostPending bounds what is remembered while the store cannot write.
+	// mostPending is the maximum number of pending entries while the store cannot be written.
 	mostPending = 1000
-	// writeTime is how long a caller waits for a store that does not answer.
+	// writeTime is how long a caller waits for an unresponsive store.
 	writeTime = 10 * time.Second
-	// longestText bounds each text of an entry.
+	// longestText is the maximum length of each text in an entry.
 	longestText = 256
 )
 
-// Record adds an entry and sets its time; the number is given when it is stored. It
-// returns when the entry is durable. When the store cannot write, that is logged,
-// and the entry is stored with a later one.
+// Record adds an entry and sets its time; its number is assigned when it is stored. It returns when
+// the entry is durable. If the store cannot be written, it logs the error, and the entry is stored
+// with a later one.
 func (l *Log) Record(ctx context.Context, e *apiv1.AuditEntry) {
 	now := l.cfg.Now()
 	e.Time = timestamppb.New(now)
@@ -132,10 +132,10 @@ func (l *Log) addPending(ctx context.Context, list ...*apiv1.AuditEntry) {
 	l.mu.Lock()
 	l.pending = append(l.pending, list...)
 	if over := len(l.pending) - mostPending; over > 0 {
-		l.pending = l.pending[over:] // each is a line of the master's log as well
+		l.pending = l.pending[over:] // they are in the master's log
 	}
 	l.mu.Unlock()
-	// Who has left still did it.
+	// Record the action even if its client has disconnected.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
 	if err := l.storePending(ctx); err != nil {
@@ -143,7 +143,7 @@ func (l *Log) addPending(ctx context.Context, list ...*apiv1.AuditEntry) {
 	}
 }
 
-// storePending writes what is pending, that of others as well, in one go.
+// storePending writes all pending entries, including those of other callers.
 func (l *Log) storePending(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -152,7 +152,7 @@ func (l *Log) storePending(ctx context.Context) error {
 	l.pending = nil
 	l.mu.Unlock()
 	if len(list) == 0 {
-		return nil // the writer before this one took it along
+		return nil // the previous writer stored it too
 	}
 	err := l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for i, e := range list {
@@ -192,10 +192,10 @@ func toAPI(d store.Doc[record]) *apiv1.AuditEntry {
 	}
 }
 
-// flushEvery is how often what was only counted is written down.
+// flushEvery is the interval for storing counted entries.
 const flushEvery = time.Minute
 
-// Run writes down every minute what was only counted, and once more at the end.
+// Run stores the counted entries every minute, and once more at the end.
 func (l *Log) Run(ctx context.Context) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -210,10 +210,10 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// deletedAtOnce bounds how long one write of a sweep holds up others.
+// deletedAtOnce limits how long one deletion blocks other writes.
 const deletedAtOnce = 1000
 
-// Sweep removes the entries that are older than they are kept.
+// Sweep deletes the entries that exceed the retention.
 func (l *Log) Sweep(ctx context.Context) error {
 	if l.cfg.Keep <= 0 {
 		return nil

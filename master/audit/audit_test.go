@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an audit log with a clock that tests move.
+// world is an audit log with a clock that tests advance.
 type world struct {
 	*Log
 	store *store.Store
@@ -63,7 +63,7 @@ func TestEntriesAreReadByUserActionAndTime(t *testing.T) {
 	w.Record(t.Context(), entry("ada", "user.create", Done))
 	w.now = w.now.Add(time.Hour)
 	w.Record(t.Context(), entry("bob", "task.kill", Refused))
-	w.open(t, 0) // a restart goes on behind the last number
+	w.open(t, 0) // a restart continues the numbers
 	w.Record(t.Context(), entry("ada", "user.change", Done))
 	tests := []struct {
 		name string
@@ -135,7 +135,7 @@ func TestFollowersMissNothing(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = w.Read(ctx, Query{Follow: true}, func(e *apiv1.AuditEntry) error { // it ends with ctx
+		_ = w.Read(ctx, Query{Follow: true}, func(e *apiv1.AuditEntry) error { // ends with ctx
 			if got = append(got, e.GetId()); len(got) == all {
 				cancel()
 			}
@@ -172,7 +172,7 @@ func TestTextsCannotHarmATerminal(t *testing.T) {
 	}
 }
 
-// What could not be stored is stored with what follows.
+// Entries that could not be stored are stored with later ones.
 func TestAStoreThatCannotWriteLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)

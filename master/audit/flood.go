@@ -15,9 +15,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// What is written by itself before it is only counted. A person who errs stays below
-// these; a program that guesses passwords, or kills its own tasks in a circle, must
-// not fill the store. At most some 14,000 refusals a day are entries of their own.
+// The number of individual entries before further ones are only counted. A user who makes mistakes
+// stays below these limits, but a program that guesses passwords, or kills its own tasks in a loop,
+// must not fill the store. At most some 14,000 refusals per day are individual entries.
 const (
 	refusedAtOnce     = 200
 	refusedEvery      = 6 * time.Second
@@ -25,25 +25,25 @@ const (
 	refusedFromOneNow = time.Minute
 	doneByOne         = 100
 	doneByOneNow      = time.Second
-	// mostCounted bounds the addresses, and the users, that are told apart.
+	// mostCounted is the maximum number of addresses, and of users, with their own counters.
 	mostCounted = 1000
-	// mostNamed is how many of them an entry names.
+	// mostNamed is the number of them that an entry names.
 	mostNamed = 5
 )
 
-// flood tells entries that are written from those that are only counted.
+// flood decides which entries are stored and which are only counted.
 type flood struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	refused *rate.Limiter
 	from    map[string]*rate.Limiter // refusals by address
-	by      map[string]*rate.Limiter // what was done by user
+	by      map[string]*rate.Limiter // completed actions by user
 	counted map[kind]*tally
 }
 
-// kind is what is counted together.
+// kind is a combination of action and outcome with its own count.
 type kind struct{ action, outcome string }
 
-// tally is what was counted of one kind.
+// tally is the count of one kind.
 type tally struct {
 	count     int32
 	addresses map[string]int
@@ -56,8 +56,8 @@ func newFlood() *flood {
 	}
 }
 
-// admitEntry says whether e is written by itself; else it has been counted. What an
-// administrator does is always written.
+// admitEntry reports whether e is stored individually; otherwise it counts e. Actions of
+// administrators are always stored.
 func (f *flood) admitEntry(e *apiv1.AuditEntry, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,8 +75,8 @@ func (f *flood) admitEntry(e *apiv1.AuditEntry, now time.Time) bool {
 	return false
 }
 
-// limiterFor finds or makes one. Those that are full again are dropped for a new one,
-// and when that makes no room all share what is left.
+// limiterFor returns the limiter of key and creates it if needed. If the map is full, it drops the
+// limiters without recent use; if none can be dropped, all other keys share one.
 func limiterFor(of map[string]*rate.Limiter, key string, every time.Duration, burst int, now time.Time) *rate.Limiter {
 	if l, found := of[key]; found {
 		return l
@@ -107,7 +107,7 @@ func (f *flood) countEntry(e *apiv1.AuditEntry) {
 	}
 }
 
-// takeCounted is an entry for each kind that was counted since the last time.
+// takeCounted returns an entry for each kind that was counted since the last call.
 func (f *flood) takeCounted(now time.Time) []*apiv1.AuditEntry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *flood) takeCounted(now time.Time) []*apiv1.AuditEntry {
 	return out
 }
 
-// describeAddresses names those that did most of it.
+// describeAddresses names the addresses with the highest counts.
 func (t *tally) describeAddresses() string {
 	names := slices.SortedFunc(maps.Keys(t.addresses), func(a, b string) int {
 		return cmp.Or(t.addresses[b]-t.addresses[a], strings.Compare(a, b))

@@ -9,11 +9,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// Query says which entries are wanted. Empty filters let all through.
+// Query selects entries. Empty filters match all.
 type Query struct {
-	// User is who did it.
+	// User is the name of the acting user.
 	User string
-	// Action is one action, or with a dot at the end all that begin with it.
+	// Action is an action, or a prefix of actions if it ends with a dot.
 	Action string
 	Since  time.Time
 	// After is the number of the last entry that was read.
@@ -28,15 +28,15 @@ func (q Query) matches(e *apiv1.AuditEntry) bool {
 	return action && (q.User == "" || strings.EqualFold(q.User, e.GetUser()))
 }
 
-// pageSize is how many entries are in memory at once.
+// pageSize is the number of entries in memory.
 const pageSize = 500
 
-// Read calls send for each entry that q asks for, oldest first.
+// Read calls send for each entry that matches q, oldest first.
 func (l *Log) Read(ctx context.Context, q Query, send func(*apiv1.AuditEntry) error) error {
 	after := q.After
 	for {
 		l.mu.Lock()
-		grown := l.grown // before the look, so that nothing falls between
+		grown := l.grown // before reading, so that no entry is missed
 		l.mu.Unlock()
 		docs, err := entries.Behind(ctx, l.cfg.Store, after, q.Since, pageSize)
 		if err != nil {
@@ -64,7 +64,7 @@ func (l *Log) Read(ctx context.Context, q Query, send func(*apiv1.AuditEntry) er
 	}
 }
 
-// plainText is a text that can do nothing to a terminal, and no longer than it need be.
+// plainText removes control characters, which could affect a terminal, and truncates the text.
 func plainText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -51,8 +51,8 @@ type turn struct {
 	begin chan struct{} // closed when it may compute
 }
 
-// visitor is a pair of user and address. An empty address stands for all addresses of the user, and
-// an empty user for all users of the address.
+// visitor is a pair of user and address. An empty address matches all addresses of the user, and an
+// empty user all users of the address.
 type visitor struct{ user, addr string }
 
 func newGate() *gate {

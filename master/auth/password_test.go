@@ -20,8 +20,8 @@ func outdatedHash(text string) string {
 	return fmt.Sprintf("$argon2id$v=19$m=19456,t=2,p=1$%s$%s", encode(salt), encode(h))
 }
 
-// TestALoginRenewsAnOutdatedHash has several concurrent logins of one user, the first of which
-// renews the hash that the others compare with.
+// TestALoginRenewsAnOutdatedHash has several concurrent logins of one user. The first renews the
+// hash that the others compare with.
 func TestALoginRenewsAnOutdatedHash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
-// Authority is a certificate authority of our own with one leaf, the master's. The
-// leaf is renewed in time and when it lacks a name; the authority stays.
+// Authority is the master's own CA with one leaf certificate. The leaf is renewed before it expires
+// and when it lacks a name; the CA stays.
 type Authority struct {
 	dir   string
 	names []string
@@ -27,8 +27,8 @@ type Authority struct {
 	leaf *tls.Certificate
 }
 
-// OpenAuthority reads the authority kept in dir, or makes one there. The leaf is for
-// names, host names and addresses, and always for localhost.
+// OpenAuthority reads the CA in dir, or creates one there. The leaf is valid for names, which are
+// host names and addresses, and for localhost.
 func OpenAuthority(dir string, names []string, now func() time.Time) (*Authority, error) {
 	a := &Authority{dir: dir, now: now, names: append(slices.Clone(names), "localhost", "127.0.0.1", "::1")}
 	slices.Sort(a.names)
@@ -49,9 +49,9 @@ func OpenAuthority(dir string, names []string, now func() time.Time) (*Authority
 func (a *Authority) path(name string) string { return filepath.Join(a.dir, name) }
 
 func (a *Authority) openCA() error {
-	// An authority of which a part is gone or damaged is a refusal, never a new
-	// authority: everybody has pinned the old one. A key alone was cut off before
-	// anybody could.
+	// If only a part of the CA is missing or damaged, return an error instead of creating a new
+	// one, because clients have pinned the old CA. A key without a certificate is left by an
+	// interrupted creation, before any client could pin it.
 	if a.absent("ca.crt") && a.absent("master.crt") {
 		if err := a.makeCA(); err != nil {
 			return fmt.Errorf("make the cluster's certificate authority: %w", err)
@@ -109,7 +109,7 @@ func (a *Authority) Certificate() (*tls.Certificate, error) {
 	return a.leaf, nil
 }
 
-// writePair writes the key first: a certificate that is there has its key.
+// writePair writes the key first, so that a certificate on disk always has its key.
 func (a *Authority) writePair(name string, p pki.Pair) error {
 	if err := atomicfile.Write(a.path(name+".key"), p.Key, 0o600); err != nil {
 		return err

@@ -58,7 +58,7 @@ func TestFilesOfOthersAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _ := f.Certificate()
-	f.looked, f.stamp = time.Time{}, time.Time{} // a minute has passed, and a change
+	f.looked, f.stamp = time.Time{}, time.Time{} // as after a minute and a change
 	after, err := f.Certificate()
 	if err != nil || after == before {
 		t.Errorf("got %v, want the certificate read again", err)

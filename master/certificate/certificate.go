@@ -1,5 +1,5 @@
-// Package certificate opens the certificate that a master shows: one of its own
-// authority, files that others renew, or secrets. It refuses to do without on a network.
+// Package certificate provides the master's certificate: from its own CA, from files that are
+// renewed externally, or from secrets. It returns an error for a master without TLS on a network.
 package certificate
 
 import (
@@ -15,13 +15,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// Source gives the certificate of each new connection.
+// Source returns the certificate for each new connection.
 type Source interface {
 	Certificate() (*tls.Certificate, error)
 }
 
-// Open opens the certificate that the master shows to those who connect;
-// nil without TLS.
+// Open returns the source of the master's certificate, or nil without TLS.
 func Open(ctx context.Context, cfg config.Master, secrets secret.Resolver) (Source, error) {
 	switch t := cfg.Security.TLS; {
 	case !t.Enabled():
@@ -33,7 +32,7 @@ func Open(ctx context.Context, cfg config.Master, secrets secret.Resolver) (Sour
 	}
 }
 
-// ownNames are the names and addresses by which others may reach this machine.
+// ownNames returns the names and addresses by which other machines may reach this one.
 func ownNames() []string {
 	var names []string
 	if host, err := os.Hostname(); err == nil {

@@ -16,7 +16,7 @@ import (
 func half(b []byte) []byte { return b[:len(b)/2] }
 func none([]byte) []byte   { return nil }
 
-// harm changes a file, or removes it when how is nil.
+// harm modifies a file, or deletes it if how is nil.
 func harm(t *testing.T, path string, how func([]byte) []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -125,7 +125,7 @@ func TestDamageOfAGivenCertificateIsNamed(t *testing.T) {
 	for _, file := range []string{"master.key", "master.crt"} {
 		for want, how := range map[string]func([]byte) []byte{
 			"it is empty": none, "it ends in the middle of a block": half, "no such file": nil,
-			// The leaf is whole, and its chain is not.
+			// The leaf is complete, but its chain is not.
 			"in the middle": func(b []byte) []byte { return b[:len(b)-40] },
 		} {
 			dir := t.TempDir()

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// lookEvery is how often the files of a certificate are looked at again.
+// lookEvery is the interval between checks of the certificate files.
 const lookEvery = time.Minute
 
-// Files is a certificate that is issued and renewed elsewhere. A new one is used
-// within a minute, without a restart.
+// Files is a certificate that is issued and renewed externally. A new one is used within a minute,
+// without a restart.
 type Files struct {
 	cert, key string
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	current *tls.Certificate
-	stamp   time.Time // the newest change of the two files
+	stamp   time.Time // the later modification time of the two files
 	looked  time.Time
 }
 
-// NewFiles reads a certificate, with the full chain, and its key.
+// NewFiles reads a certificate, with its full chain, and its key.
 func NewFiles(cert, key string) (*Files, error) {
 	f := &Files{cert: cert, key: key}
 	if _, err := f.Certificate(); err != nil {
@@ -31,8 +31,8 @@ func NewFiles(cert, key string) (*Files, error) {
 	return f, nil
 }
 
-// Certificate implements Source. Files that are half written, or gone,
-// leave the one before in use.
+// Certificate implements Source. It returns the previous certificate while the files are incomplete
+// or missing.
 func (f *Files) Certificate() (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

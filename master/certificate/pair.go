@@ -14,15 +14,15 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// pemPart is one half of a pair: a certificate with its chain, or its key.
+// pemPart is a certificate with its chain, or a key.
 type pemPart struct {
-	// Name is what people call it: a path, or a reference to a secret.
+	// Name is a path, or a reference to a secret, for display.
 	Name string
 	PEM  []byte
 }
 
-// parsePair makes one of a certificate and its key, and names the half that is
-// damaged. Both may be in one text. Fix is what to do then, a clause.
+// parsePair parses a certificate and its key, which may be in the same text. The error names the
+// damaged part. Fix is a clause with the remedy.
 func parsePair(cert, key pemPart, fix string) (tls.Certificate, error) {
 	if err := checkCertificates(cert.PEM); err != nil {
 		return tls.Certificate{}, &atomicfile.DamagedError{Path: cert.Name, Err: err, Fix: fix}
@@ -38,7 +38,7 @@ func parsePair(cert, key pemPart, fix string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// readPair is ParsePair for files.
+// readPair is parsePair for files.
 func readPair(cert, key, fix string) (tls.Certificate, error) {
 	c, k, err := readParts(cert, key, fix)
 	if err != nil {
@@ -75,8 +75,7 @@ func checkKey(text []byte) error {
 	return checkBlocks(text, "PRIVATE KEY", func([]byte) error { return nil })
 }
 
-// checkBlocks says what is wrong with a text that must have blocks of a kind, each
-// whole and good.
+// checkBlocks returns an error unless text consists of complete, valid blocks of a kind.
 func checkBlocks(text []byte, kind string, good func(der []byte) error) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return atomicfile.ErrEmpty

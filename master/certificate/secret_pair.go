@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// secretPair is a certificate and its key, of which at least one is a secret that is
-// kept elsewhere. It is read once: the next start reads it again.
+// secretPair is a certificate with its key, at least one of them from a secret store. It is read
+// once per start of the master.
 type secretPair struct{ pair tls.Certificate }
 
 var _ Source = secretPair{}
@@ -19,7 +19,7 @@ var _ Source = secretPair{}
 // Certificate implements Source.
 func (k secretPair) Certificate() (*tls.Certificate, error) { return &k.pair, nil }
 
-// openPair reads the certificate where the configuration says that it is.
+// openPair opens the configured certificate.
 func openPair(ctx context.Context, t security.TLS, from secret.Resolver) (Source, error) {
 	if !refersToSecret(t.Cert) && !refersToSecret(t.Key) {
 		return NewFiles(t.Cert, t.Key)
@@ -40,8 +40,8 @@ func openPair(ctx context.Context, t security.TLS, from secret.Resolver) (Source
 	return secretPair{pair}, nil
 }
 
-// readPart reads one half of the pair. Both may be in one text: what does not belong to
-// the half is passed over.
+// readPart reads the certificate or the key. Both may be in the same text; it skips blocks of the
+// other part.
 func readPart(ctx context.Context, name, where string, from secret.Resolver) ([]byte, error) {
 	if !refersToSecret(where) {
 		data, err := os.ReadFile(where)

@@ -8,13 +8,13 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// The databases a master can keep its state in.
+// The types of databases.
 const (
 	DBEmbedded = "embedded"
 	DBPostgres = "postgres"
 )
 
-// DB is where the master keeps its state.
+// DB configures the master's database.
 type DB struct {
 	Type        string       `yaml:"type" doc:"embedded (a file in data_dir) or postgres; postgres when host or url is set"`
 	URL         secret.Value `yaml:"url" doc:"PostgreSQL connection URL, instead of the settings below"`
@@ -27,10 +27,10 @@ type DB struct {
 	SSLRootCert string       `yaml:"ssl_root_cert" doc:"CA file for the database's certificate"`
 }
 
-// DefaultDB is the embedded database. A server is spoken to with TLS where it has it.
+// DefaultDB returns the settings of the embedded database. For a server, TLS is used if available.
 func DefaultDB() DB { return DB{SSLMode: "prefer"} }
 
-// Kind is the type of the database, with its default.
+// Kind returns the type of the database, with its default.
 func (d DB) Kind() string {
 	switch {
 	case d.Type != "":
@@ -42,7 +42,7 @@ func (d DB) Kind() string {
 	}
 }
 
-// Validate checks that the settings belong to one kind of database.
+// Validate checks that the settings belong to one type of database.
 func (d DB) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -70,10 +70,10 @@ func (d DB) Validate(path string) document.Errors {
 	return e
 }
 
-// DBPort is a port that older files write as text.
+// DBPort is a port, which older files write as text.
 type DBPort string
 
-// UnmarshalDocument reads a number or a text.
+// UnmarshalDocument reads a number or text.
 func (p *DBPort) UnmarshalDocument(v document.Value) {
 	if !v.IsText() {
 		v.Complain("must be a port number", "")
@@ -82,11 +82,11 @@ func (p *DBPort) UnmarshalDocument(v document.Value) {
 	*p = DBPort(v.Text())
 }
 
-// Number is the port; ok is false when it is not a number of a port.
+// Number returns the port. ok is false if it is not a valid port number.
 func (p DBPort) Number() (port int, ok bool) {
 	n, err := strconv.Atoi(string(p))
 	return n, err == nil && n > 0 && n <= 65535
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (DBPort) DocumentShape() string { return "port" }

@@ -5,23 +5,23 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Integrations are other systems.
+// Integrations configures other systems.
 type Integrations struct {
 	Pachyderm Pachyderm `yaml:"pachyderm" doc:"Pachyderm"`
 }
 
-// Pachyderm is a data store.
+// Pachyderm configures the Pachyderm data store.
 type Pachyderm struct {
 	Address string `yaml:"address" doc:"Address of Pachyderm"`
 }
 
-// UICustomization is the look of the web UI.
+// UICustomization configures the look of the web UI.
 type UICustomization struct {
 	LogoPath  string         `yaml:"logo_path" doc:"File of the logo"`
 	LogoPaths *UILogoVariant `yaml:"logo_paths" doc:"Files of the logo in its variants"`
 }
 
-// UILogoVariant is the logo for each background and shape.
+// UILogoVariant holds the logo for each background and shape.
 type UILogoVariant struct {
 	DarkHorizontal  string `yaml:"dark_horizontal" doc:"Wide, on dark"`
 	DarkVertical    string `yaml:"dark_vertical" doc:"Tall, on dark"`
@@ -29,7 +29,7 @@ type UILogoVariant struct {
 	LightVertical   string `yaml:"light_vertical" doc:"Tall, on light"`
 }
 
-// SCIM is user provisioning by an identity provider.
+// SCIM configures user provisioning by an identity provider.
 type SCIM struct {
 	Enabled  bool         `yaml:"enabled" doc:"Accept SCIM"`
 	Auth     document.Raw `yaml:"auth" doc:"How the provider signs in"`
@@ -37,7 +37,7 @@ type SCIM struct {
 	Password secret.Value `yaml:"password" doc:"Password of the provider"`
 }
 
-// SSO is what the ways of single sign-on have in common.
+// SSO holds the settings common to all kinds of single sign-on.
 type SSO struct {
 	Enabled                  bool   `yaml:"enabled" doc:"Offer this sign-on"`
 	Provider                 string `yaml:"provider" doc:"Name of the provider"`
@@ -47,7 +47,7 @@ type SSO struct {
 	AlwaysRedirect           bool   `yaml:"always_redirect" doc:"Skip the sign-on page"`
 }
 
-// SAML is sign-on by SAML.
+// SAML configures single sign-on with SAML.
 type SAML struct {
 	SSO           `yaml:",inline"`
 	IDPSSOURL     string `yaml:"idp_sso_url" doc:"Sign-on address of the provider"`
@@ -57,7 +57,7 @@ type SAML struct {
 	IDPCertPath   string `yaml:"idp_cert_path" doc:"Certificate of the provider"`
 }
 
-// OIDC is sign-on by OpenID Connect.
+// OIDC configures single sign-on with OpenID Connect.
 type OIDC struct {
 	SSO              `yaml:",inline"`
 	ClientID         string       `yaml:"client_id" doc:"Client at the provider"`
@@ -74,7 +74,7 @@ type OIDC struct {
 	AllowedAudiences []string     `yaml:"allowed_audiences" doc:"Audiences accepted in tokens"`
 }
 
-// DetCloud is the hosted product's own settings.
+// DetCloud holds the settings of the hosted product.
 type DetCloud struct {
 	LoginURL     string   `yaml:"login_url" doc:"Sign-on page"`
 	OrgID        string   `yaml:"org_id" doc:"Organisation"`
@@ -83,14 +83,14 @@ type DetCloud struct {
 	Capabilities []string `yaml:"capabilities" doc:"What is sold"`
 }
 
-// Internal are settings without promise of stability.
+// Internal holds settings that may change without notice.
 type Internal struct {
 	AuditLoggingEnabled bool              `yaml:"audit_logging_enabled" doc:"Log each call with its user"`
 	ExternalSessions    *ExternalSessions `yaml:"external_sessions" doc:"Sessions made by another system"`
 	ProxiedServers      []ProxiedServer   `yaml:"proxied_servers" doc:"Further servers behind the master"`
 }
 
-// ExternalSessions are made by another system.
+// ExternalSessions configures sessions created by another system.
 type ExternalSessions struct {
 	LoginURI  string       `yaml:"login_uri" doc:"Sign-on page"`
 	LogoutURI string       `yaml:"logout_uri" doc:"Sign-off page"`

@@ -2,8 +2,8 @@ package config
 
 import "github.com/det-deploy/det-deploy/internal/document"
 
-// PreemptionScheduler is the default_scheduler that lets jobs of higher priority stop
-// preemptible ones of lower priority.
+// PreemptionScheduler is the default_scheduler with which jobs of higher priority preempt those of
+// lower priority.
 const PreemptionScheduler = "preemption"
 
 // KubernetesRM runs tasks as pods.
@@ -33,24 +33,24 @@ type KubernetesRM struct {
 	Metadata                 map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
 }
 
-// CheckpointClaim is what the volume claim of checkpoints is made of.
+// CheckpointClaim configures the volume claim for checkpoints.
 type CheckpointClaim struct {
 	Size         string `yaml:"size" doc:"Its size, as Kubernetes writes it"`
 	StorageClass string `yaml:"storage_class" doc:"Its StorageClass, the default one when empty"`
 	AccessMode   string `yaml:"access_mode" doc:"ReadWriteOnce or ReadWriteMany; pods of several nodes mount it at the same time only with ReadWriteMany"`
 }
 
-// SetDefaults makes c a claim that every StorageClass can make.
+// SetDefaults sets c to a claim that every StorageClass supports.
 func (c *CheckpointClaim) SetDefaults() {
 	*c = CheckpointClaim{Size: "100Gi", AccessMode: "ReadWriteOnce"}
 }
 
-// SlotRequests is what one slot asks for.
+// SlotRequests are the resources that one slot requests.
 type SlotRequests struct {
 	CPU float64 `yaml:"cpu" doc:"CPUs of one slot with slot_type cpu"`
 }
 
-// TaskGateway is a gateway in front of tasks.
+// TaskGateway configures a gateway in front of tasks.
 type TaskGateway struct {
 	Name      string `yaml:"gateway_name" doc:"Name of the gateway"`
 	Namespace string `yaml:"gateway_namespace" doc:"Namespace of the gateway"`
@@ -59,7 +59,7 @@ type TaskGateway struct {
 	PortEnd   int    `yaml:"gateway_port_range_end" doc:"Last port, at most 65535"`
 }
 
-// SetDefaults makes r the default.
+// SetDefaults sets r to the defaults.
 func (r *KubernetesRM) SetDefaults() {
 	*r = KubernetesRM{
 		ClusterName: "default", DefaultPools: DefaultPools{Aux: "default", Compute: "default"},
@@ -67,10 +67,10 @@ func (r *KubernetesRM) SetDefaults() {
 	}
 }
 
-// SetDefaults gives the gateway the ports that Kubernetes does not use itself.
+// SetDefaults sets the ports to a range that Kubernetes does not use itself.
 func (g *TaskGateway) SetDefaults() { *g = TaskGateway{PortStart: 32768, PortEnd: 65535} }
 
-// Validate checks what can be checked without the cluster.
+// Validate checks the settings that do not depend on the Kubernetes cluster.
 func (r KubernetesRM) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := document.OneOf(at("slot_type"), r.SlotType, []string{"cuda", "gpu", "rocm", "cpu"})

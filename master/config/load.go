@@ -9,28 +9,26 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/translate"
 )
 
-// Warning is something that is accepted and does not do what its author may
-// expect.
+// Warning reports a setting that is accepted but may not have the expected effect.
 type Warning = document.Problem
 
-// Loaded is a configuration with what is known of its origin.
+// Loaded is a configuration with its origin.
 type Loaded struct {
 	Master   Master
 	Warnings []Warning
-	// Document knows the line, flag or variable of each setting.
+	// Document has the line, flag or variable of each setting.
 	Document *document.Document
 }
 
-// Load reads the first of files that exists and puts what was given by flag and
-// environment over it. With no files named it looks in Paths and is content with
-// none; a file that is named must exist. The error is document.Errors when the
-// configuration is wrong, with every complaint.
+// Load reads the first existing file and applies flags and environment variables. Without named
+// files, it looks in Paths and does not require a file; a named file must exist. If the
+// configuration is invalid, it returns document.Errors with all problems.
 func Load(files []string, given []document.Given) (Master, []Warning, error) {
 	l, err := LoadDocument(files, given)
 	return l.Master, l.Warnings, err
 }
 
-// LoadDocument is Load for those who show where settings come from.
+// LoadDocument is Load for callers that show the origin of settings.
 func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 	d, err := document.First("master.yaml", files, Paths())
 	if err != nil {
@@ -39,7 +37,7 @@ func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 	return readMaster(d, given)
 }
 
-// Parse reads a configuration from memory; name is used in messages.
+// Parse parses a configuration; name is used in messages.
 func Parse(data []byte, name string) (Master, []Warning, error) {
 	d, err := document.Parse(data, name)
 	if err != nil {
@@ -49,8 +47,8 @@ func Parse(data []byte, name string) (Master, []Warning, error) {
 	return l.Master, l.Warnings, err
 }
 
-// LoadGenerated reads a configuration that a program wrote, so that no line of it
-// means anything to anybody; what was given goes over it as over a file.
+// LoadGenerated parses a configuration that a program wrote, so that problems have no line numbers,
+// and applies flags and environment variables.
 func LoadGenerated(data []byte, name string, given []document.Given) (Loaded, error) {
 	d, err := document.Parse(data, name)
 	if err != nil {
@@ -60,7 +58,7 @@ func LoadGenerated(data []byte, name string, given []document.Given) (Loaded, er
 	return readMaster(d, given)
 }
 
-// readMaster translates old forms, applies what was given, decodes and validates.
+// readMaster translates old forms, applies flags and environment variables, decodes and validates.
 func readMaster(d *document.Document, given []document.Given) (Loaded, error) {
 	warnings, problems := translate.OldForms(d)
 	problems = append(problems, d.Apply(given)...)
@@ -73,7 +71,7 @@ func readMaster(d *document.Document, given []document.Given) (Loaded, error) {
 	return Loaded{Master: m, Warnings: warnings, Document: d}, problems.Err()
 }
 
-// adviseSyntax says which keys are missing above a list that belongs to none.
+// adviseSyntax adds a hint about the missing keys above a list that has no key.
 func adviseSyntax(err error) error {
 	all, ok := errors.AsType[document.Errors](err)
 	if !ok {
@@ -87,17 +85,17 @@ func adviseSyntax(err error) error {
 	return err
 }
 
-// LocateInFragment gives those problems with a configuration that a fragment of master.yaml
-// caused, which was laid over a generated one, the fragment's name and the line in it. One with
-// what a whole section lacks is the fragment's only where that has the section's own setting.
-// Others keep what they have. It is pure.
+// LocateInFragment sets the file name and line of problems that a fragment of master.yaml caused
+// after it was merged over a generated configuration. A problem about a missing key of a section
+// only belongs to the fragment if that contains the section. Other problems are unchanged. It is
+// pure.
 func LocateInFragment(fragment, name string, problems document.Errors) document.Errors {
 	d, err := document.Parse([]byte(fragment), name)
 	if fragment == "" || err != nil {
 		return problems
 	}
 	var m Master
-	unread := make(map[string]int) // path → line of what is no setting
+	unread := make(map[string]int) // path → line of an unknown setting
 	for _, p := range d.Decode(&m) {
 		unread[p.Path] = p.Line
 	}

@@ -93,7 +93,7 @@ func TestEveryOverrideReachesItsSetting(t *testing.T) {
 		}
 		found := ""
 		for _, s := range document.Settings(m) {
-			if s.Path == o.Path || s.Path == o.Path+"[0]" { // a list of one
+			if s.Path == o.Path || s.Path == o.Path+"[0]" { // a list with one element
 				found = s.Value
 			}
 		}
@@ -103,7 +103,7 @@ func TestEveryOverrideReachesItsSetting(t *testing.T) {
 	}
 }
 
-// everything has each kind of secret and of union in it.
+// everything contains each kind of secret and of union.
 const everything = `
 db: {host: h, user: u, name: n, password: hunter2}
 security: {initial_user_password: Hunter2hunter2, initial_determined_password: Hunter2hunter2}
@@ -228,7 +228,7 @@ func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		yaml string
-		want []string // how each complaint begins
+		want []string // prefixes of the expected problems
 	}{
 		{"port: 99999\nresource_pols: []\nlog: {level: loud}\n", []string{
 			"master.yaml:1: port: must be between 0 and 65535 (is 99999)",

@@ -8,16 +8,16 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Log is what the master logs about itself.
+// Log configures the master's own log.
 type Log struct {
 	Level string `yaml:"level" doc:"trace, debug, info, warn, error or fatal"`
 	Color bool   `yaml:"color" doc:"Colour on a terminal"`
 }
 
-// DefaultLog is what is logged before the user says anything.
+// DefaultLog returns the default settings.
 func DefaultLog() Log { return Log{Level: "info", Color: true} }
 
-// logLevels are those of Determined 0.38.1.
+// logLevels returns the levels of Determined 0.38.1.
 func logLevels() []string { return []string{"trace", "debug", "info", "warn", "error", "fatal"} }
 
 // Validate checks the level.
@@ -25,13 +25,13 @@ func (l Log) Validate(path string) document.Errors {
 	return document.OneOf(document.Join(path, "level"), l.Level, logLevels())
 }
 
-// Logging is where task logs are stored.
+// Logging configures the storage of task logs.
 type Logging struct {
 	Default *DefaultLogging
 	Elastic *ElasticLogging
 }
 
-// Variants lists the places.
+// Variants returns the types of storage.
 func (l *Logging) Variants() []document.Variant {
 	return []document.Variant{
 		{Type: "default", Field: &l.Default, Default: true},
@@ -49,14 +49,14 @@ type ElasticLogging struct {
 	Security ElasticSecurity `yaml:"security" doc:"How to connect"`
 }
 
-// ElasticSecurity is how to connect to Elasticsearch.
+// ElasticSecurity configures the connection to Elasticsearch.
 type ElasticSecurity struct {
 	Username string       `yaml:"username" doc:"User"`
 	Password secret.Value `yaml:"password" doc:"Password"`
 	TLS      ElasticTLS   `yaml:"tls" doc:"Encryption"`
 }
 
-// ElasticTLS is how the connection is encrypted.
+// ElasticTLS configures TLS to Elasticsearch.
 type ElasticTLS struct {
 	Enabled         bool   `yaml:"enabled" doc:"Use TLS"`
 	SkipVerify      bool   `yaml:"skip_verify" doc:"Do not check the certificate"`
@@ -64,7 +64,7 @@ type ElasticTLS struct {
 	CertificateName string `yaml:"certificate_name" doc:"Name expected in the certificate"`
 }
 
-// Validate checks what Elasticsearch needs.
+// Validate checks the settings of Elasticsearch.
 func (l Logging) Validate(path string) document.Errors {
 	var e document.Errors
 	if l.Elastic != nil {
@@ -74,7 +74,7 @@ func (l Logging) Validate(path string) document.Errors {
 	return e
 }
 
-// RetentionPolicy is when task logs are deleted, and how long ended tasks are listed.
+// RetentionPolicy configures when task logs are deleted, and how long ended tasks are listed.
 type RetentionPolicy struct {
 	Days     *int   `yaml:"log_retention_days" doc:"Days to keep task logs; -1 or absent for ever"`
 	Schedule string `yaml:"schedule" doc:"How often to delete: a duration, or five cron fields"`
@@ -83,16 +83,16 @@ type RetentionPolicy struct {
 	ListedTasks int `yaml:"listed_tasks" doc:"Most ended tasks that are listed, first those that ended last; 0 or absent for all"`
 }
 
-// Listed is how long ended tasks are listed; 0 takes the default.
+// Listed returns how long ended tasks are listed; 0 means the default.
 func (r RetentionPolicy) Listed() time.Duration { return time.Duration(r.ListedHours) * time.Hour }
 
-// Keep is how long task logs are kept after their task's end; 0 is for ever.
+// Keep returns how long task logs are kept after the end of their task; 0 means for ever.
 func (r RetentionPolicy) Keep() time.Duration {
 	switch {
 	case r.Days == nil || *r.Days < 0:
 		return 0
 	case *r.Days == 0:
-		return 1 // no longer than they have to be
+		return 1 // the shortest time that is not zero
 	default:
 		return time.Duration(*r.Days) * 24 * time.Hour
 	}
@@ -101,7 +101,7 @@ func (r RetentionPolicy) Keep() time.Duration {
 // mostHours is a hundred years.
 const mostHours = 876_000
 
-// Validate checks the numbers and the form of the schedule.
+// Validate checks the numbers and the syntax of the schedule.
 func (r RetentionPolicy) Validate(path string) document.Errors {
 	var e document.Errors
 	if r.Days != nil {

@@ -1,5 +1,5 @@
-// Package config is master.yaml: its settings with their defaults and rules, the
-// old forms it still reads, and what of it is not built yet. It is a leaf.
+// Package config defines master.yaml: its settings with their defaults and rules, deprecated forms,
+// and settings that are not implemented yet.
 package config
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// Master is a whole master.yaml.
+// Master is the content of a master.yaml.
 type Master struct {
 	ConfigFile string `yaml:"config_file" doc:"File that was read, or is to be read when set by flag or environment"`
 	Log        Log    `yaml:"log" doc:"What the master logs about itself"`
@@ -61,8 +61,8 @@ type Master struct {
 	Internal        Internal         `yaml:"__internal" doc:"Settings without promise of stability"`
 }
 
-// Paths are where a master.yaml is looked for when none is named: today's place,
-// then those of the images of older releases.
+// Paths returns the default locations of master.yaml: the current one, then those in images of
+// older releases.
 func Paths() []string {
 	return []string{
 		"/etc/determined/master.yaml",
@@ -71,7 +71,7 @@ func Paths() []string {
 	}
 }
 
-// DefaultMaster is what a master is before the user says anything.
+// DefaultMaster returns the default settings.
 func DefaultMaster() Master {
 	return Master{
 		ConfigFile:            "/etc/determined/master.yaml",
@@ -91,10 +91,10 @@ func DefaultMaster() Master {
 	}
 }
 
-// SetDefaults makes m the default master.
+// SetDefaults sets m to the defaults.
 func (m *Master) SetDefaults() { *m = DefaultMaster() }
 
-// fillDefaults completes what depends on other settings.
+// fillDefaults sets the defaults that depend on other settings.
 func (m *Master) fillDefaults() {
 	if len(m.ResourcePools) == 0 {
 		m.ResourcePools = []Pool{DefaultPool("default")}
@@ -103,7 +103,7 @@ func (m *Master) fillDefaults() {
 
 var _ document.KeyAdviser = (*Master)(nil)
 
-// AdviseKey implements document.KeyAdviser, for what belongs to the provider of a pool.
+// AdviseKey implements document.KeyAdviser for keys that belong to the provider of a pool.
 func (m *Master) AdviseKey(key string) string {
 	if provider.AdviseKey(key) == "" {
 		return ""
@@ -111,8 +111,7 @@ func (m *Master) AdviseKey(key string) string {
 	return "belongs to the provider of a pool: write resource_pools:, a pool with a pool_name, and below it provider: above it"
 }
 
-// ListenPort is the port to listen on: the one that is set, or 8443 with TLS and
-// 8080 without.
+// ListenPort returns the configured port, or by default 8443 with TLS and 8080 without.
 func (m Master) ListenPort() int {
 	switch {
 	case m.Port != 0:
@@ -124,11 +123,10 @@ func (m Master) ListenPort() int {
 	}
 }
 
-// Printable is the whole configuration for people to read: keys as in the file,
-// secrets masked.
+// Printable returns the configuration for display, with the keys of the file and redacted secrets.
 func (m Master) Printable() map[string]any { return document.Show(m) }
 
-// Validate lists every rule that m breaks; path is "" for a file's own root.
+// Validate returns all errors in m; path is "" for the root of a file.
 func (m Master) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -157,23 +155,23 @@ func (m Master) Validate(path string) document.Errors {
 	return e
 }
 
-// Cache is where the master caches files.
+// Cache configures the file cache.
 type Cache struct {
 	Dir string `yaml:"cache_dir" doc:"Directory for cached files; this master caches nothing on disk"`
 }
 
-// Observability is what can be scraped.
+// Observability configures metrics.
 type Observability struct {
 	EnablePrometheus bool `yaml:"enable_prometheus" doc:"Serve metrics and targets for Prometheus"`
 }
 
-// Webhooks are calls to other systems.
+// Webhooks configures notifications of other systems.
 type Webhooks struct {
 	BaseURL    string       `yaml:"base_url" doc:"Address of this cluster in the messages that are sent"`
 	SigningKey secret.Value `yaml:"signing_key" doc:"Key that signs the messages"`
 }
 
-// Telemetry is what is reported to others. det-deploy itself reports nothing.
+// Telemetry configures usage reports. det-deploy reports nothing.
 type Telemetry struct {
 	Enabled             bool         `yaml:"enabled" doc:"Usage reports; this master sends none"`
 	SegmentMasterKey    secret.Value `yaml:"segment_master_key" doc:"Key for usage reports of the master"`
@@ -183,12 +181,12 @@ type Telemetry struct {
 	OTelExportedService string       `yaml:"otel_service_name" doc:"Service name in the traces"`
 }
 
-// DefaultTelemetry reports nothing.
+// DefaultTelemetry returns settings that report nothing.
 func DefaultTelemetry() Telemetry { return Telemetry{OTelEndpoint: "localhost:4317"} }
 
-// CheckOrigins returns an error for each text that is not the origin of a site as a
-// browser sends it: scheme, name and port in lower case. The origin null, which every
-// sandboxed page has, is none.
+// CheckOrigins returns an error for each text that is not an origin as browsers send it: scheme,
+// name and port in lower case. The origin null is not accepted, because every sandboxed page has
+// it.
 func CheckOrigins(path string, origins []string) document.Errors {
 	var e document.Errors
 	for i, text := range origins {

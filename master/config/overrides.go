@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Overrides is every setting of the master that can be given by flag or
-// environment; the environment wins over the file, a flag over both.
+// Overrides returns the settings of the master that have flags and environment variables.
+// Environment variables take precedence over the file, and flags over both.
 func Overrides() []document.Override {
 	rows := []document.Override{
 		{Path: "log.level", Usage: "trace, debug, info, warn, error or fatal"},
@@ -58,7 +58,7 @@ func Overrides() []document.Override {
 	return rows
 }
 
-// StateOverrides are those of Overrides that say where the master's state is.
+// StateOverrides returns those of Overrides that locate the master's state.
 func StateOverrides() []document.Override {
 	return slices.DeleteFunc(Overrides(), func(o document.Override) bool {
 		return o.Path != "data_dir" && !strings.HasPrefix(o.Path, "db.")

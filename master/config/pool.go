@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// Pool is a group of equal agents.
+// Pool is a group of identical agents.
 type Pool struct {
 	Name                     string              `yaml:"pool_name" doc:"Name of the pool"`
 	Description              string              `yaml:"description" doc:"Shown to users"`
@@ -26,25 +26,25 @@ type Pool struct {
 	Provider                 *provider.Provider  `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
 }
 
-// DefaultPool is a pool before the user says anything but its name.
+// DefaultPool returns the default settings of a pool.
 func DefaultPool(name string) Pool {
 	return Pool{
 		Name:                     name,
 		MaxAuxContainersPerAgent: 100,
-		// Five attempts of five seconds, as agents make by default.
+		// Five attempts of five seconds, the default of agents.
 		AgentReconnectWait: document.Duration(25 * time.Second),
 	}
 }
 
-// SetDefaults makes p a default pool without a name.
+// SetDefaults sets p to the defaults, without a name.
 func (p *Pool) SetDefaults() { *p = DefaultPool("") }
 
 var _ document.KeyAdviser = (*Pool)(nil)
 
-// AdviseKey implements document.KeyAdviser, for what belongs to the pool's provider.
+// AdviseKey implements document.KeyAdviser for keys that belong to the pool's provider.
 func (p *Pool) AdviseKey(key string) string { return provider.AdviseKey(key) }
 
-// EffectiveScheduler is the pool's own scheduler, or that of its resource manager.
+// EffectiveScheduler returns the pool's own scheduler, or that of its resource manager.
 func (p Pool) EffectiveScheduler(rm AgentRM) PriorityScheduler {
 	if p.Scheduler != nil {
 		return p.Scheduler.Effective()
@@ -52,7 +52,7 @@ func (p Pool) EffectiveScheduler(rm AgentRM) PriorityScheduler {
 	return rm.Scheduler.Effective()
 }
 
-// EffectiveTaskContainer is what a task of this pool gets.
+// EffectiveTaskContainer returns the container defaults of the pool's tasks.
 func (p Pool) EffectiveTaskContainer(global container.Defaults) container.Defaults {
 	if p.TaskContainerDefaults == nil {
 		return global
@@ -60,7 +60,7 @@ func (p Pool) EffectiveTaskContainer(global container.Defaults) container.Defaul
 	return global.Overlay(*p.TaskContainerDefaults)
 }
 
-// Validate checks the pool for itself; names are compared by Master.Validate.
+// Validate checks the pool by itself; Master.Validate compares names.
 func (p Pool) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -85,18 +85,17 @@ func (p Pool) Validate(path string) document.Errors {
 	return e
 }
 
-// SlotPrice is what the slots of a pool cost, as the cluster's owner states it. No cloud is
-// asked for it.
+// SlotPrice is the price of a pool's slots as configured by the administrator. No cloud is queried.
 type SlotPrice struct {
 	PerHour     float64  `yaml:"per_hour" doc:"What one slot costs in an hour: the price of a machine divided by its slots"`
 	SpotPerHour *float64 `yaml:"spot_per_hour" doc:"The same on a spot machine; per_hour when empty"`
 	Currency    string   `yaml:"currency" doc:"Currency of both, as ISO 4217 writes it"`
 }
 
-// SetDefaults makes p a price in dollars.
+// SetDefaults sets the currency to US dollars.
 func (p *SlotPrice) SetDefaults() { *p = SlotPrice{Currency: "USD"} }
 
-// On is what a slot costs in an hour on a machine.
+// On returns the hourly price of a slot on a spot machine or another one.
 func (p SlotPrice) On(spot bool) float64 {
 	if spot && p.SpotPerHour != nil {
 		return *p.SpotPerHour
@@ -106,7 +105,7 @@ func (p SlotPrice) On(spot bool) float64 {
 
 var currencyForm = regexp.MustCompile(`^[A-Z]{3}$`)
 
-// Validate checks the price; spot is whether machines of its pool may be spot machines.
+// Validate checks the price; spot reports whether the pool may use spot machines.
 func (p SlotPrice) Validate(path string, spot bool) document.Errors {
 	var e document.Errors
 	check := func(key string, x float64) {

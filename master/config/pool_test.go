@@ -20,7 +20,7 @@ func parsed(t *testing.T, yaml string) config.Master {
 	return m
 }
 
-// In Determined 0.38.1 a pool's defaults always won over the global settings.
+// In Determined 0.38.1, a pool's defaults always overrode the global settings.
 func TestAPoolWinsOnlyWithWhatItSays(t *testing.T) {
 	t.Parallel()
 	m := parsed(t, `

@@ -7,13 +7,13 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// ResourceManager is who runs tasks.
+// ResourceManager configures how tasks run.
 type ResourceManager struct {
 	Agent      *AgentRM
 	Kubernetes *KubernetesRM
 }
 
-// Variants lists the kinds.
+// Variants returns the types.
 func (r *ResourceManager) Variants() []document.Variant {
 	return []document.Variant{
 		{Type: "agent", Field: &r.Agent, Default: true},
@@ -21,19 +21,19 @@ func (r *ResourceManager) Variants() []document.Variant {
 	}
 }
 
-// DefaultResourceManager runs tasks on agents.
+// DefaultResourceManager returns the settings of a resource manager for agents.
 func DefaultResourceManager() ResourceManager {
 	a := DefaultAgentRM()
 	return ResourceManager{Agent: &a}
 }
 
-// DefaultPools are the pools of tasks that name none.
+// DefaultPools are the pools of tasks that do not specify one.
 type DefaultPools struct {
 	Aux     string `yaml:"default_aux_resource_pool" doc:"Pool of tasks without slots that name none"`
 	Compute string `yaml:"default_compute_resource_pool" doc:"Pool of tasks with slots that name none"`
 }
 
-// Pools is both names.
+// Pools returns both names.
 func (r ResourceManager) Pools() DefaultPools {
 	if r.Kubernetes != nil {
 		return r.Kubernetes.DefaultPools
@@ -44,7 +44,7 @@ func (r ResourceManager) Pools() DefaultPools {
 	return DefaultPools{}
 }
 
-// Name is the name of the cluster that the resource manager runs.
+// Name returns the name of the resource manager's cluster.
 func (r ResourceManager) Name() string {
 	if r.Kubernetes != nil {
 		return r.Kubernetes.ClusterName
@@ -66,7 +66,7 @@ type AgentRM struct {
 	Metadata               map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
 }
 
-// DefaultAgentRM is an agent resource manager before the user says anything.
+// DefaultAgentRM returns the default settings.
 func DefaultAgentRM() AgentRM {
 	return AgentRM{
 		ClusterName: "default", Scheduler: DefaultScheduler(),
@@ -74,16 +74,16 @@ func DefaultAgentRM() AgentRM {
 	}
 }
 
-// SetDefaults makes r the default.
+// SetDefaults sets r to the defaults.
 func (r *AgentRM) SetDefaults() { *r = DefaultAgentRM() }
 
-// AdditionalResourceManager is one more Kubernetes cluster.
+// AdditionalResourceManager configures a further Kubernetes cluster.
 type AdditionalResourceManager struct {
 	ResourceManager ResourceManager `yaml:"resource_manager" doc:"The cluster, of type kubernetes"`
 	ResourcePools   []Pool          `yaml:"resource_pools" doc:"Its pools, at least one"`
 }
 
-// validatePools checks what resource managers and their pools promise each other.
+// validatePools checks the pools of all resource managers.
 func (m Master) validatePools(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	pools := map[string]string{}
@@ -110,8 +110,8 @@ func (m Master) validatePools(path string) document.Errors {
 	return e
 }
 
-// checkProjects refuses pools in several projects: agents are in their master's. One that
-// names none is in the master's own, which is not known here.
+// checkProjects returns an error for pools in different projects, because agents must be in their
+// master's project. The project of a pool that names none is the master's, which is not known here.
 func checkProjects(path string, pools []Pool) document.Errors {
 	var e document.Errors
 	first := ""
@@ -143,15 +143,15 @@ func (r ResourceManager) checkPools(path string, clusters map[string]string) doc
 	return e
 }
 
-// checkPools checks each pool, that names are unique over all resource managers,
-// and that the default pools exist.
+// checkPools checks each pool, that names are unique across all resource managers, and that the
+// default pools exist.
 func checkPools(path string, pools []Pool, rm ResourceManager, seen map[string]string) document.Errors {
 	var e document.Errors
 	var names []string
 	for i, p := range pools {
 		at := document.Index(path, i)
 		e = append(e, p.Validate(at)...)
-		// Pods have no agents to wait for; whatever is said is warned of.
+		// Pods do not use agents; a warning reports the setting.
 		e.Check(p.AgentReconnectWait > 0 || rm.Kubernetes != nil, document.Join(at, "agent_reconnect_wait"), "must be more than 0 (is %v)", p.AgentReconnectWait)
 		if first, twice := seen[p.Name]; twice && p.Name != "" {
 			e.Add(document.Join(at, "pool_name"), "must be unique (%q is also %s)", p.Name, first)
@@ -166,7 +166,7 @@ func checkPools(path string, pools []Pool, rm ResourceManager, seen map[string]s
 	if n := len(path) - len("resource_pools"); n > 0 {
 		parent = path[:n] + parent
 	}
-	if slices.Contains(names, "") { // one whose name is missing may be the one that is named
+	if slices.Contains(names, "") { // the pool with the missing name may be the default pool
 		return e
 	}
 	d := rm.Pools()

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// Every rule of every type, by what breaks it.
+// Each rule of each type with a configuration that violates it.
 func TestParseReportsEachBrokenRule(t *testing.T) {
 	t.Parallel()
 	pool := func(rest string) string { return "resource_pools:\n- pool_name: default\n" + rest }

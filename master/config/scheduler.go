@@ -8,14 +8,14 @@ const (
 	FitWorst = "worst"
 )
 
-// Scheduler is how waiting tasks are chosen and placed.
+// Scheduler configures how queued tasks are selected and placed.
 type Scheduler struct {
 	Priority   *PriorityScheduler
 	FairShare  *FairShareScheduler
 	RoundRobin *RoundRobinScheduler
 }
 
-// Variants lists the policies.
+// Variants returns the policies.
 func (s *Scheduler) Variants() []document.Variant {
 	return []document.Variant{
 		{Type: "priority", Field: &s.Priority, Default: true},
@@ -24,7 +24,7 @@ func (s *Scheduler) Variants() []document.Variant {
 	}
 }
 
-// Fitting is how a task is placed on agents.
+// Fitting configures how a task is placed on agents.
 type Fitting struct {
 	Policy                 string `yaml:"fitting_policy" doc:"best fills agents up, worst spreads over them"`
 	AllowHeterogeneousFits bool   `yaml:"allow_heterogeneous_fits" doc:"Let one task use agents of different sizes"`
@@ -37,38 +37,38 @@ type PriorityScheduler struct {
 	DefaultPriority int  `yaml:"default_priority" doc:"Priority of tasks that do not say, 1 to 99"`
 }
 
-// FairShareScheduler is read and treated as priority with equal priorities.
+// FairShareScheduler is accepted and treated as priority with equal priorities.
 type FairShareScheduler struct {
 	Fitting `yaml:",inline"`
 }
 
-// RoundRobinScheduler is read and treated as priority with equal priorities.
+// RoundRobinScheduler is accepted and treated as priority with equal priorities.
 type RoundRobinScheduler struct {
 	Fitting `yaml:",inline"`
 }
 
-// DefaultScheduler is priority without preemption.
+// DefaultScheduler returns priority without preemption.
 func DefaultScheduler() Scheduler {
 	p := DefaultPriorityScheduler()
 	return Scheduler{Priority: &p}
 }
 
-// DefaultPriorityScheduler has the numbers of Determined 0.38.1.
+// DefaultPriorityScheduler returns the defaults of Determined 0.38.1.
 func DefaultPriorityScheduler() PriorityScheduler {
 	return PriorityScheduler{Fitting: Fitting{Policy: FitBest}, DefaultPriority: 42}
 }
 
-// SetDefaults makes p the default.
+// SetDefaults sets p to the defaults.
 func (p *PriorityScheduler) SetDefaults() { *p = DefaultPriorityScheduler() }
 
-// SetDefaults makes f the default.
+// SetDefaults sets f to the defaults.
 func (f *FairShareScheduler) SetDefaults() { *f = FairShareScheduler{Fitting{Policy: FitBest}} }
 
-// SetDefaults makes r the default.
+// SetDefaults sets r to the defaults.
 func (r *RoundRobinScheduler) SetDefaults() { *r = RoundRobinScheduler{Fitting{Policy: FitBest}} }
 
-// Effective is the policy that is carried out: the one that is written, or for
-// fair_share and round_robin the default priority for every task.
+// Effective returns the policy that applies: the configured one, or for fair_share and round_robin
+// the default priority for every task.
 func (s Scheduler) Effective() PriorityScheduler {
 	p := DefaultPriorityScheduler()
 	switch {
@@ -82,8 +82,7 @@ func (s Scheduler) Effective() PriorityScheduler {
 	return p
 }
 
-// Heterogeneous says whether one task may use agents of different sizes, under
-// whichever policy is written.
+// Heterogeneous reports whether one task may use agents of different sizes, for any policy.
 func (s Scheduler) Heterogeneous() bool {
 	return s.Priority != nil && s.Priority.AllowHeterogeneousFits ||
 		s.FairShare != nil && s.FairShare.AllowHeterogeneousFits ||

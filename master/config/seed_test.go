@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-// The block an old cluster has, with its values filled in, is one pool on AWS.
+// The provisioner block of an old cluster becomes one pool on AWS.
 func TestProvisionerBlockBecomesOnePool(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../docs/examples/pedl-master.yaml")
@@ -43,7 +43,7 @@ func TestProvisionerBlockBecomesOnePool(t *testing.T) {
 	}
 }
 
-// The second disk of the manual for Google Cloud, with its values filled in.
+// The second disk in the manual for Google Cloud, with its values filled in.
 func TestTheSecondDiskOfTheManual(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../docs/examples/gcp-master.yaml")
@@ -65,7 +65,7 @@ func TestTheSecondDiskOfTheManual(t *testing.T) {
 	}
 }
 
-// A later edition of that manual has lost lines; what is missing is named.
+// A later edition of that manual has lost lines; the errors name the missing keys.
 func TestLostLinesAreNamed(t *testing.T) {
 	t.Parallel()
 	const head = "resource_pools:\n- pool_name: default\n  provider:\n"
@@ -95,7 +95,7 @@ func TestLostLinesAreNamed(t *testing.T) {
 	}
 }
 
-// The GPUs of the manual and later ones: given to N1 machines, brought by others.
+// The GPUs of the manual and later ones: attached to N1 machines, built into other types.
 func TestTheGPUsOfMachines(t *testing.T) {
 	t.Parallel()
 	for yaml, want := range map[string]string{
@@ -141,7 +141,7 @@ func TestTheGPUsOfMachines(t *testing.T) {
 	}
 }
 
-// The pool of our own page is one that a master takes.
+// The master accepts the pool on our own manual page.
 func TestThePoolOfTheManualPageIsTaken(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/gcp-pools.md")

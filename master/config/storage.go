@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// CheckpointStorage is where experiments store checkpoints.
+// CheckpointStorage configures the storage of checkpoints.
 type CheckpointStorage struct {
 	SharedFS  *SharedFSStorage
 	S3        *S3Storage
@@ -22,7 +22,7 @@ type CheckpointStorage struct {
 	Directory *DirectoryStorage
 }
 
-// Variants lists the kinds.
+// Variants returns the types.
 func (c *CheckpointStorage) Variants() []document.Variant {
 	return []document.Variant{
 		{Type: "shared_fs", Field: &c.SharedFS},
@@ -33,14 +33,14 @@ func (c *CheckpointStorage) Variants() []document.Variant {
 	}
 }
 
-// Saved is how many checkpoints are kept.
+// Saved is the number of checkpoints to keep.
 type Saved struct {
 	ExperimentBest int `yaml:"save_experiment_best" doc:"Best checkpoints kept of an experiment"`
 	TrialBest      int `yaml:"save_trial_best" doc:"Best checkpoints kept of a trial"`
 	TrialLatest    int `yaml:"save_trial_latest" doc:"Latest checkpoints kept of a trial"`
 }
 
-// DefaultSaved has the numbers of Determined 0.38.1.
+// DefaultSaved returns the defaults of Determined 0.38.1.
 func DefaultSaved() Saved { return Saved{TrialBest: 1, TrialLatest: 1} }
 
 // SharedFSStorage is a directory that all agents mount.
@@ -54,7 +54,7 @@ type SharedFSStorage struct {
 	TensorboardPath string `yaml:"tensorboard_path" doc:"No effect; kept for older files"`
 }
 
-// S3Storage is a bucket of Amazon S3 or a server like it.
+// S3Storage is a bucket of Amazon S3 or a compatible server.
 type S3Storage struct {
 	Saved       `yaml:",inline"`
 	Bucket      string       `yaml:"bucket" doc:"Bucket"`
@@ -86,24 +86,24 @@ type DirectoryStorage struct {
 	ContainerPath string `yaml:"container_path" doc:"Directory inside task containers"`
 }
 
-// SetDefaults makes s the default.
+// SetDefaults sets s to the defaults.
 func (s *SharedFSStorage) SetDefaults() {
 	*s = SharedFSStorage{Saved: DefaultSaved(), Propagation: "rprivate"}
 }
 
-// SetDefaults makes s the default.
+// SetDefaults sets s to the defaults.
 func (s *S3Storage) SetDefaults() { s.Saved = DefaultSaved() }
 
-// SetDefaults makes s the default.
+// SetDefaults sets s to the defaults.
 func (s *GCSStorage) SetDefaults() { s.Saved = DefaultSaved() }
 
-// SetDefaults makes s the default.
+// SetDefaults sets s to the defaults.
 func (s *AzureStorage) SetDefaults() { s.Saved = DefaultSaved() }
 
-// SetDefaults makes s the default.
+// SetDefaults sets s to the defaults.
 func (s *DirectoryStorage) SetDefaults() { s.Saved = DefaultSaved() }
 
-// Validate checks the kind that is set.
+// Validate checks the configured storage.
 func (c CheckpointStorage) Validate(at string) document.Errors {
 	key := func(k string) string { return document.Join(at, k) }
 	var e document.Errors
@@ -130,7 +130,7 @@ func (c CheckpointStorage) Validate(at string) document.Errors {
 	return e
 }
 
-// checkCounts checks the counts, which stand beside the key at, and a prefix.
+// checkCounts checks a prefix and the counts, which are siblings of the key at.
 func (s Saved) checkCounts(at, prefix string) document.Errors {
 	var e document.Errors
 	above := at[:max(0, strings.LastIndexByte(at, '.'))]
@@ -162,18 +162,18 @@ func (s SharedFSStorage) Validate(at string) document.Errors {
 	return append(e, container.CheckPropagation(document.Join(at, "propagation"), s.Propagation)...)
 }
 
-// An experiment keeps its checkpoints in a directory of its own below that of a storage of type
-// shared_fs, such as experiment-7-1f3a90cc. The mark makes it another one than that of an earlier
-// cluster's experiment with the same number.
+// With storage of type shared_fs, each experiment has its own directory for checkpoints, such as
+// experiment-7-1f3a90cc. The random mark distinguishes it from that of an earlier cluster's
+// experiment with the same ID.
 var ownDirectory = regexp.MustCompile(`^experiment-[0-9]+-[0-9a-f]{8}$`)
 
-// OwnDirectory names the directory of an experiment; mark has 8 hexadecimal digits.
+// OwnDirectory returns the name of an experiment's directory; mark has 8 hexadecimal digits.
 func OwnDirectory(experiment int32, mark string) string {
 	return fmt.Sprintf("experiment-%d-%s", experiment, mark)
 }
 
-// AboveOwn cuts a path before the first directory that is an experiment's own. Own is the
-// directory's name, empty when there is none.
+// AboveOwn splits a path before the first directory of an experiment. Own is the name of that
+// directory, or "".
 func AboveOwn(dir string) (above, own string) {
 	parts := strings.Split(dir, "/")
 	for i, p := range parts {
@@ -184,7 +184,7 @@ func AboveOwn(dir string) (above, own string) {
 	return dir, ""
 }
 
-// Inside returns the directory of checkpoints, relative to host_path.
+// Inside returns the directory of checkpoints relative to host_path.
 func (s SharedFSStorage) Inside() string {
 	inside := cmp.Or(s.StoragePath, s.CheckpointPath)
 	if path.IsAbs(inside) {

@@ -9,9 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// TaskPolicy is what tasks may do to the machines they run on. Administrators are
-// free of it. What task_container_defaults give to tasks is always allowed, and of
-// checkpoint_storage an experiment's own directory. A pool's zero setting means "as the global one".
+// TaskPolicy limits the access of tasks to their machines. It does not apply to administrators.
+// task_container_defaults, and an experiment's own directory in checkpoint_storage, are always
+// allowed. A zero value in a pool's settings inherits the global one.
 type TaskPolicy struct {
 	HostPaths    []HostPath       `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
 	Capabilities []string         `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
@@ -36,7 +36,7 @@ type HostPath struct {
 
 type hostPathObject HostPath
 
-// UnmarshalDocument reads a path, or an object.
+// UnmarshalDocument reads a path or an object.
 func (h *HostPath) UnmarshalDocument(v document.Value) {
 	if v.IsText() {
 		h.Path = v.Text()
@@ -48,13 +48,13 @@ func (h *HostPath) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes the object.
+// MarshalDocument returns the object.
 func (h HostPath) MarshalDocument() any { return hostPathObject(h) }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (HostPath) DocumentShape() string { return "path, or {path, read_only, shared}" }
 
-// Overlay is t with every setting that over has.
+// Overlay returns t overridden by the settings in over.
 func (t TaskPolicy) Overlay(over TaskPolicy) TaskPolicy {
 	to, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(over)
 	for i := range from.NumField() {
@@ -65,7 +65,7 @@ func (t TaskPolicy) Overlay(over TaskPolicy) TaskPolicy {
 	return t
 }
 
-// Validate checks everything below at.
+// Validate checks all settings below at.
 func (t TaskPolicy) Validate(at string) document.Errors {
 	var e document.Errors
 	for i, h := range t.HostPaths {
@@ -85,7 +85,7 @@ func (t TaskPolicy) Validate(at string) document.Errors {
 	return e
 }
 
-// Rules is the policy itself.
+// Rules converts t to a policy.
 func (t TaskPolicy) Rules() policy.Policy {
 	p := policy.Default()
 	for _, h := range t.HostPaths {
@@ -111,8 +111,8 @@ func (t TaskPolicy) Rules() policy.Policy {
 	return p
 }
 
-// Policy is what the tasks of a pool may do: what task_policy allows, and what the
-// cluster itself gives to them.
+// Policy returns the policy of a pool's tasks: task_policy, and everything that the cluster itself
+// gives to them.
 func (m Master) Policy(p Pool) policy.Policy {
 	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).Policy()
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
@@ -121,8 +121,7 @@ func (m Master) Policy(p Pool) policy.Policy {
 	return m.EffectiveTaskPolicy(p).Rules().Allow(given)
 }
 
-// EffectiveTaskPolicy is what the configuration says of a pool's tasks, the pool's own settings
-// over the cluster's.
+// EffectiveTaskPolicy returns the cluster's task_policy overridden by the pool's own.
 func (m Master) EffectiveTaskPolicy(p Pool) TaskPolicy {
 	if p.TaskPolicy == nil {
 		return m.TaskPolicy

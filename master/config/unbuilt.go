@@ -7,10 +7,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-// Unbuilt lists every setting of m that is valid and whose feature does not exist
-// yet. A master refuses to start with any of them, because a setting that is
-// silently ignored is worse than one that is refused. Building a feature removes
-// its row.
+// Unbuilt returns the valid settings of m whose features are not implemented. A master refuses to
+// start with any of them, because silently ignoring a setting is worse. An implemented feature
+// removes its row.
 func Unbuilt(m Master) []document.Problem {
 	var e document.Errors
 	for _, row := range notYet(m) {

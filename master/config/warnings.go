@@ -6,9 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// Warnings lists the settings that are accepted and do not do what their author
-// may expect. given reports whether the author wrote a setting, so that defaults
-// bring no warnings.
+// Warnings returns warnings about settings that may not have the expected effect. given reports
+// whether the user set a key, so that defaults cause no warnings.
 func (m Master) Warnings(given func(path string) bool) document.Errors {
 	var w document.Errors
 	for _, row := range idleSettings() {
@@ -28,7 +27,7 @@ func (m Master) Warnings(given func(path string) bool) document.Errors {
 
 type idleSetting struct{ path, why string }
 
-// idleSettings is every setting that changes nothing here, with the reason.
+// idleSettings lists all settings without an effect, with the reasons.
 func idleSettings() []idleSetting {
 	return []idleSetting{
 		{"config_file", "the file is chosen by --config-file or DET_CONFIG_FILE"},
@@ -82,8 +81,8 @@ func warnScheduler(w *document.Errors, path string, s *Scheduler) {
 	w.Add(document.Join(path, "type"), "%s is carried out as priority with equal priorities", name)
 }
 
-// GuardedMounts lists what is given to every task and what no task gets: every task it
-// is given to would be refused.
+// GuardedMounts returns warnings about defaults of all tasks that no task may have, because every
+// such task would be rejected.
 func GuardedMounts(m Master) document.Errors {
 	guarded := m.guardedPaths()
 	var w document.Errors
@@ -97,7 +96,7 @@ func GuardedMounts(m Master) document.Errors {
 	return w
 }
 
-// GuardedMounts lists what is given to every task of one pool and no task gets.
+// GuardedMounts returns the same warnings for the tasks of one pool.
 func (p Pool) GuardedMounts(m Master) document.Errors {
 	var w document.Errors
 	p.EffectiveTaskContainer(m.TaskContainerDefaults).WarnMounts(&w, "task_container_defaults", m.guardedPaths())
@@ -105,7 +104,7 @@ func (p Pool) GuardedMounts(m Master) document.Errors {
 	return w
 }
 
-// guardedPaths is what no task gets of the machines of this cluster.
+// guardedPaths returns the paths of this cluster's machines that no task may mount.
 func (m Master) guardedPaths() []string {
 	if m.DataDir == "" {
 		return policy.Guarded()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fullImage writes an image with its registry, as engines do: python:3.11 is
+// fullImage returns an image name with its registry, as engines do: python:3.11 is
 // docker.io/library/python:3.11.
 func fullImage(name string) string {
 	first, rest, many := strings.Cut(name, "/")
@@ -24,13 +24,13 @@ func fullImage(name string) string {
 	}
 }
 
-// isRegistry reports whether the first part of an image is a host.
+// isRegistry reports whether the first part of an image name is a host.
 func isRegistry(first string) bool {
 	return first == "localhost" || strings.ContainsAny(first, ".:")
 }
 
-// fullPrefix writes what an administrator wrote as the beginning of an image the
-// same way. A host alone is a registry: registry.example.com, localhost:5000.
+// fullPrefix expands an administrator's image prefix in the same way. A host alone is a registry:
+// registry.example.com, localhost:5000.
 func fullPrefix(prefix string) string {
 	if !strings.Contains(prefix, "/") {
 		host, _, _ := strings.Cut(prefix, ":")
@@ -44,13 +44,13 @@ func fullPrefix(prefix string) string {
 	return fullImage(prefix)
 }
 
-// isDigest reports whether an engine may take a name for the number of an image that
-// it has, whatever that is called.
+// isDigest reports whether an engine may interpret a name as the ID of a local image, whatever its
+// real name.
 func isDigest(name string) bool {
 	return strings.HasPrefix(name, "sha256:") || strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// imageBegins compares whole parts of names: team is no beginning of teamwork.
+// imageBegins compares complete parts of names: team is not a prefix of teamwork.
 func imageBegins(image, prefix string) bool {
 	if isDigest(image) {
 		return false

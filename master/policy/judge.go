@@ -6,42 +6,40 @@ import (
 	"strings"
 )
 
-// Asked is what a task asks for, with the field of its configuration that asks.
+// Asked is the set of a task's requests, each with its field in the task's configuration.
 type Asked struct {
 	Mounts       []Mount
 	Devices      []Text
 	Capabilities []Text
 	Images       []Text
-	// Users are the Unix accounts that programs run as.
+	// Users are the Unix accounts of its programs.
 	Users []User
-	// Privileged, HostNetwork, HostPID and HostIPC are the fields that ask for them.
+	// Privileged, HostNetwork, HostPID and HostIPC are the fields that request these.
 	Privileged, HostNetwork, HostPID, HostIPC []string
-	// Priorities are classes of priority that are before everything else's.
+	// Priorities are priority classes above all others.
 	Priorities []Text
-	// Tokens are the fields that ask for a token of an account of Kubernetes.
+	// Tokens are the fields that request the token of a Kubernetes service account.
 	Tokens      []string
 	Shm, Memory []Amount
-	// Never are requests that no user may make, whatever the policy says; the caller
-	// that fills Asked finds them.
+	// Never are requests that no user may make under any policy, as found by the caller.
 	Never []Violation
 }
 
-// Mount is one path of the machine.
+// Mount is a mounted path of the machine.
 type Mount struct {
 	Field    string
 	Path     string
 	ReadOnly bool
-	// Propagation is as in the configuration of tasks: rprivate, rslave, rshared
-	// and their like.
+	// Propagation is as in task configurations: rprivate, rslave, rshared and so on.
 	Propagation string
-	// Storage says that the cluster mounts it to keep checkpoints there.
+	// Storage reports that the cluster mounts it for checkpoints.
 	Storage bool
 }
 
-// Text is one asked value.
+// Text is a requested value.
 type Text struct{ Field, Value string }
 
-// User is one account; root has the UID 0.
+// User is an account; root has UID 0.
 type User struct {
 	Field string
 	UID   int64
@@ -53,18 +51,17 @@ type Amount struct {
 	Bytes int64
 }
 
-// Violation is one thing that a task asks for and may not have.
+// Violation is a request that the policy forbids.
 type Violation struct {
-	// Field is where the task's configuration asks: "bind_mounts[0].host_path".
+	// Field is its field in the task's configuration: "bind_mounts[0].host_path".
 	Field string
-	// Text says what is wrong with it.
+	// Text describes the violation.
 	Text string
-	// Allow is what an administrator writes into master.yaml to allow it; it is
-	// empty for what no user may have.
+	// Allow is the setting of master.yaml that would allow it, or "" if no user may have it.
 	Allow string
 }
 
-// String reads as "bind_mounts[0].host_path: …; to allow it, …".
+// String returns a text such as "bind_mounts[0].host_path: …; to allow it, …".
 func (v Violation) String() string {
 	s := v.Field + ": " + v.Text
 	if v.Allow != "" {
@@ -73,10 +70,10 @@ func (v Violation) String() string {
 	return s
 }
 
-// Error is a task that asks for what it may not have.
+// Error reports a task with forbidden requests.
 type Error struct{ Violations []Violation }
 
-// Error prints one violation a line.
+// Error returns one violation per line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Violations))
 	for i, v := range e.Violations {
@@ -85,7 +82,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Check is Judge as an error, nil when nothing is violated.
+// Check returns an *Error with the violations, or nil.
 func Check(p Policy, a Asked) error {
 	if v := Judge(p, a); len(v) > 0 {
 		return &Error{Violations: v}
@@ -93,7 +90,7 @@ func Check(p Policy, a Asked) error {
 	return nil
 }
 
-// Judge lists everything that a task asks for and may not have.
+// Judge returns all forbidden requests of a task.
 func Judge(p Policy, a Asked) []Violation {
 	var out violations
 	out = append(out, a.Never...)
@@ -217,10 +214,10 @@ func list(key, value string) string {
 	return fmt.Sprintf("task_policy.%s: [%s]", key, quoteText(value))
 }
 
-// longest is how much of what a user wrote is repeated to them.
+// longest is the maximum length of a quoted user text.
 const longest = 200
 
-// quoteText quotes a user's text so that it stays on its line.
+// quoteText quotes a user's text so that it stays on one line.
 func quoteText(s string) string {
 	if r := []rune(s); len(r) > longest {
 		s = string(r[:longest]) + "…"

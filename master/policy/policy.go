@@ -1,6 +1,5 @@
-// Package policy is what tasks may do to the machines they run on. It judges what a
-// task asks for, field by field, and knows nothing of how it was asked: commands and
-// pods both come here as Asked. Everything in it is a pure function.
+// Package policy decides which access to their machines tasks may request. It checks requests field
+// by field; commands and pods both convert theirs to Asked. All functions are pure.
 package policy
 
 import (
@@ -11,15 +10,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// Policy is what the tasks of one resource pool may do. The zero Policy allows
-// nothing but a task in a container of its own that does not run as root.
+// Policy is the policy of a pool's tasks. The zero Policy allows only tasks that run in their own
+// container and not as root.
 type Policy struct {
-	// Free is an administrator's: only what no user may have is refused.
+	// Free is for administrators: only requests that no user may make are rejected.
 	Free bool
-	// HostPaths may be mounted, and everything below them.
+	// HostPaths may be mounted, with everything below them.
 	HostPaths []HostPath
-	// Storages are directories of checkpoint storages. Only the cluster mounts what is below them, for an
-	// experiment its own directory. Masters judge by it; it is not sent.
+	// Storages are directories of checkpoint storages. Only the cluster mounts paths below them,
+	// for an experiment its own directory. Only masters use it; it is not sent to agents.
 	Storages []HostPath
 	// Capabilities may be added; they are written without CAP_.
 	Capabilities []string
@@ -27,38 +26,38 @@ type Policy struct {
 	Devices                       []string
 	Privileged                    bool
 	HostNetwork, HostPID, HostIPC bool
-	// DeniesHostNetwork keeps the machine's network even from tasks that the cluster would
-	// put there itself. Masters judge by it; it is not sent.
+	// DeniesHostNetwork forbids the machine's network even to tasks that the cluster would place
+	// there itself. Only masters use it; it is not sent to agents.
 	DeniesHostNetwork bool
-	// Root lets programs run as root inside their containers.
+	// Root allows programs to run as root inside their containers.
 	Root bool
-	// Images are the beginnings of the images that may run; none means all.
+	// Images are the allowed prefixes of images; if it is empty, all are allowed.
 	Images []string
-	// MaxShm and MaxMemory are in bytes; 0 is no limit.
+	// MaxShm and MaxMemory are in bytes; 0 means no limit.
 	MaxShm, MaxMemory int64
 }
 
 // HostPath is a directory or file of the machine that may be mounted.
 type HostPath struct {
 	Path string
-	// ReadOnly says that it may be mounted to be read only.
+	// ReadOnly allows only read-only mounts.
 	ReadOnly bool
-	// Shared lets mounts spread between the machine and the task.
+	// Shared allows mounts to propagate between the machine and the task.
 	Shared bool
 }
 
-// Default is the policy of a cluster whose administrator said nothing.
+// Default returns the policy of a cluster without configuration.
 func Default() Policy { return Policy{Root: true} }
 
-// ForPeers is p for a task whose containers on several machines find each other on the
-// network of these, where the cluster puts them itself.
+// ForPeers returns p for a task whose containers on several machines communicate over the machines'
+// network, where the cluster places them itself.
 func (p Policy) ForPeers() Policy {
 	p.HostNetwork = p.HostNetwork || !p.DeniesHostNetwork
 	return p
 }
 
-// Allow is p with what the cluster itself gives to tasks, which is never refused.
-// Amounts stay: what is given by default is cut to them.
+// Allow returns p extended by everything that the cluster itself gives to tasks. Amounts are
+// unchanged, because defaults are cut to them.
 func (p Policy) Allow(more Policy) Policy {
 	p.HostPaths = slices.Concat(p.HostPaths, more.HostPaths)
 	p.Storages = slices.Concat(p.Storages, more.Storages)
@@ -74,8 +73,8 @@ func (p Policy) Allow(more Policy) Policy {
 	return p
 }
 
-// ForStorage is p for a task whose checkpoints are at mounts of the cluster's: it allows exactly those
-// that p lets the cluster mount.
+// ForStorage returns p for a task with checkpoint mounts of the cluster. It allows exactly those of
+// them that p allows.
 func (p Policy) ForStorage(mounts []*agentv1.Mount) Policy {
 	var own Policy
 	for _, m := range mounts {
@@ -87,8 +86,8 @@ func (p Policy) ForStorage(mounts []*agentv1.Mount) Policy {
 	return p.Allow(own)
 }
 
-// findMount finds the entry that lets a path be mounted, by the cluster as a checkpoint storage or by a
-// user. When only one that is read-only does, found is true and the entry says so.
+// findMount returns the entry that allows a path to be mounted, by the cluster for checkpoints or
+// by a user. It prefers entries that are not read-only.
 func (p Policy) findMount(host string, storage bool) (best HostPath, found bool) {
 	all := p.HostPaths
 	if storage {
@@ -125,14 +124,13 @@ func (p Policy) findImage(name string) bool {
 	return len(p.Images) == 0 || slices.ContainsFunc(p.Images, func(prefix string) bool { return imageBegins(name, prefix) })
 }
 
-// Below reports whether a path is a directory or something in it. Both are paths of
-// a machine; "..", "." and doubled slashes mean what they mean there.
+// Below reports whether a path equals dir or is inside it. Both are cleaned first.
 func Below(dir, name string) bool {
 	dir, name = path.Clean("/"+dir), path.Clean("/"+name)
 	return dir == "/" || name == dir || strings.HasPrefix(name, dir+"/")
 }
 
-// Capability writes a capability as it is compared: capitals without CAP_.
+// Capability returns the normalized name of a capability: upper case without CAP_.
 func Capability(name string) string {
 	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_")
 }

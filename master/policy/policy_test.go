@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// host is a mount of one path to be written.
+// host requests a writable mount of one path.
 func host(path string) policy.Asked {
 	return policy.Asked{Mounts: []policy.Mount{{Field: "bind_mounts[0].host_path", Path: path}}}
 }
@@ -36,7 +36,7 @@ func TestWhatATaskMayNotDoIsNamed(t *testing.T) {
 		name string
 		p    policy.Policy
 		a    policy.Asked
-		want string // empty is allowed
+		want string // empty if allowed
 	}{
 		{"nothing asked", policy.Default(), policy.Asked{}, ""},
 		{"a path that nobody allowed", policy.Default(), host("/etc/ssl"), "bind_mounts[0].host_path: /etc/ssl is not among the host paths that tasks may mount; to allow it, an administrator sets task_policy.host_paths: [/etc/ssl]"},
@@ -180,7 +180,7 @@ func TestEverySettingOfASpecIsAsked(t *testing.T) {
 	}
 }
 
-// Whatever is asked, what nobody may have is refused, and a refusal is one line.
+// Any request for a path that no task may have is rejected, with one line per violation.
 func FuzzJudge(f *testing.F) {
 	f.Add("/data/../run/docker.sock", "/dev/../proc/1/root", "SYS_ADMIN", "docker.io/library/python", "python")
 	f.Fuzz(func(t *testing.T, mount, dev, capab, img, prefix string) {
@@ -205,7 +205,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// What is sent with a task allows its own checkpoints, and nothing beside them.
+// The policy sent with a task allows its own checkpoints, and no others.
 func TestATasksPolicyAllowsItsOwnCheckpointsAlone(t *testing.T) {
 	t.Parallel()
 	p := policy.Policy{Root: true, Storages: []policy.HostPath{{Path: "/kept"}}}
@@ -221,7 +221,7 @@ func TestATasksPolicyAllowsItsOwnCheckpointsAlone(t *testing.T) {
 		{source, true},
 		{elsewhere, false},
 		{&agentv1.Mount{HostPath: "/kept"}, false},
-		{&agentv1.Mount{HostPath: source.GetHostPath()}, false}, // to be written
+		{&agentv1.Mount{HostPath: source.GetHostPath()}, false}, // writable
 		{&agentv1.Mount{HostPath: "/kept/experiment-3-77aa0e12", ReadOnly: true}, false},
 		{&agentv1.Mount{HostPath: "/kept/experiment-8-00c0ffee", Storage: "/kept"}, false},
 	} {

@@ -7,7 +7,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// API is the policy as messages carry it; a free one is nil.
+// API converts the policy to a message; it returns nil for a free policy.
 func (p Policy) API() *apiv1.TaskPolicy {
 	if p.Free {
 		return nil
@@ -23,7 +23,7 @@ func (p Policy) API() *apiv1.TaskPolicy {
 	return out
 }
 
-// FromAPI reads what API wrote.
+// FromAPI is the inverse of API.
 func FromAPI(m *apiv1.TaskPolicy) Policy {
 	if m == nil {
 		return Policy{Free: true}
@@ -39,8 +39,8 @@ func FromAPI(m *apiv1.TaskPolicy) Policy {
 	return p
 }
 
-// OfSpec is what a container's spec asks for, in the fields of the configuration that
-// it was built from.
+// OfSpec returns the requests of a container's spec, with the fields of the configuration from
+// which it was built.
 func OfSpec(s *agentv1.Spec) Asked {
 	a := Asked{
 		Images: []Text{{"environment.image", s.GetImage()}},
@@ -66,7 +66,7 @@ func OfSpec(s *agentv1.Spec) Asked {
 	return a
 }
 
-// storageMount is what a mount asks for, in the field of a checkpoint storage.
+// storageMount converts a mount of a checkpoint storage.
 func storageMount(m *agentv1.Mount) Mount {
 	return Mount{
 		Field: "checkpoint_storage.host_path", Path: m.GetHostPath(), ReadOnly: m.GetReadOnly(),

@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
-// Check refuses to store so many more bytes for a user, or with 0 anything at all. The error has the code
-// ResourceExhausted.
+// Check returns an error of code ResourceExhausted if a user may not store that many more bytes.
+// With 0, it checks whether the user may store anything.
 func (q *Quota) Check(u User, more int64) error {
 	total, over := q.compare(u, more)
 	switch {
@@ -41,7 +41,7 @@ func (q *Quota) compare(u User, more int64) (total int64, over bool) {
 	return total, total >= q.limit || more > q.limit-total
 }
 
-// explain is the limit, what takes the most, and what to do.
+// explain describes the limit, the largest kinds, and the remedy.
 func (q *Quota) explain(u User) string {
 	of := q.Stored(u.ID)
 	kinds := slices.SortedFunc(maps.Keys(of), func(a, b Kind) int {
@@ -66,7 +66,7 @@ func (k Kind) noun() string {
 	return string(k)
 }
 
-// formatSize writes a number of bytes with a unit of 1024.
+// formatSize formats a number of bytes with a unit that is a power of 1024.
 func formatSize(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d bytes", n)

@@ -1,4 +1,4 @@
-// Package quota bounds the bytes that each user has stored in the master's database.
+// Package quota limits the bytes that each user stores in the master's database.
 package quota
 
 import (
@@ -10,12 +10,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Kind is a kind of stored bytes.
+// Kind is a kind of stored data.
 type Kind string
 
 // The kinds, as they are stored.
 const (
-	// Contexts are the files of tasks, for as long as the tasks are listed.
+	// Contexts are the files of tasks, as long as the tasks are listed.
 	Contexts Kind = "contexts"
 	// Definitions are the model definitions of experiments.
 	Definitions Kind = "definitions"
@@ -25,14 +25,14 @@ const (
 	Metrics Kind = "metrics"
 )
 
-// User is the user who stores something. The zero User is not known, and nothing is counted for it.
+// User is the owner of stored data. Data of the zero User is not counted.
 type User struct {
 	ID   int32
 	Name string
 }
 
-// Quota knows how many bytes each user has stored. It is safe for concurrent use. A nil Quota counts nothing
-// and refuses nothing.
+// Quota counts the bytes that each user has stored. It is safe for concurrent use. A nil Quota
+// counts nothing and has no limit.
 type Quota struct {
 	store *store.Store
 	limit int64
@@ -41,7 +41,7 @@ type Quota struct {
 	of map[int32]map[Kind]int64
 }
 
-// Open reads the sums from the store, which must be leased. Limit is in bytes, 0 for none.
+// Open reads the sums from the store, which must be leased. Limit is in bytes; 0 means no limit.
 func Open(ctx context.Context, s *store.Store, limit int64) (*Quota, error) {
 	all, err := store.AllUserBytes(ctx, s)
 	if err != nil {
@@ -63,7 +63,7 @@ func (q *Quota) note(user int32, k Kind, bytes int64) {
 	q.of[user][k] += bytes
 }
 
-// Add counts bytes that tx stores, or removes where the number is negative.
+// Add counts bytes that tx stores, or deletes if the number is negative.
 func (q *Quota) Add(tx *store.Tx, user int32, k Kind, bytes int64) {
 	if q == nil || user == 0 || bytes == 0 {
 		return
@@ -76,11 +76,12 @@ func (q *Quota) Add(tx *store.Tx, user int32, k Kind, bytes int64) {
 	})
 }
 
-// counted are the objects of a kind whose bytes are counted. Versions before this package counted none.
+// counted lists the kinds of objects that are already counted. Versions before this package counted
+// none.
 var counted = store.Collection[struct{}]{Kind: "quota_counted"}
 
-// Count counts the bytes of a kind of some objects that earlier versions have stored, once in the life of a
-// store. It is called before anything of theirs is added.
+// Count counts the bytes of objects that earlier versions stored, once per store. It must be called
+// before new objects are added.
 func (q *Quota) Count(ctx context.Context, k Kind, objects string, count func(context.Context) (map[int32]int64, error)) error {
 	if q == nil {
 		return nil
@@ -105,7 +106,7 @@ func (q *Quota) Count(ctx context.Context, k Kind, objects string, count func(co
 	return nil
 }
 
-// Stored returns how many bytes of each kind a user has stored.
+// Stored returns the number of bytes of each kind that a user has stored.
 func (q *Quota) Stored(user int32) map[Kind]int64 {
 	out := map[Kind]int64{}
 	if q == nil {

@@ -71,7 +71,7 @@ func TestBytesCountOnceTheyAreStored(t *testing.T) {
 	for _, fails := range []error{nil, mine, nil} {
 		err := s.Write(t.Context(), func(tx *store.Tx) error {
 			q.Add(tx, 7, quota.Logs, 5)
-			q.Add(tx, 0, quota.Logs, 5) // of no known user
+			q.Add(tx, 0, quota.Logs, 5) // of an unknown user
 			return fails
 		})
 		if !errors.Is(err, fails) {

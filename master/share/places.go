@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Places are taken and given back. Where none is left for a group, the group that has most loses
-// its oldest place: one whose holder is still waited for if there is any, as a connection
+// Places is a limited number of places. If no place is free for a group, the group with the most
+// places loses its oldest one, preferably one whose holder is still waiting, such as a connection
 // without a complete header.
 type Places struct {
 	limits Limits
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	taken  int
 	groups map[string]*group
 }
 
-// A Place is one that is taken.
+// A Place is a taken place.
 type Place struct {
 	places *Places
 	group  *group
 	end    func()
 
-	// What follows is guarded by the mutex of places.
+	// The following fields are guarded by the mutex of places.
 
 	since time.Time
-	in    *list.List // nil when it was given back or lost
+	in    *list.List // nil after it was released or lost
 	entry *list.Element
 }
 
-// group is the places that one group has, oldest first.
+// group holds the places of one group, oldest first.
 type group struct {
 	Group
 	waiting, busy list.List
@@ -38,14 +38,14 @@ type group struct {
 
 func (g *group) size() int { return g.waiting.Len() + g.busy.Len() }
 
-// NewPlaces returns places of which none is taken.
+// NewPlaces returns free places.
 func NewPlaces(l Limits) *Places {
 	return &Places{limits: l, groups: map[string]*group{}}
 }
 
-// Take takes a place for a client of a group, which is still waited for. It reports false where
-// the group has its share and no other client can lose a place. The function end is called,
-// once and from another goroutine, when the place is lost to another client.
+// Take takes a place for a client of a group, in the waiting state. It returns false if the group
+// has its share and no other client can lose a place. If the place is lost to another client, end
+// is called once, from another goroutine.
 func (p *Places) Take(of Group, end func()) (*Place, bool) {
 	taken, lost := p.take(of, end)
 	if lost != nil {
@@ -67,7 +67,7 @@ func (p *Places) take(of Group, end func()) (taken, lost *Place) {
 	return p.add(g, end), lost
 }
 
-// TakeFree is Take where no other client is to lose a place.
+// TakeFree is Take without taking a place from another client.
 func (p *Places) TakeFree(of Group, end func()) (*Place, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *Places) add(g *group, end func()) *Place {
 	return place
 }
 
-// hasRoom reports whether a group may take one more of the free places. The caller holds mu.
+// hasRoom reports whether a group may take a free place. The caller holds mu.
 func (p *Places) hasRoom(g *group) bool {
 	if g.Spared {
 		return p.limits.Most == 0 || p.taken < p.limits.Most
@@ -103,9 +103,9 @@ func (p *Places) hasRoom(g *group) bool {
 	return g.size() < p.limits.Share(p.taken)
 }
 
-// oldestOfLargest returns the place that is lost to one more client of a group: of the group that
-// has most if that has more than this one, otherwise of the group itself. It is nil if there is
-// none. The caller holds mu.
+// oldestOfLargest returns the place that a group takes over: of the largest group if that has more
+// places than this one, otherwise of the group itself. It returns nil if no place can be taken
+// over. The caller holds mu.
 func (p *Places) oldestOfLargest(own *group) *Place {
 	size := own.size()
 	if own.Spared {
@@ -129,7 +129,7 @@ func (p *Places) oldestOfLargest(own *group) *Place {
 	return placeOf(first)
 }
 
-// oldest returns the place that the group loses first. The group has one.
+// oldest returns the place that the group loses first. The group must have one.
 func (g *group) oldest() *Place {
 	if first := g.waiting.Front(); first != nil {
 		return placeOf(first)
@@ -139,7 +139,7 @@ func (g *group) oldest() *Place {
 
 func placeOf(e *list.Element) *Place { return e.Value.(*Place) } //nolint:forcetypeassert // lists hold places only
 
-// remove makes a place free. The caller holds mu.
+// remove frees a place. The caller holds mu.
 func (p *Places) remove(place *Place) {
 	place.in.Remove(place.entry)
 	place.in = nil
@@ -157,10 +157,10 @@ func (l *Place) moveTo(to *list.List) {
 	l.in, l.entry, l.since = to, to.PushBack(l), time.Now()
 }
 
-// SetWaiting notes that the holder is waited for again.
+// SetWaiting marks the place as waiting for its client again.
 func (l *Place) SetWaiting() { l.move(&l.group.waiting) }
 
-// SetBusy notes that the holder is being served.
+// SetBusy marks the place as serving its client.
 func (l *Place) SetBusy() { l.move(&l.group.busy) }
 
 func (l *Place) move(to *list.List) {
@@ -171,7 +171,7 @@ func (l *Place) move(to *list.List) {
 	}
 }
 
-// Leave gives the place back, unless it was given back or lost before.
+// Leave releases the place, unless it was released or lost before.
 func (l *Place) Leave() {
 	l.places.mu.Lock()
 	defer l.places.mu.Unlock()
@@ -180,14 +180,14 @@ func (l *Place) Leave() {
 	}
 }
 
-// Taken returns how many places are taken, in total.
+// Taken returns the total number of taken places.
 func (p *Places) Taken() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken
 }
 
-// Smallest returns the index of the first of some places whose group has the fewest.
+// Smallest returns the index of the first place whose group has the fewest places.
 func (p *Places) Smallest(of []*Place) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package share divides a bounded number of places among groups of clients that are not logged
-// in, so that no group can take all of them.
+// Package share divides a limited number of places among groups of anonymous clients, so that no
+// group can take all of them.
 package share
 
 import (
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Limits bounds places; 0 is no limit.
+// Limits configures Places; 0 means no limit.
 type Limits struct {
-	// Most is the number of places, and Each how many of them one group may take.
+	// Most is the total number of places, and Each the maximum per group.
 	Most, Each int
-	// Safe is how long a place cannot be lost to another client of the same group; 0 is always.
+	// Safe is how long a place cannot be lost to another client of the same group; 0 means always.
 	Safe time.Duration
 }
 
-// Share returns how many places a group may have when taken places are taken: as many as are
-// free. A single group leaves half of the places to others, and k equal groups 1/(k+1).
+// Share returns the maximum number of places of a group while taken places are taken: as many as
+// are free. A single group thus leaves half of the places to others, and k equal groups 1/(k+1).
 func (l Limits) Share(taken int) int {
 	share := math.MaxInt
 	if l.Each > 0 {
@@ -29,19 +29,19 @@ func (l Limits) Share(taken int) int {
 	return share
 }
 
-// A Group is the clients that share a limit.
+// A Group is a set of clients that share a limit.
 type Group struct {
 	Name string
-	// Spared groups are of many clients that cannot be told apart, as those behind a trusted
-	// proxy. They may take all free places, and lose none to other groups.
+	// Spared groups contain many clients that cannot be distinguished, such as those behind a
+	// trusted proxy. They may take all free places, and lose none to other groups.
 	Spared bool
 }
 
-// ipv6Bits is the network of IPv6 addresses that one client is usually given.
+// ipv6Bits is the size of the IPv6 network that one client usually has.
 const ipv6Bits = 64
 
-// GroupOf returns the group of a client's address: the address, or the /64 of an IPv6 address. Any
-// other text is a group of its own.
+// GroupOf returns the group of a client's address: the address, or the /64 of an IPv6 address. For
+// any other text, the group has that name.
 func GroupOf(address string) Group {
 	a, err := netip.ParseAddr(address)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestAGroupIsAnAddressOrANetworkOfIPv6(t *testing.T) {
 	}
 }
 
-// crowd takes places and notes which of them are lost.
+// crowd takes places and records the lost ones.
 type crowd struct {
 	*Places
 	t    *testing.T
@@ -89,7 +89,7 @@ func TestTheGroupThatHasMostLosesItsOldestPlace(t *testing.T) {
 	if _, ok := c.TakeFree(Group{Name: "a"}, nil); ok {
 		t.Error("a place is free for a group that has its share")
 	}
-	c.enter("a4", "a", false) // half are left for others
+	c.enter("a4", "a", false) // half of the places are left for others
 	c.enter("b1", "b", true)
 	c.enter("c1", "c", true)
 	c.enter("d1", "d", true)
@@ -101,7 +101,7 @@ func TestTheGroupThatHasMostLosesItsOldestPlace(t *testing.T) {
 	c.expectLost("a1")
 	c.enter("f1", "f", true)
 	c.expectLost("a1", "a3")
-	c.enter("g1", "g", true) // now all have one each: the oldest is lost, though it is being served
+	c.enter("g1", "g", true) // now all groups have one each: the oldest is lost although it is busy
 	c.expectLost("a1", "a3", "a2")
 	c.enter("g2", "g", false)
 	if got := c.Taken(); got != 6 {
@@ -120,9 +120,9 @@ func TestAPlaceThatIsWaitedForAgainIsTheYoungest(t *testing.T) {
 	c.enter("d1", "d", true)
 	c.expectLost("a2")
 	first.Leave()
-	first.Leave() // twice is once
+	first.Leave() // may be repeated
 	first.SetBusy()
-	first.SetWaiting() // it is gone
+	first.SetWaiting() // it was released
 	c.enter("e1", "e", true)
 	c.expectLost("a2")
 	if got := c.Taken(); got != 4 {
@@ -147,7 +147,7 @@ func TestAGroupLosesItsOwnPlacesOnlyAfterAWhile(t *testing.T) {
 		c.expectLost("a1", "a4")
 		_ = wait.For(t.Context(), time.Second)
 		c.enter("a7", "a", true)
-		c.expectLost("a1", "a4", "a6") // one that is being served is not lost to its own group
+		c.expectLost("a1", "a4", "a6") // a busy one is not lost to its own group
 	})
 }
 

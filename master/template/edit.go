@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// nameLimit keeps names printable in tables. In characters.
+	// nameLimit keeps names printable in tables, in characters.
 	nameLimit = 128
-	// configLimit is in bytes, and far above what people write.
+	// configLimit is in bytes, far above any handwritten configuration.
 	configLimit = 1 << 20
 )
 
-// Create makes a template of by, in the first workspace where it names none. The errors
-// have the codes InvalidArgument, AlreadyExists, ResourceExhausted, and NotFound or FailedPrecondition for the
-// workspace.
+// Create creates a template owned by by, in the first workspace if in names none. It returns an
+// error of code InvalidArgument, AlreadyExists or ResourceExhausted, or for the workspace NotFound
+// or FailedPrecondition.
 func (t *Templates) Create(ctx context.Context, by *apiv1.User, in *apiv1.Template) (*apiv1.Template, error) {
 	if err := checkName(in.GetName()); err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (t *Templates) Create(ctx context.Context, by *apiv1.User, in *apiv1.Templa
 	return t.write(ctx, by, r, func(tx *store.Tx) error { return t.cfg.Workspaces.CheckWorkspace(ctx, tx, r.WorkspaceID) })
 }
 
-// Put makes a template, or changes the configuration of the one with that name. The errors
-// are those of Create and of SetConfig.
+// Put creates a template, or changes the configuration of the template of that name. It returns the
+// errors of Create and of SetConfig.
 func (t *Templates) Put(ctx context.Context, by *apiv1.User, in *apiv1.Template) (*apiv1.Template, error) {
 	if _, err := t.find(in.GetName()); status.Of(err) == status.NotFound {
 		return t.Create(ctx, by, in)
@@ -59,8 +59,8 @@ func (t *Templates) Put(ctx context.Context, by *apiv1.User, in *apiv1.Template)
 	return t.SetConfig(ctx, by, in.GetName(), in.GetConfig())
 }
 
-// SetConfig gives a template another configuration. The errors have the codes NotFound,
-// PermissionDenied and InvalidArgument.
+// SetConfig changes the configuration of a template. It returns an error of code NotFound,
+// PermissionDenied or InvalidArgument.
 func (t *Templates) SetConfig(ctx context.Context, by *apiv1.User, name string, config *structpb.Struct) (*apiv1.Template, error) {
 	encoded, err := encodeConfig(config)
 	if err != nil {
@@ -76,8 +76,8 @@ func (t *Templates) SetConfig(ctx context.Context, by *apiv1.User, name string, 
 	return t.write(ctx, by, r, nil)
 }
 
-// Rename gives a template another name. The errors have the codes NotFound,
-// PermissionDenied, InvalidArgument and AlreadyExists.
+// Rename renames a template. It returns an error of code NotFound, PermissionDenied,
+// InvalidArgument or AlreadyExists.
 func (t *Templates) Rename(ctx context.Context, by *apiv1.User, name, to string) (*apiv1.Template, error) {
 	if err := checkName(to); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (t *Templates) Rename(ctx context.Context, by *apiv1.User, name, to string)
 	return out, err
 }
 
-// Delete deletes a template. The errors have the codes NotFound and PermissionDenied.
+// Delete deletes a template. It returns an error of code NotFound or PermissionDenied.
 func (t *Templates) Delete(ctx context.Context, by *apiv1.User, name string) error {
 	t.change.Lock()
 	defer t.change.Unlock()
@@ -118,8 +118,7 @@ func (t *Templates) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// write stores a template, with what else belongs to it; nil is nothing. The caller holds
-// t.change.
+// write stores a template, with the changes of also unless that is nil. The caller holds t.change.
 func (t *Templates) write(ctx context.Context, by *apiv1.User, r record, also func(*store.Tx) error) (*apiv1.Template, error) {
 	err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		var err error
@@ -137,7 +136,7 @@ func (t *Templates) write(ctx context.Context, by *apiv1.User, r record, also fu
 
 func parentOf(workspaceID int32) string { return strconv.Itoa(int(workspaceID)) }
 
-// findOwn is a template that by may change.
+// findOwn returns a template that by may change.
 func (t *Templates) findOwn(by *apiv1.User, name string) (record, error) {
 	r, err := t.find(name)
 	if err != nil || t.mayChange(by, r) {
@@ -186,7 +185,7 @@ func encodeConfig(config *structpb.Struct) ([]byte, error) {
 	return b, nil
 }
 
-// decodeConfig reads what encodeConfig wrote.
+// decodeConfig is the inverse of encodeConfig.
 func decodeConfig(b []byte) (*structpb.Struct, error) {
 	out := &structpb.Struct{}
 	if err := out.UnmarshalJSON(b); err != nil {

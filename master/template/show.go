@@ -8,7 +8,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// All is every template by name, as by may see it.
+// All returns all templates by name, as visible to by.
 func (t *Templates) All(by *apiv1.User) []*apiv1.Template {
 	list := t.list()
 	out := make([]*apiv1.Template, 0, len(list))
@@ -18,7 +18,7 @@ func (t *Templates) All(by *apiv1.User) []*apiv1.Template {
 	return out
 }
 
-// Get is a template as by may see it. The error has the code NotFound.
+// Get returns a template as visible to by. It returns an error of code NotFound.
 func (t *Templates) Get(by *apiv1.User, name string) (*apiv1.Template, error) {
 	r, err := t.find(name)
 	if err != nil {
@@ -27,10 +27,10 @@ func (t *Templates) Get(by *apiv1.User, name string) (*apiv1.Template, error) {
 	return t.show(by, r), nil
 }
 
-// show is a template as by may see it: its keys are for who may change it.
+// show returns a template as visible to by: only users who may change it see its secrets.
 func (t *Templates) show(by *apiv1.User, r record) *apiv1.Template {
 	config, err := decodeConfig(r.Config)
-	if err != nil { // it could be read when it was stored
+	if err != nil { // it was parsed before it was stored
 		config = &structpb.Struct{}
 	}
 	if !t.mayChange(by, r) {
@@ -39,7 +39,7 @@ func (t *Templates) show(by *apiv1.User, r record) *apiv1.Template {
 	return &apiv1.Template{Name: r.Name, Config: config, WorkspaceId: r.WorkspaceID}
 }
 
-// secretKeys are the settings of storages and registries that open something.
+// secretKeys returns the settings of storages and registries that are secret.
 func secretKeys() []string {
 	return []string{
 		"access_key", "secret_key", "connection_string", "credential",
@@ -47,7 +47,7 @@ func secretKeys() []string {
 	}
 }
 
-// dropSecrets takes the secrets out of a configuration.
+// dropSecrets removes the secrets from a configuration.
 func dropSecrets(s *structpb.Struct) {
 	for key, value := range s.GetFields() {
 		if slices.Contains(secretKeys(), key) {

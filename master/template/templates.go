@@ -1,9 +1,9 @@
-// Package template keeps parts of configurations under names, so that tasks and
-// experiments can be submitted with them.
+// Package template stores named parts of configurations, with which tasks and experiments can be
+// submitted.
 //
-// A template says what its author wrote; what of it a command or an experiment takes is
-// known to those. Everybody may use and see a template, without the keys in it; its owner,
-// the owner of its workspace and administrators may change it.
+// Commands and experiments decide which settings of a template they use. All users may use and read
+// templates, without the secrets in them. The owner, the owner of the workspace and administrators
+// may change a template.
 package template
 
 import (
@@ -23,23 +23,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
-// Workspaces is what templates belong to; workspace.Workspaces has these methods.
+// Workspaces provides the workspaces of templates; workspace.Workspaces implements it.
 type Workspaces interface {
 	Workspace(id int32) (workspace.Workspace, error)
-	// CheckWorkspace refuses one that takes nothing new, in the transaction that stores what
-	// belongs to it.
+	// CheckWorkspace returns an error if the workspace does not accept new objects. It is called in
+	// the transaction that stores the object.
 	CheckWorkspace(ctx context.Context, tx *store.Tx, id int32) error
 }
 
-// Config is what Open needs.
+// Config configures Open.
 type Config struct {
 	Store      *store.Store
 	Workspaces Workspaces
-	// Now is the clock; nil is the system's.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 }
 
-// record is what the store keeps of a template, under its name.
+// record is a stored template. Its key is its name.
 type record struct {
 	Name        string          `json:"name"`
 	Config      json.RawMessage `json:"config"`
@@ -54,11 +54,11 @@ var records = store.Collection[record]{Kind: "template"}
 type Templates struct {
 	cfg Config
 
-	// change is held by each change, from the look at what there is until memory agrees
-	// with the store again. Readers never wait for it.
+	// change is held by each change, from reading the state until memory agrees with the store
+	// again. Readers never wait for it.
 	change sync.Mutex
 	mu     sync.RWMutex
-	named  map[string]record // what is in it is not changed
+	named  map[string]record // values are not modified
 }
 
 // Open reads the templates from the store, which must be leased.
@@ -80,8 +80,7 @@ func Open(ctx context.Context, cfg Config) (*Templates, error) {
 	return t, nil
 }
 
-// Template is the configuration of a template as JSON, as it was written. The error has the
-// code NotFound.
+// Template returns the configuration of a template as JSON. It returns an error of code NotFound.
 func (t *Templates) Template(_ context.Context, name string) ([]byte, error) {
 	r, err := t.find(name)
 	return slices.Clone(r.Config), err
@@ -102,7 +101,7 @@ func (t *Templates) DeleteAll(ctx context.Context, _ *apiv1.User, workspaceID in
 	return nil
 }
 
-// CheckDelete refuses nothing: templates go with their workspace.
+// CheckDelete returns nil: templates are deleted with their workspace.
 func (t *Templates) CheckDelete(int32) error { return nil }
 
 func (t *Templates) find(name string) (record, error) {
@@ -115,7 +114,7 @@ func (t *Templates) find(name string) (record, error) {
 	return r, nil
 }
 
-// countOf is how many templates a user has.
+// countOf returns the number of templates of a user.
 func (t *Templates) countOf(user int32) int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -128,7 +127,7 @@ func (t *Templates) countOf(user int32) int {
 	return n
 }
 
-// list is every template by name.
+// list returns all templates by name.
 func (t *Templates) list() []record {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// everybody is who owns the first workspace, for workspace.Open.
+// everybody implements the users of workspace.Open.
 type everybody struct{}
 
 func (everybody) User(id int32) (*apiv1.User, error) {
@@ -70,7 +70,7 @@ func (w *world) create(by *apiv1.User, name, text string) {
 	}
 }
 
-// text is a template as it is stored, null when it is not.
+// text returns a stored template, or null if it does not exist.
 func (w *world) text(name string) string {
 	w.t.Helper()
 	b, err := w.Template(w.t.Context(), name)

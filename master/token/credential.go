@@ -9,15 +9,15 @@ import (
 
 const credentialKind = "ddagent1"
 
-// Credential is what an agent shows each time it connects, after it has joined.
-// It has no expiry: it ends by revocation or when both keys that knew it are retired.
+// Credential authenticates an agent each time it connects after joining. It does not expire: it
+// ends by revocation, or when both keys that existed with it are retired.
 type Credential struct {
-	// ID is this credential's own name, by which it is revoked.
+	// ID identifies the credential, for revocation.
 	ID      string
 	Cluster string
 	Agent   string
 	Pool    string
-	// Instance is the machine's name in its cloud, empty for a static agent.
+	// Instance is the machine's ID in its cloud; it is empty for a static agent.
 	Instance string
 	Issued   time.Time
 }
@@ -31,7 +31,7 @@ type credentialBody struct {
 	Issued   int64  `json:"t"` // seconds since 1970
 }
 
-// SignCredential makes a credential for c and returns c with the ID it was given.
+// SignCredential signs a credential for c and returns c with its new ID.
 func (r Ring) SignCredential(c Credential) (Text, Credential, error) {
 	c.ID = rand.Text()
 	c.Issued = c.Issued.UTC().Truncate(time.Second)
@@ -41,8 +41,8 @@ func (r Ring) SignCredential(c Credential) (Text, Credential, error) {
 	return t, c, err
 }
 
-// CutShort reports whether a text is only a part of a credential, for who has no key
-// to check it with. Of other forms, which a later master may use, it knows nothing.
+// CutShort reports whether a text is an incomplete credential. It does not need the key. It returns
+// false for other formats, which a later master may use.
 func CutShort(t Text) bool {
 	parts := strings.Split(string(t), ".")
 	if parts[0] != credentialKind {
@@ -55,9 +55,8 @@ func CutShort(t Text) bool {
 	return err != nil || len(mac) != sha256.Size
 }
 
-// ReadCredential checks the signature of a credential and that it is for cluster.
-// Whether it has been revoked is for the caller to look up. The errors are
-// ErrMalformed, ErrUnknownKey, ErrForged and ErrOtherCluster.
+// ReadCredential verifies the signature of a credential and that it is for cluster. The caller must
+// check for revocation. It returns ErrMalformed, ErrUnknownKey, ErrForged or ErrOtherCluster.
 func (r Ring) ReadCredential(t Text, cluster string) (Credential, error) {
 	var b credentialBody
 	if err := r.unsealToken(credentialKind, t, &b); err != nil {

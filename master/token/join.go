@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// joinKind names the form; a new form gets a new number.
+// joinKind names the format; a new format gets a new number.
 const joinKind = "ddjoin1"
 
-// Join is what a join token says: its holder may become an agent of this
-// pool until it expires.
+// Join is the content of a join token: its holder may join this pool as an agent until it expires.
 type Join struct {
-	// ID is the token's own name, by which it is counted and revoked.
+	// ID identifies the token, for counting and revocation.
 	ID      string
 	Cluster string
 	// Pool is the only pool that the machine may join.
 	Pool    string
 	Expires time.Time
-	// Uses is how many machines may join with it; 0 is any number. The admission
-	// of agents counts them.
+	// Uses is the maximum number of machines; 0 means no limit. The admission of agents counts
+	// them.
 	Uses int
 }
 
@@ -31,7 +30,7 @@ type joinBody struct {
 	Uses    int    `json:"u,omitempty"`
 }
 
-// SignJoin makes a join token and returns j with the ID it was given.
+// SignJoin signs a join token and returns j with its new ID.
 func (r Ring) SignJoin(j Join) (Text, Join, error) {
 	j.ID = rand.Text()
 	j.Expires = j.Expires.UTC().Truncate(time.Second)
@@ -41,8 +40,8 @@ func (r Ring) SignJoin(j Join) (Text, Join, error) {
 	return t, j, err
 }
 
-// ReadJoin checks a join token for cluster at the time now. The errors are
-// ErrMalformed, ErrUnknownKey, ErrForged, ErrOtherCluster and ErrExpired.
+// ReadJoin verifies a join token for cluster at the time now. It returns ErrMalformed,
+// ErrUnknownKey, ErrForged, ErrOtherCluster or ErrExpired.
 func (r Ring) ReadJoin(t Text, cluster string, now time.Time) (Join, error) {
 	var b joinBody
 	if err := r.unsealToken(joinKind, t, &b); err != nil {
@@ -61,5 +60,5 @@ func (r Ring) ReadJoin(t Text, cluster string, now time.Time) (Join, error) {
 	return j, nil
 }
 
-// LooksLikeJoin says that t is written as a join token, good or not.
+// LooksLikeJoin reports whether t has the format of a join token, valid or not.
 func LooksLikeJoin(t Text) bool { return strings.HasPrefix(string(t), joinKind+".") }

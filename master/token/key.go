@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// keyBytes is the size of a key: that of the hash, as RFC 2104 advises.
+	// keyBytes is the size of a key: that of the hash, as RFC 2104 recommends.
 	keyBytes = sha256.Size
-	// keysAlive is how many keys check signatures at once: the one that signs and
-	// the one before it, so that a rotation breaks nothing that was made before.
+	// keysAlive is the number of keys that verify signatures: the one that signs and its
+	// predecessor, so that tokens survive one rotation.
 	keysAlive = 2
-	// textLimit bounds what is decoded at all; ours are below 600 bytes.
+	// textLimit is the maximum length of a token to decode; ours are below 600 bytes.
 	textLimit = 4096
 )
 
@@ -29,29 +29,29 @@ type Key struct {
 	Created time.Time
 }
 
-// String hides the secret.
+// String omits the secret.
 func (k Key) String() string { return "key " + k.ID }
 
-// GoString hides the secret from %#v.
+// GoString omits the secret for %#v.
 func (k Key) GoString() string { return k.String() }
 
-// LogValue hides the secret from logs.
+// LogValue omits the secret from logs.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// NewKey makes a random key.
+// NewKey returns a random key.
 func NewKey(now time.Time) Key {
 	secret := make([]byte, keyBytes)
-	rand.Read(secret) // it never fails: the program ends where there is no randomness
+	rand.Read(secret) // never fails: the program ends without randomness
 	id := make([]byte, 4)
 	rand.Read(id)
 	return Key{ID: fmt.Sprintf("%x", id), Secret: secret, Created: now}
 }
 
-// Ring is the keys in use, newest first. The first signs, all check. It is a value:
-// Rotate returns another.
+// Ring holds the keys in use, newest first. The first signs, and all verify. Rotate returns a new
+// Ring.
 type Ring []Key
 
-// Rotate puts k first and retires all but one of the others.
+// Rotate returns a ring with k first, which retires all but one of the others.
 func (r Ring) Rotate(k Key) Ring {
 	next := append(Ring{k}, r...)
 	return next[:min(len(next), keysAlive)]
@@ -66,8 +66,8 @@ func (r Ring) findKey(id string) (Key, bool) {
 	return Key{}, false
 }
 
-// sealToken writes body as "<kind>.<key>.<body>.<signature>". The signature covers the
-// kind, so that no token of one kind is ever good for another.
+// sealToken returns "<kind>.<key>.<body>.<signature>". The signature covers the kind, so that a
+// token of one kind is never valid as another.
 func (r Ring) sealToken(kind string, body any) (Text, error) {
 	if len(r) == 0 {
 		return "", fmt.Errorf("sign a token: %w", ErrUnknownKey)
@@ -80,7 +80,7 @@ func (r Ring) sealToken(kind string, body any) (Text, error) {
 	return Text(signed + "." + encodeBytes(sign(r[0], signed))), nil
 }
 
-// unsealToken reads into body what seal wrote, and nothing else.
+// unsealToken verifies a token from sealToken and decodes it into body.
 func (r Ring) unsealToken(kind string, t Text, body any) error {
 	text := string(t)
 	parts := strings.Split(text, ".")
@@ -117,6 +117,6 @@ func sign(k Key, text string) []byte {
 
 func encodeBytes(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// decodeBytes is strict: of all texts for the same bytes one is ours, so that a token
-// has one form and a list of revoked ones cannot be walked around.
+// decodeBytes is strict: it accepts only one encoding of the same bytes, so that a token has a
+// single spelling and a revocation list cannot be bypassed.
 func decodeBytes(s string) ([]byte, error) { return base64.RawURLEncoding.Strict().DecodeString(s) }

@@ -6,30 +6,30 @@ import (
 	"encoding/hex"
 )
 
-// Kind is what a session token is for, and how its text begins. A leaked token
-// is then recognised by people and by scanners.
+// Kind is the purpose of a session token, and the prefix of its text, by which people and scanners
+// recognize a leaked token.
 type Kind string
 
 // The kinds of session tokens.
 const (
-	// User: a login, or the token by which the det client works inside a task.
+	// User: a login, or the token for the det client inside a task.
 	User Kind = "dduser1_"
-	// Allocation: what a task's own processes show; it dies with the allocation.
+	// Allocation: the token of a task's own processes, which ends with the allocation.
 	Allocation Kind = "ddtask1_"
 )
 
-// Hash is what is stored of a session token: SHA-256 of its text, in hex. The text
-// is random enough (more than 128 bits) that a slow hash would add nothing.
+// Hash is the stored form of a session token: the SHA-256 of its text, in hex. The text has more
+// than 128 random bits, so that a slow hash would add nothing.
 type Hash string
 
-// NewSession makes a random session token and what to store of it.
+// NewSession returns a random session token and its hash.
 func NewSession(k Kind) (Text, Hash) {
 	t := Text(string(k) + rand.Text())
 	return t, HashOf(t)
 }
 
-// HashOf is what is stored of t. Looking a token up by it compares nothing secret,
-// so how long that takes tells nothing.
+// HashOf returns the hash of t. A lookup by hash compares no secrets, so its timing reveals
+// nothing.
 func HashOf(t Text) Hash {
 	sum := sha256.Sum256([]byte(t))
 	return Hash(hex.EncodeToString(sum[:]))

@@ -1,7 +1,7 @@
-// Package token makes and checks the texts by which agents, users and tasks prove
-// who they are to a master: join tokens, agent credentials and session tokens.
+// Package token creates and verifies the tokens that authenticate agents, users and tasks to a
+// master: join tokens, agent credentials and session tokens.
 //
-// It is a leaf: the agent imports it too.
+// The agent imports it too, so it imports no other package of the master.
 package token
 
 import (
@@ -13,36 +13,36 @@ import (
 
 const redacted = "‹redacted›"
 
-// Text is a token as it travels. It prints redacted; string(t) is the text itself,
-// and the code that converts it answers for where it goes.
+// Text is a token in plain text. It prints redacted; code that converts it to a string must not
+// leak it.
 type Text string
 
-// String hides the token.
+// String returns a placeholder.
 func (t Text) String() string { return redacted }
 
-// Format hides the token under every verb.
+// Format writes a placeholder for every verb.
 func (t Text) Format(f fmt.State, _ rune) {
-	_, _ = io.WriteString(f, redacted) // fmt.State reports its own errors
+	_, _ = io.WriteString(f, redacted) // fmt.State records its own errors
 }
 
-// LogValue hides the token from logs.
+// LogValue returns a placeholder for logs.
 func (t Text) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText refuses: a token is not written into documents by accident.
+// MarshalText returns an error, so that a token is not written to a document by accident.
 func (t Text) MarshalText() ([]byte, error) {
 	return nil, errors.New("refuse to marshal a token")
 }
 
-// The refusals that callers tell apart.
+// The errors of verification.
 var (
-	// ErrMalformed: the text is no token of this kind and version.
+	// ErrMalformed: the text is not a token of this kind and version.
 	ErrMalformed = errors.New("this is not a token that det-deploy made")
-	// ErrUnknownKey: it was signed by a key that is no longer, or not yet, known.
+	// ErrUnknownKey: the key that signed it is not known, or no longer.
 	ErrUnknownKey = errors.New("the key that signed this token has been retired")
-	// ErrForged: the signature does not fit the text.
+	// ErrForged: the signature does not match the text.
 	ErrForged = errors.New("the signature of this token is wrong")
-	// ErrExpired: its time has passed.
+	// ErrExpired: it has expired.
 	ErrExpired = errors.New("this token has expired")
-	// ErrOtherCluster: it was made by another cluster.
+	// ErrOtherCluster: another cluster created it.
 	ErrOtherCluster = errors.New("this token belongs to another cluster")
 )

@@ -128,7 +128,7 @@ func FuzzReadTokens(f *testing.F) {
 	})
 }
 
-// change alters the first character of one part.
+// change replaces the first character of one part.
 func change(t Text, part int) Text {
 	parts := strings.Split(string(t), ".")
 	c := byte('A')

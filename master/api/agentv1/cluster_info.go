@@ -29,8 +29,8 @@ func ClusterInfoVariables() []string {
 }
 
 // ClusterInfo returns the content of the file from which programs learn where they run. It reads
-// the task's environment, as NAME=value, of which the last of a name counts. The content includes
-// the task's token.
+// the task's environment, given as NAME=value; the last value of a name counts. The content
+// includes the task's token.
 func ClusterInfo(environ []string) []byte {
 	given := func(name string) *string { return lastOf(environ, name) }
 	text := func(name string) string {

@@ -1,5 +1,5 @@
-// Package container is task_container_defaults of master.yaml: what each task's container
-// gets unless its configuration says otherwise.
+// Package container defines task_container_defaults of master.yaml: the defaults of task
+// containers.
 package container
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Defaults is what each task container gets unless its own
-// configuration says otherwise. A pool's zero setting means "as the global one".
+// Defaults are the defaults of task containers. A zero value in a pool's settings inherits the
+// global one.
 type Defaults struct {
 	ShmSize           document.Bytes   `yaml:"shm_size_bytes" doc:"Shared memory: bytes, or a text such as 4g"`
 	NetworkMode       string           `yaml:"network_mode" doc:"Docker network of tasks"`
@@ -38,12 +38,12 @@ type Defaults struct {
 	Kubernetes        *KubernetesTask  `yaml:"kubernetes" doc:"Settings for Kubernetes"`
 }
 
-// KubernetesTask is what pods of tasks get.
+// KubernetesTask are the settings of pods of tasks.
 type KubernetesTask struct {
 	MaxSlotsPerPod *int `yaml:"max_slots_per_pod" doc:"Slots of one pod"`
 }
 
-// RegistryAuth is how to sign in to a registry.
+// RegistryAuth are the credentials for an image registry.
 type RegistryAuth struct {
 	Username      string       `yaml:"username" doc:"User"`
 	Password      secret.Value `yaml:"password" doc:"Password"`
@@ -51,7 +51,7 @@ type RegistryAuth struct {
 	Email         string       `yaml:"email" doc:"Mail address"`
 }
 
-// Default has the numbers of Determined 0.38.1.
+// Default returns the defaults of Determined 0.38.1.
 func Default() Defaults {
 	return Defaults{
 		ShmSize: 4 << 30, NetworkMode: "bridge",
@@ -59,7 +59,7 @@ func Default() Defaults {
 	}
 }
 
-// Validate checks everything below path.
+// Validate checks all settings below path.
 func (t Defaults) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }

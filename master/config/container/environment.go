@@ -7,16 +7,16 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Environment is NAME=value variables by the device a task runs on. A name
-// without "=" leaves what the container has under it.
+// Environment holds NAME=value variables by device type. A name without "=" keeps the value in the
+// image.
 type Environment struct {
 	CPU  []string `yaml:"cpu"`
 	CUDA []string `yaml:"cuda"`
 	ROCm []string `yaml:"rocm"`
 }
 
-// UnmarshalDocument reads a list for all devices, a map of names to values, or a
-// list or map for each of cpu, cuda and rocm.
+// UnmarshalDocument reads a list for all devices, a mapping of names to values, or a list or
+// mapping for each of cpu, cuda and rocm.
 func (e *Environment) UnmarshalDocument(v document.Value) {
 	if v.IsList() {
 		if list, ok := readVariables(v); ok {
@@ -45,7 +45,7 @@ func (e *Environment) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes a list for each device, or one for all.
+// MarshalDocument returns a list for each device type, or one for all.
 func (e Environment) MarshalDocument() any {
 	if slices.Equal(e.CPU, e.CUDA) && slices.Equal(e.CPU, e.ROCm) {
 		return e.CPU
@@ -55,7 +55,7 @@ func (e Environment) MarshalDocument() any {
 
 type environmentOut Environment
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (Environment) DocumentShape() string {
 	return "list of NAME=value, mapping, or either for cpu, cuda, rocm"
 }
@@ -87,10 +87,10 @@ func readVariables(v document.Value) ([]string, bool) {
 	return list, true
 }
 
-// anyText is a text that may look like a number or truth value.
+// anyText is text that may look like a number or boolean.
 type anyText string
 
-// UnmarshalDocument takes the value as it is written.
+// UnmarshalDocument reads the value as it is written.
 func (t *anyText) UnmarshalDocument(v document.Value) {
 	if !v.IsText() {
 		v.Complain("must be text", "")

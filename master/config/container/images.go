@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Images is the image of a task by the device it runs on. Empty means the one
-// that the client or the task asks for.
+// Images holds the task image by device type. An empty one means the image that the client or task
+// requests.
 type Images struct {
 	CPU  string `yaml:"cpu" doc:"Image without GPUs"`
 	CUDA string `yaml:"cuda" doc:"Image with NVIDIA GPUs; gpu is an older name"`
@@ -21,7 +21,7 @@ type imageObject struct {
 	ROCm string `yaml:"rocm"`
 }
 
-// UnmarshalDocument reads one image for all devices, or one each.
+// UnmarshalDocument reads one image for all device types, or one for each.
 func (i *Images) UnmarshalDocument(v document.Value) {
 	if v.IsText() {
 		var s string
@@ -41,7 +41,7 @@ func (i *Images) UnmarshalDocument(v document.Value) {
 	*i = Images{CPU: o.CPU, CUDA: cmp.Or(o.CUDA, o.GPU), ROCm: o.ROCm}
 }
 
-// MarshalDocument writes one each.
+// MarshalDocument returns one image for each device type.
 func (i Images) MarshalDocument() any {
 	if i == (Images{}) {
 		return nil
@@ -54,5 +54,5 @@ func (i Images) MarshalDocument() any {
 
 type imageObjectOut Images
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (Images) DocumentShape() string { return "text, or {cpu, cuda, rocm}" }

@@ -6,17 +6,17 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// LogPolicy is what to do when a line of a task's log matches.
+// LogPolicy is an action for log lines that match a pattern.
 type LogPolicy struct {
 	Name    string       `yaml:"name" doc:"Shown on the task when it matches"`
 	Pattern string       `yaml:"pattern" doc:"Regular expression"`
 	Action  PolicyAction `yaml:"action" doc:"cancel_retries or exclude_node; absent to only show the name"`
 }
 
-// PolicyAction is cancel_retries or exclude_node. Older files write {type: …}.
+// PolicyAction is cancel_retries or exclude_node. Older files use {type: …}.
 type PolicyAction string
 
-// UnmarshalDocument reads a word or an object with a type.
+// UnmarshalDocument reads text or an object with a type.
 func (a *PolicyAction) UnmarshalDocument(v document.Value) {
 	if v.IsMapping() {
 		var o struct {
@@ -33,7 +33,7 @@ func (a *PolicyAction) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (PolicyAction) DocumentShape() string { return "text" }
 
 // Validate checks the pattern and the action.

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Device is a device of the machine that tasks get.
+// Device is a device of the machine for tasks.
 type Device struct {
 	HostPath      string `yaml:"host_path"`
 	ContainerPath string `yaml:"container_path"`
@@ -16,7 +16,7 @@ type Device struct {
 
 type deviceObject Device
 
-// SetDefaults lets tasks read, write and make the device.
+// SetDefaults allows tasks to read, write and create the device.
 func (d *deviceObject) SetDefaults() { d.Mode = "mrw" }
 
 // UnmarshalDocument reads "host:container:mode" or an object.
@@ -42,10 +42,10 @@ func (d *Device) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes the object.
+// MarshalDocument returns the object.
 func (d Device) MarshalDocument() any { return deviceObject(d) }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (Device) DocumentShape() string {
 	return "host:container:mode, or {host_path, container_path, mode}"
 }
@@ -59,7 +59,7 @@ func (d Device) Validate(at string) document.Errors {
 	return e
 }
 
-// BindMount is a directory of the machine that tasks get.
+// BindMount is a directory of the machine for tasks.
 type BindMount struct {
 	HostPath      string `yaml:"host_path" doc:"Directory of the machine"`
 	ContainerPath string `yaml:"container_path" doc:"Where the task sees it"`
@@ -79,7 +79,7 @@ func (b BindMount) Validate(at string) document.Errors {
 	return e
 }
 
-// CheckPropagation complains about a mount propagation that Docker does not know.
+// CheckPropagation returns an error for a mount propagation that Docker does not support.
 func CheckPropagation(at, value string) document.Errors {
 	return document.OneOf(at, value, []string{"rprivate", "private", "rshared", "shared", "rslave", "slave"})
 }

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Overlay is t with every setting that over has; lists, maps and specs replace
-// as a whole, except images and variables, which go device by device.
+// Overlay returns t overridden by the settings in over. Lists, maps and specs are replaced, but
+// images and variables are overridden by device type.
 func (t Defaults) Overlay(over Defaults) Defaults {
 	images, env := t.Image.overlay(over.Image), t.Environment.overlay(over.Environment)
 	to, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(over)

@@ -2,7 +2,7 @@ package container
 
 import "github.com/det-deploy/det-deploy/master/policy"
 
-// Policy is what the defaults give to every task.
+// Policy returns the policy that allows exactly what the defaults give to every task.
 func (t Defaults) Policy() policy.Policy {
 	p := policy.Policy{Capabilities: t.AddCapabilities, HostNetwork: t.NetworkMode == "host"}
 	for _, b := range t.BindMounts {
@@ -19,5 +19,5 @@ func (t Defaults) Policy() policy.Policy {
 	return p
 }
 
-// IsShared reports whether mounts spread between the machine and tasks.
+// IsShared reports whether mounts propagate between the machine and tasks.
 func IsShared(propagation string) bool { return propagation == "rshared" || propagation == "shared" }

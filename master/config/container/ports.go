@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// portRange checks "min:max"; empty is no range.
+// portRange checks a range "min:max". An empty range is valid.
 func portRange(path, value string) document.Errors {
 	var e document.Errors
 	if value == "" {

@@ -5,7 +5,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// WarnMounts adds the mounts and devices, named below at, that reach what is guarded.
+// WarnMounts adds a warning for each mount and device, named below at, that exposes a guarded path.
 func (t Defaults) WarnMounts(w *document.Errors, at string, guarded []string) {
 	for i, b := range t.BindMounts {
 		WarnMount(w, document.Join(document.Index(document.Join(at, "bind_mounts"), i), "host_path"), b.HostPath, guarded)
@@ -15,7 +15,7 @@ func (t Defaults) WarnMounts(w *document.Errors, at string, guarded []string) {
 	}
 }
 
-// WarnMount adds one path of the machine, named at, that reaches what is guarded.
+// WarnMount adds a warning if the machine's path named at exposes a guarded path.
 func WarnMount(w *document.Errors, at, host string, guarded []string) {
 	if host == "" {
 		return

@@ -8,10 +8,10 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Wheel is a Python wheel, a file of the master's machine. The zero Wheel is none.
+// Wheel is a Python wheel on the master's machine. The zero Wheel means that none is configured.
 type Wheel struct {
 	File string `yaml:"file" doc:"The wheel on the master's machine"`
-	// SHA256 is in hexadecimal. Without one the file is taken as it is.
+	// SHA256 is in hexadecimal. If it is empty, the file is not verified.
 	SHA256 string `yaml:"sha256" doc:"SHA-256 of the wheel; the master does not start with another one"`
 }
 
@@ -29,7 +29,7 @@ func (w *Wheel) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes the path, or the path with its hash.
+// MarshalDocument returns the path, or the path with its hash.
 func (w Wheel) MarshalDocument() any {
 	switch {
 	case w == Wheel{}:
@@ -40,16 +40,16 @@ func (w Wheel) MarshalDocument() any {
 	return wheelObject(w)
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (Wheel) DocumentShape() string { return "text, or {file, sha256}" }
 
-// pip reads name, version and three tags from the name of the file.
+// pip parses name, version and three tags from the file name.
 var (
 	wheelName  = regexp.MustCompile(`^[A-Za-z0-9_.]+-[A-Za-z0-9_.!+]+(-[0-9][A-Za-z0-9_.]*)?-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+\.whl$`)
 	sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// ValidWheelName reports whether pip would install a file of this name.
+// ValidWheelName reports whether pip accepts the file name.
 func ValidWheelName(name string) bool { return wheelName.MatchString(name) }
 
 // Validate checks the name and the hash.
@@ -65,10 +65,10 @@ func (w Wheel) Validate(at string) document.Errors {
 	return e
 }
 
-// HarnessPrefix is the path below the master's URL under which it serves wheels.
+// HarnessPrefix is the URL path below which the master serves wheels.
 const HarnessPrefix = "/harness/"
 
-// URLPath is where the master serves the wheel, once its hash is known; empty for none.
+// URLPath returns the URL path of the wheel once its hash is known, or "".
 func (w Wheel) URLPath() string {
 	if w.SHA256 == "" {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// DB is where the master keeps its state.
+// DB configures the master's database.
 type DB struct {
 	Type             string     `yaml:"type"`
 	HostAddress      string     `yaml:"hostAddress"`
@@ -26,7 +26,7 @@ type DB struct {
 	DBObjects `yaml:",inline"`
 }
 
-// DBObjects is what of a database concerns Kubernetes alone.
+// DBObjects are the settings of a database that only affect Kubernetes objects.
 type DBObjects struct {
 	StorageSize           document.Raw `yaml:"storageSize"`
 	StorageClassName      document.Raw `yaml:"storageClassName"`

@@ -1,6 +1,5 @@
-// Package helm reads the values of the Helm chart as a master's configuration: the
-// chart hands them over as they are, in one document, and what they mean is
-// decided here. It is a leaf.
+// Package helm converts the values of the Helm chart to a master's configuration. The chart passes
+// its values unchanged, in one document, and this package interprets them.
 package helm
 
 import (
@@ -12,13 +11,13 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// Document is what the chart hands over.
+// Document is the document that the chart passes to the master.
 type Document struct {
 	Release Release `yaml:"release" doc:"What only Helm knows"`
 	Values  Values  `yaml:"values" doc:"The values, with the chart's defaults"`
 }
 
-// Release is what only Helm knows.
+// Release holds information that only Helm has.
 type Release struct {
 	Name       string `yaml:"name" doc:"Name of the release"`
 	Namespace  string `yaml:"namespace" doc:"Its namespace"`
@@ -34,9 +33,8 @@ type Release struct {
 	RefusesCheckpoints bool   `yaml:"refusesCheckpoints" doc:"The namespace of tasks lets no pod mount the directory of shared_fs"`
 }
 
-// Load reads the document in file, with what was given by flag and environment
-// over it. The error is document.Errors, with every complaint under the name of
-// its value.
+// Load reads the document in file and applies flags and environment variables. It returns all
+// problems as document.Errors, under the names of the values.
 func Load(file string, given []document.Given) (config.Loaded, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -45,7 +43,7 @@ func Load(file string, given []document.Given) (config.Loaded, error) {
 	return Read(data, file, given)
 }
 
-// Read is Load of what was read; name is used in messages.
+// Read is Load for data; name is used in messages.
 func Read(data []byte, name string, given []document.Given) (config.Loaded, error) {
 	doc, err := document.Parse(data, name)
 	if err != nil {
@@ -57,8 +55,8 @@ func Read(data []byte, name string, given []document.Given) (config.Loaded, erro
 	if err != nil {
 		return config.Loaded{}, fmt.Errorf("write the configuration of %s: %w", name, err)
 	}
-	// Through the form of a file, so that these values keep the rules of any other
-	// master.yaml, and flags and variables go over them in the same way.
+	// The values are converted to a file first, so that the rules of master.yaml, flags and
+	// environment variables apply in the same way.
 	l, err := config.LoadGenerated(written, name, given)
 	rules, ours := errors.AsType[document.Errors](err)
 	if err != nil && !ours {
@@ -69,13 +67,13 @@ func Read(data []byte, name string, given []document.Given) (config.Loaded, erro
 	return l, doc.Blame(problems, inValues(rules, name)).Err()
 }
 
-// Locate gives problems with the configuration that values were mapped to the names of the
-// values. It is nil when there are none.
+// Locate adds the names of the values to problems of a configuration that was mapped from values.
+// It returns nil if there are no problems.
 func Locate(l config.Loaded, problems document.Errors) error {
 	return inValues(l.Document.Locate(problems), l.Document.Name()).Err()
 }
 
-// checkValues checks what the mapping itself depends on.
+// checkValues checks the values on which the mapping depends.
 func (d Document) checkValues(name string) document.Errors {
 	var e document.Errors
 	e.Check(d.Release.Name != "", "release.name", "is required; the chart sets it")

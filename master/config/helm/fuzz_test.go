@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// Whatever the chart hands over, it is refused in sentences, or the master that it means
-// is a valid one, in the release's own namespace and the same each time.
+// Any document is either rejected with problems, or converted to a valid master in the release's
+// namespace, always in the same way.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		`{"release":{"name":"lab","namespace":"ml"},"values":{"maxSlotsPerPod":8,"slotType":"gpu","masterPort":8080,"db":{"name":"d","user":"u","port":5432},"resourcePools":[{"pool_name":"default"}]}}`,

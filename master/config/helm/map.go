@@ -13,18 +13,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// Where the chart puts things in the master's container.
+// The paths at which the chart mounts files in the master's container.
 const (
 	port  = 8081
 	tls   = "/etc/determined/tls"
 	dbCA  = "/etc/determined/db-ca"
 	given = "/etc/determined/given"   // entries of existing Secrets
-	pull  = "/etc/determined/pull"    // the pull Secret, where tasks are elsewhere
-	made  = "/run/determined/secrets" // what the init step made
-	wheel = "/etc/determined/harness" // the ConfigMap with the wheel of the library
+	pull  = "/etc/determined/pull"    // the pull Secret, if tasks are in another namespace
+	made  = "/run/determined/secrets" // written by the init container
+	wheel = "/etc/determined/harness" // the ConfigMap with the wheel of the client library
 )
 
-// Map is the master's configuration that values ask for.
+// Map converts values to the master's configuration.
 func Map(d Document) config.Master {
 	v := d.Values
 	m := config.DefaultMaster()
@@ -45,7 +45,7 @@ func Map(d Document) config.Master {
 		m.Logging = v.Logging
 	}
 	m.RetentionPolicy = config.RetentionPolicy{Days: v.RetentionPolicy.Days, Schedule: v.RetentionPolicy.Schedule}
-	if !d.Release.RefusesCheckpoints { // otherwise trials would wait forever for pods that Kubernetes rejects
+	if !d.Release.RefusesCheckpoints { // otherwise trials would wait for ever for pods that Kubernetes rejects
 		m.CheckpointStorage = v.Storage.toMaster(d.Release.CheckpointClaim)
 	}
 	m.Security = v.mapSecurity(m.Security)
@@ -73,8 +73,8 @@ func (v Values) mapSecurity(s security.Settings) security.Settings {
 	if v.Security.Limits != nil {
 		s.Limits = *v.Security.Limits
 	}
-	// Inside the cluster without a certificate, as the chart always was: a balancer
-	// or an ingress in front of it encrypts.
+	// The chart has always allowed plain HTTP inside the cluster without a certificate, behind a
+	// load balancer or ingress that terminates TLS.
 	s.AllowPlainHTTP = v.TLSSecret == ""
 	if v.TLSSecret != "" {
 		s.TLS = security.TLS{Cert: tls + "/tls.crt", Key: tls + "/tls.key"}
@@ -82,8 +82,8 @@ func (v Values) mapSecurity(s security.Settings) security.Settings {
 	return s
 }
 
-// firstPasswords are the first ones of admin and determined. Where one of admin was given
-// and none of determined, both have that one.
+// firstPasswords returns the initial passwords of admin and determined. If only that of admin is
+// given, both users have it.
 func (d Document) firstPasswords() (admin, determined secret.Value) {
 	v := d.Values
 	admin = passwordSecret("admin-password", v.PasswordSecret, cmp.Or(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()))
@@ -91,14 +91,14 @@ func (d Document) firstPasswords() (admin, determined secret.Value) {
 	if !admin.IsZero() {
 		return admin, determined
 	}
-	// A chart that does not say so is of the last version, and made one only.
+	// A chart of the previous version does not set this and generates only one password.
 	if determined.IsZero() && d.Release.DeterminedPassword {
 		determined = fileSecret(made, "determined-password")
 	}
 	return fileSecret(made, "admin-password"), determined
 }
 
-// passwordSecret is one that was given, or none.
+// passwordSecret returns the given password, or none.
 func passwordSecret(name string, elsewhere *SecretRef, text string) secret.Value {
 	switch {
 	case elsewhere != nil:
@@ -139,7 +139,7 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	r.SetDefaults()
 	r.ClusterName = cmp.Or(v.ResourceManager.ClusterName, r.ClusterName)
 	r.DefaultPools = config.DefaultPools{Aux: cmp.Or(v.AuxPool, r.Aux), Compute: cmp.Or(v.ComputePool, r.Compute)}
-	// A chart that says nothing of a namespace of tasks is of the last version.
+	// A chart of the previous version does not set a namespace of tasks.
 	r.DefaultNamespace = cmp.Or(cmp.Or(d.Release.TaskNamespace, v.ResourceManager.DefaultNamespace), d.Release.Namespace)
 	if r.DefaultNamespace != d.Release.Namespace {
 		r.FormerNamespaces = []string{d.Release.Namespace}
@@ -169,17 +169,16 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	return &r
 }
 
-// fileSecret refers to a mounted entry.
+// fileSecret returns a reference to a mounted entry.
 func fileSecret(dir, name string) secret.Value {
 	v, err := secret.Parse("file:" + dir + "/" + name)
-	if err != nil { // made of constants
+	if err != nil { // it consists of constants
 		panic(err)
 	}
 	return v
 }
 
-// isGiven says that a part asks for something: it is there, not empty, and not
-// switched off.
+// isGiven reports whether a part is set: neither missing, nor empty, nor disabled.
 func isGiven(part document.Raw) bool {
 	return !slices.Contains([]string{"", "null", "{}", "[]", "false", `""`}, string(part.JSON())) && !isDisabled(part)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// handed is the document that the chart hands over for values, over the few that
-// the chart has as defaults and the master asks for.
+// handed returns the document that the chart passes for values, including the few chart defaults
+// that the master requires.
 func handed(t *testing.T, values string) []byte {
 	t.Helper()
 	all := map[string]any{
@@ -84,7 +84,7 @@ func TestWhatValuesMean(t *testing.T) {
 	for _, tt := range []struct {
 		name, values string
 		want         map[string]string
-		// absent are settings that stay as they are by default.
+		// absent are settings that keep their defaults.
 		absent []string
 	}{
 		{name: "nothing but the slots", values: `{}`, want: map[string]string{
@@ -339,7 +339,7 @@ func TestWhatIsNotBuiltYetIsNamedAsAValue(t *testing.T) {
 	}
 }
 
-// A chart that says nothing of it is of the last version, and made one password.
+// A chart of the previous version generates only one password.
 func TestAMadePasswordOfDeterminedIsTheCharts(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {

@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// renamedKeys is how values call what master.yaml calls otherwise; the longest beginning
-// counts. What is not here has the same name with capitals for underscores.
+// renamedKeys maps settings of master.yaml to values with other names; the longest prefix wins. All
+// other values have the same name in camel case.
 func renamedKeys() [][2]string {
 	return [][2]string{
 		{"log.level", "logLevel"},
@@ -33,13 +33,12 @@ func renamedKeys() [][2]string {
 	}
 }
 
-// asWritten is what is written in values as in master.yaml.
+// asWritten lists the values whose keys are the same as in master.yaml.
 func asWritten() []string {
 	return []string{"security.audit", "security.proxies", "security.limits", "observability", "logging"}
 }
 
-// podSpecs are the values that are pod specs, by their settings: what is in them has
-// Kubernetes' own names.
+// podSpecs maps settings to the values that are pod specs. Their content has Kubernetes' own names.
 func podSpecs() map[string]string {
 	return map[string]string{
 		"task_container_defaults.cpu_pod_spec":           "taskContainerDefaults.cpuPodSpec",
@@ -48,8 +47,8 @@ func podSpecs() map[string]string {
 	}
 }
 
-// valueName is what a setting of master.yaml is called in the values. Entries of
-// pools keep their names: they are written as in master.yaml.
+// valueName returns the name of the value for a setting of master.yaml. Entries of pools keep their
+// names, which are the same as in master.yaml.
 func valueName(path string) string {
 	if rest, ok := strings.CutPrefix(path, "resource_pools"); ok {
 		return "resourcePools" + rest
@@ -87,8 +86,8 @@ func camelCase(path string) string {
 	return strings.Join(words, "")
 }
 
-// inValues gives complaints about the document called name the names of values;
-// those about a flag or variable keep theirs.
+// inValues changes the paths of problems in the document called name to those of values. Problems
+// of flags and environment variables keep their paths.
 func inValues(problems document.Errors, name string) document.Errors {
 	for i := range problems {
 		if problems[i].File == name {
@@ -98,7 +97,7 @@ func inValues(problems document.Errors, name string) document.Errors {
 	return problems
 }
 
-// asInFile takes away what the chart put above the values, which stand at the top of
+// asInFile removes the key under which the chart passes the values, which are at the top level of
 // the user's file.
 func asInFile(problems document.Errors) document.Errors {
 	for i := range problems {

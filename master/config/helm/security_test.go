@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// noValue is what of the security of master.yaml is no value of the chart, and why.
+// noValue returns the reason why a security setting of master.yaml has no value, or "".
 func noValue(path string) string {
 	for prefix, why := range map[string]string{
 		"tls.cert":                            "tlsSecret has both",
@@ -31,7 +31,7 @@ func noValue(path string) string {
 	return ""
 }
 
-// A setting of security that no value reaches is forgotten, or stands above.
+// Every security setting has a value or is in the list above.
 func TestEverySettingOfSecurityHasAValue(t *testing.T) {
 	t.Parallel()
 	schema := schemaOf(t)
@@ -52,7 +52,8 @@ func TestEverySettingOfSecurityHasAValue(t *testing.T) {
 	}
 }
 
-// reaches sets a value to another than the default, and looks for it at path.
+// reaches sets a value to something other than its default and checks that the setting at path has
+// it.
 func reaches(t *testing.T, path, value string) {
 	t.Helper()
 	want := map[string]any{
@@ -82,7 +83,7 @@ func reaches(t *testing.T, path, value string) {
 	}
 }
 
-// settingsAt is all that d says at path and below.
+// settingsAt returns all settings of d at and below path.
 func settingsAt(d Document, path string) string {
 	m := Map(d)
 	out := m.Security.InitialUserPassword.Reveal() + m.Security.DeterminedPassword.Reveal()

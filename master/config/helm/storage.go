@@ -9,8 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// Storage is where experiments store checkpoints; the keys of every type stand
-// side by side.
+// Storage configures the storage of checkpoints, with the keys of all types.
 type Storage struct {
 	Type           string       `yaml:"type"`
 	ExperimentBest *int         `yaml:"saveExperimentBest"`
@@ -40,11 +39,10 @@ type Storage struct {
 	CredentialSecret       *SecretRef `yaml:"credentialExistingSecret"`
 }
 
-// checkpoints is where shared_fs stores them on each node when no directory is
-// named, as in Determined 0.38.1.
+// checkpoints is the default directory of shared_fs on each node, as in Determined 0.38.1.
 const checkpoints = "/tmp/checkpoints"
 
-// toMaster is the master's configuration of it; made is the claim that the master makes, empty for none.
+// toMaster returns the master's configuration. made is the claim that the master creates, or "".
 func (s Storage) toMaster(made string) *config.CheckpointStorage {
 	saved := s.savedCounts()
 	switch s.Type {
@@ -72,7 +70,8 @@ func (s Storage) toMaster(made string) *config.CheckpointStorage {
 	return nil
 }
 
-// directory returns the directory of shared_fs, which stands for a volume claim where there is one.
+// directory returns the directory of shared_fs. With a volume claim, it is a path that represents
+// the claim.
 func (s Storage) directory(made string) string {
 	if claim := cmp.Or(s.ExistingClaim, made); claim != "" {
 		return policy.ClaimDirectory(claim)
@@ -80,7 +79,7 @@ func (s Storage) directory(made string) string {
 	return cmp.Or(s.HostPath, checkpoints)
 }
 
-// claim returns what the claim that the master makes is like.
+// claim returns the settings of the claim that the master creates.
 func (s Storage) claim() *config.CheckpointClaim {
 	var c config.CheckpointClaim
 	c.SetDefaults()
@@ -89,7 +88,7 @@ func (s Storage) claim() *config.CheckpointClaim {
 	return &c
 }
 
-// savedCounts takes every number that was given, an explicit 0 too.
+// savedCounts returns the defaults overridden by every given number, including an explicit 0.
 func (s Storage) savedCounts() config.Saved {
 	out := config.DefaultSaved()
 	for to, from := range map[*int]*int{
@@ -102,7 +101,7 @@ func (s Storage) savedCounts() config.Saved {
 	return out
 }
 
-// textOrSecret is a value's own text, or the mounted entry of an existing Secret.
+// textOrSecret returns a value's text, or a reference to the mounted entry of a Secret.
 func textOrSecret(text Text, ref *SecretRef, mounted string) secret.Value {
 	if ref != nil {
 		return fileSecret(given, mounted)

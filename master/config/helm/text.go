@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Text is a secret that stands in the values themselves. A number counts as its
-// digits: YAML takes a password of digits for one.
+// Text is a secret in plain text in the values. It accepts numbers, because YAML parses a password
+// of digits as one.
 type Text struct{ document.Secret }
 
 // UnmarshalDocument reads any scalar.
@@ -19,7 +19,7 @@ func (t *Text) UnmarshalDocument(v document.Value) {
 	t.Secret = document.NewSecret(v.Text())
 }
 
-// isDisabled says that a part is switched off by its own word.
+// isDisabled reports whether a part has enabled: false.
 func isDisabled(part document.Raw) bool {
 	var o struct {
 		Enabled *bool `json:"enabled"`
@@ -28,7 +28,7 @@ func isDisabled(part document.Raw) bool {
 		return false
 	}
 	var all map[string]any
-	_ = json.Unmarshal(part.JSON(), &all) // it was readable a line above
+	_ = json.Unmarshal(part.JSON(), &all) // it was parsed above
 	_, says := all["enabled"]
 	return says && (o.Enabled == nil || !*o.Enabled)
 }

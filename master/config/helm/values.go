@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-// Values is every value of the chart. What concerns Kubernetes alone is kept raw:
-// the chart's schema has checked it, and no master asks for it.
+// Values holds all values of the chart. Those that only affect Kubernetes objects stay raw: the
+// chart's schema validates them, and the master does not read them.
 type Values struct {
 	ImageRegistry       string       `yaml:"imageRegistry"`
 	Image               document.Raw `yaml:"image"`
@@ -58,7 +58,7 @@ type Values struct {
 	Kubernetes `yaml:",inline"`
 }
 
-// Refused is what the chart of Determined 0.38.1 has and this one has not.
+// Refused holds values of the chart of Determined 0.38.1 that this chart does not support.
 type Refused struct {
 	EnterpriseEdition          bool         `yaml:"enterpriseEdition"`
 	OIDC                       document.Raw `yaml:"oidc"`
@@ -69,7 +69,7 @@ type Refused struct {
 	AdditionalResourceManagers document.Raw `yaml:"additional_resource_managers"`
 }
 
-// Kubernetes is what concerns Kubernetes alone.
+// Kubernetes holds values that only affect Kubernetes objects.
 type Kubernetes struct {
 	Global                     document.Raw `yaml:"global"`
 	CreateNonNamespacedObjects document.Raw `yaml:"createNonNamespacedObjects"`
@@ -90,7 +90,7 @@ type Kubernetes struct {
 	RBAC                       document.Raw `yaml:"rbac"`
 }
 
-// Images are the images that are not the master's.
+// Images are the images other than the master's.
 type Images struct {
 	PostgreSQL    string `yaml:"postgreSQL"`
 	KubeScheduler string `yaml:"kubeScheduler"`
@@ -99,7 +99,7 @@ type Images struct {
 	ROCm          string `yaml:"rocmImage"`
 }
 
-// Tasks is what task containers get.
+// Tasks are the settings of task containers.
 type Tasks struct {
 	NetworkMode       string                `yaml:"networkMode"`
 	DtrainInterface   string                `yaml:"dtrainNetworkInterface"`
@@ -125,7 +125,7 @@ type Wheel struct {
 	SHA256    string `yaml:"sha256"`
 }
 
-// Policy is what tasks may do to their nodes.
+// Policy limits the access of tasks to their nodes.
 type Policy struct {
 	HostPaths    []config.HostPath `yaml:"hostPaths"`
 	Capabilities []string          `yaml:"capabilities"`
@@ -141,7 +141,7 @@ type Policy struct {
 	MaxGrace     document.Seconds  `yaml:"maxGracePeriod"`
 }
 
-// Security is who tasks run as, and who may do what.
+// Security configures the users of tasks and permissions.
 type Security struct {
 	DefaultTask *security.AgentUser `yaml:"defaultTask"`
 	AuthZ       AuthZ               `yaml:"authz"`
@@ -153,30 +153,30 @@ type Security struct {
 	Limits      *security.Limits    `yaml:"limits"`
 }
 
-// AuthZ is who may do what.
+// AuthZ configures authorization.
 type AuthZ struct {
 	Type string `yaml:"type"`
 }
 
-// ResourceManager is where tasks run.
+// ResourceManager configures where tasks run.
 type ResourceManager struct {
 	DefaultNamespace string `yaml:"defaultNamespace"`
 	PodSecurity      string `yaml:"podSecurity"`
 	ClusterName      string `yaml:"clusterName"`
 }
 
-// Retention is how long task logs are kept.
+// Retention configures the retention of task logs.
 type Retention struct {
 	Days     *int   `yaml:"logRetentionDays"`
 	Schedule string `yaml:"schedule"`
 }
 
-// Telemetry is what is reported: nothing.
+// Telemetry is accepted but reports nothing.
 type Telemetry struct {
 	Enabled bool `yaml:"enabled"`
 }
 
-// SecretRef is one entry of an existing Secret.
+// SecretRef names an entry of an existing Secret.
 type SecretRef struct {
 	Name string `yaml:"name"`
 	Key  string `yaml:"key"`

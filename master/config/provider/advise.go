@@ -5,7 +5,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// What is said to those who have lost a line above another.
+// Hints for keys that have lost the key above them.
 const (
 	lostDisks    = "belongs to a disk: write base_config: and below it disks: above the list that it is in"
 	lostBase     = "belongs to base_config: write that key above it"
@@ -14,7 +14,7 @@ const (
 
 var _ document.KeyAdviser = (*GCP)(nil)
 
-// AdviseKey implements document.KeyAdviser, for what belongs to base_config.
+// AdviseKey implements document.KeyAdviser for keys that belong to base_config.
 func (p *GCP) AdviseKey(key string) string {
 	switch {
 	case document.HasKey(*p, key):
@@ -27,7 +27,7 @@ func (p *GCP) AdviseKey(key string) string {
 	return ""
 }
 
-// AdviseKey is for who finds a key of a provider elsewhere. It is empty for others.
+// AdviseKey returns a hint for a provider's key in another place, or "" for other keys.
 func AdviseKey(key string) string {
 	if key == "type" || document.HasKey(AWS{}, key) || document.HasKey(GCP{}, key) || document.HasKey(Local{}, key) {
 		return lostProvider
@@ -35,8 +35,8 @@ func AdviseKey(key string) string {
 	return ""
 }
 
-// AdviseList is for who finds a list without a key of its own, by the first key of its
-// first item. It is empty for lists of others.
+// AdviseList returns a hint for a list that has no key, from the first key of its first item, or ""
+// for other lists.
 func AdviseList(key string) string {
 	if properties.IsDiskProperty(key) && !properties.IsProperty(key) {
 		return "write base_config: and below it disks: above the list"

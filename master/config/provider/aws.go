@@ -33,20 +33,20 @@ type AWS struct {
 	CustomTags            []Tag      `yaml:"custom_tags" doc:"Further tags of agents"`
 }
 
-// AWSNetwork is where instances are connected.
+// AWSNetwork configures the network of instances.
 type AWSNetwork struct {
 	PublicIP        bool   `yaml:"public_ip" doc:"Give instances a public address"`
 	SubnetID        string `yaml:"subnet_id" doc:"Subnet; the default VPC's when empty"`
 	SecurityGroupID string `yaml:"security_group_id" doc:"Security group"`
 }
 
-// Tag is a label of an instance.
+// Tag is a tag of an instance.
 type Tag struct {
 	Key   string `yaml:"key" doc:"Key of the tag"`
 	Value string `yaml:"value" doc:"Value of the tag"`
 }
 
-// SetDefaults makes p the default.
+// SetDefaults sets p to the defaults.
 func (p *AWS) SetDefaults() {
 	*p = AWS{
 		Elastic: DefaultElastic(), RootVolumeSize: 200,
@@ -55,10 +55,10 @@ func (p *AWS) SetDefaults() {
 	}
 }
 
-// price is what EC2 takes as a price: digits with at most one dot.
+// price matches the prices that EC2 accepts: digits with at most one dot.
 var price = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
-// Validate checks what can be checked without AWS.
+// Validate checks the settings that do not depend on AWS.
 func (p AWS) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -80,7 +80,7 @@ func (p AWS) Validate(path string) document.Errors {
 	return e
 }
 
-// Types is the instance types in order of preference.
+// Types returns the instance types in order of preference.
 func (p AWS) Types() []string {
 	if len(p.InstanceTypes) > 0 {
 		return p.InstanceTypes
@@ -88,8 +88,8 @@ func (p AWS) Types() []string {
 	return []string{p.InstanceType}
 }
 
-// Slots is how many slots an instance of a type has; ok is false when the type is
-// not known and instance_slots does not say.
+// Slots returns the number of slots of an instance type. ok is false if the type is unknown and
+// instance_slots is not set.
 func (p AWS) Slots(instanceType string) (slots int, ok bool) {
 	if p.InstanceSlots != nil {
 		return *p.InstanceSlots, true

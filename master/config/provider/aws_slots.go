@@ -2,8 +2,8 @@ package provider
 
 import "strings"
 
-// AWSSlots is how many slots an instance of a type has: its GPUs, 0 for types
-// without. ok is false for types that are not listed.
+// AWSSlots returns the number of GPUs of an instance type, which are its slots. ok is false for
+// unknown types.
 func AWSSlots(instanceType string) (slots int, ok bool) {
 	family, size, dotted := strings.Cut(instanceType, ".")
 	if !dotted {
@@ -28,7 +28,7 @@ type awsFamily struct {
 	sizes  string
 }
 
-// awsFamilies is the sizes of each family by number of GPUs, as AWS lists them.
+// awsFamilies lists the sizes of each family by number of GPUs, from the documentation of AWS.
 func awsFamilies() []awsFamily {
 	return []awsFamily{
 		{"t2", 0, "medium large xlarge 2xlarge"},

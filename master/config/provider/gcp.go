@@ -37,7 +37,7 @@ type GCP struct {
 	Metrics                *bool             `yaml:"metrics" doc:"Send metrics of agents' machines to Cloud Monitoring; as long as use_cloud_logging is set when absent"`
 }
 
-// GCPNetwork is where instances are connected.
+// GCPNetwork configures the network of instances.
 type GCPNetwork struct {
 	Network    string `yaml:"network" doc:"Network, by name or path; the default network when empty"`
 	Subnetwork string `yaml:"subnetwork" doc:"Subnetwork, by name or path; needed with network"`
@@ -50,13 +50,13 @@ type GCPServiceAccount struct {
 	Scopes []string `yaml:"scopes" doc:"Scopes of the account"`
 }
 
-// GCPInstanceType is the machine of instances.
+// GCPInstanceType is the machine type of instances.
 type GCPInstanceType struct {
 	GCPMachine  `yaml:",inline"`
 	Preemptible bool `yaml:"preemptible" doc:"Use spot machines; the older word for spot: true"`
 }
 
-// SetDefaults makes p the default.
+// SetDefaults sets p to the defaults.
 func (p *GCP) SetDefaults() {
 	*p = GCP{
 		Elastic: DefaultElastic(), BootDiskSize: 200,
@@ -71,8 +71,8 @@ func (p *GCP) SetDefaults() {
 // IsSpot reports whether the pool launches spot machines.
 func (p GCP) IsSpot() bool { return p.Spot.Enabled || p.InstanceType.Preemptible }
 
-// ZoneList is where machines may be, in order of preference; none is the zone of the
-// master's machine.
+// ZoneList returns the zones of the machines in order of preference. If it is empty, the zone of
+// the master's machine applies.
 func (p GCP) ZoneList() []string {
 	switch {
 	case len(p.Zones) > 0:
@@ -81,13 +81,13 @@ func (p GCP) ZoneList() []string {
 		return []string{p.Zone}
 	}
 	base, err := properties.Parse(p.BaseConfig.JSON())
-	if err != nil { // it was refused with the configuration
+	if err != nil { // validation has rejected it
 		return nil
 	}
 	return properties.Zones(base)
 }
 
-// The forms of Google's names, as far as they are not labels.
+// The syntax of Google's names other than labels.
 var (
 	zoneForm = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)*-[a-z]+[0-9]+-[a-z]$`)
 	tagForm  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
@@ -95,7 +95,7 @@ var (
 	logForm  = regexp.MustCompile(`^[-A-Za-z0-9_./]{1,400}$`)
 )
 
-// Validate checks what can be checked without Google.
+// Validate checks the settings that do not depend on Google.
 func (p GCP) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -167,8 +167,8 @@ func (p GCP) validateBase(path string) document.Errors {
 	return CheckBaseConfig(path, p.BaseConfig, properties.Pool{Zones: p.ZoneList(), Account: p.ServiceAccount.Email, Spot: p.IsSpot()})
 }
 
-// CheckBaseConfig checks a machine in Google's own form, and against what else is said of
-// the pool.
+// CheckBaseConfig checks instance properties in Google's own format, by themselves and against the
+// other settings of the pool.
 func CheckBaseConfig(path string, raw document.Raw, pool properties.Pool) document.Errors {
 	base, err := properties.Parse(raw.JSON())
 	if err != nil {

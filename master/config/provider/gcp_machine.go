@@ -16,20 +16,20 @@ type GCPMachine struct {
 	GPUNum      *int    `yaml:"gpu_num" doc:"GPUs of one machine; when absent as many as the machine type brings, and 4 for N1 machines with a GPU type"`
 }
 
-// What an N1 machine is given that nothing is said of.
+// The default GPUs of an N1 machine.
 const (
 	defaultGPU  = "nvidia-tesla-t4"
 	defaultGPUs = 4
 )
 
-// Type is the machine with its GPUs, said or not.
+// Type returns the machine type with its GPUs, set or by default.
 func (m GCPMachine) Type() machinetype.Type {
 	t := machinetype.Type{MachineType: m.MachineType}
 	switch {
 	case m.GPUType != nil:
 		t.GPUType = *m.GPUType
 	case t.BringsGPUs():
-		t.GPUType, _ = t.BroughtType() // one that is not listed has no name here
+		t.GPUType, _ = t.BroughtType() // an unknown GPU type has no name
 	case t.TakesGPUs():
 		t.GPUType = defaultGPU
 	}
@@ -44,7 +44,7 @@ func (m GCPMachine) Type() machinetype.Type {
 	return t
 }
 
-// Machines is the machines in order of preference.
+// Machines returns the machine types in order of preference.
 func (p GCP) Machines() []GCPMachine {
 	if len(p.InstanceTypes) > 0 {
 		return p.InstanceTypes
@@ -52,14 +52,14 @@ func (p GCP) Machines() []GCPMachine {
 	return []GCPMachine{p.InstanceType.GCPMachine}
 }
 
-// GPUs is how many GPUs a machine has: its own, or those of base_config where the
-// settings give it none.
+// GPUs returns the number of GPUs of a machine: its own, or those of base_config if the settings
+// specify none.
 func (p GCP) GPUs(m GCPMachine) int {
 	if t := m.Type(); t.GPUs > 0 || t.BringsGPUs() {
 		return int(t.GPUs)
 	}
 	base, err := properties.Parse(p.BaseConfig.JSON())
-	if err != nil { // it was refused with the configuration
+	if err != nil { // validation has rejected it
 		return 0
 	}
 	var count int64
@@ -69,7 +69,7 @@ func (p GCP) GPUs(m GCPMachine) int {
 	return int(count)
 }
 
-// Slots is how many slots a machine has.
+// Slots returns the number of slots of a machine.
 func (p GCP) Slots(m GCPMachine) int {
 	if gpus := p.GPUs(m); gpus > 0 || !p.CPUSlotsAllowed {
 		return gpus
@@ -92,8 +92,8 @@ func (p GCP) validateMachines(path string) document.Errors {
 	return e
 }
 
-// Validate checks what can be checked without Google: which types a zone has, and how
-// many GPUs they take, is Google's to say.
+// Validate checks the settings that do not depend on Google, which decides the types offered in a
+// zone and the GPU counts that they support.
 func (m GCPMachine) Validate(path string) document.Errors {
 	var e document.Errors
 	if _, err := machinetype.Parse(m.MachineType); err != nil || strings.Contains(m.MachineType, "+") {
@@ -122,8 +122,8 @@ func (m GCPMachine) Validate(path string) document.Errors {
 	return e
 }
 
-// gpuCounts is how many GPUs of a type Google attaches to one machine. nil is a
-// type that is not listed.
+// gpuCounts returns the numbers of GPUs of a type that Google attaches to one machine, or nil for
+// an unknown type.
 func gpuCounts(gpu string) []int64 {
 	switch gpu {
 	case "":

@@ -4,7 +4,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Local launches agents as processes of this machine.
+// Local launches agents as processes on the master's machine.
 type Local struct {
 	Elastic         `yaml:",inline"`
 	ArtificialSlots int               `yaml:"artificial_slots" doc:"Slots of each agent"`
@@ -12,7 +12,7 @@ type Local struct {
 	FailureRate     float64           `yaml:"failure_rate" doc:"Share of launches that fail, 0 to 1, for trying out what happens then"`
 }
 
-// SetDefaults makes p the default.
+// SetDefaults sets p to the defaults.
 func (p *Local) SetDefaults() {
 	*p = Local{Elastic: DefaultElastic(), ArtificialSlots: 1}
 }

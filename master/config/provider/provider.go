@@ -1,5 +1,5 @@
-// Package provider is what master.yaml says of the machines that a pool launches: on AWS,
-// on Google Cloud, or as processes of this machine.
+// Package provider defines the machines that a pool launches: on AWS, on Google Cloud, or as local
+// processes.
 package provider
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Provider launches agents when tasks wait and removes them when idle.
+// Provider launches agents for waiting tasks and terminates idle ones.
 type Provider struct {
 	AWS   *AWS
 	GCP   *GCP
 	Local *Local
 }
 
-// Variants lists the providers.
+// Variants returns the providers.
 func (p *Provider) Variants() []document.Variant {
 	return []document.Variant{
 		{Type: "aws", Field: &p.AWS},
@@ -25,7 +25,7 @@ func (p *Provider) Variants() []document.Variant {
 	}
 }
 
-// Type is the name of the provider that is set, "aws", or empty.
+// Type returns the type of the provider, such as "aws", or "" if none is set.
 func (p Provider) Type() string {
 	switch {
 	case p.AWS != nil:
@@ -38,7 +38,7 @@ func (p Provider) Type() string {
 	return ""
 }
 
-// Elastic is what all providers have in common.
+// Elastic holds the settings common to all providers.
 type Elastic struct {
 	MasterURL               string             `yaml:"master_url" doc:"Address agents use, scheme://host:port; host may be local-ipv4, public-ipv4, local-hostname, public-hostname on AWS and internal-ip, external-ip on GCP; the master's own address when empty"`
 	MasterCertName          string             `yaml:"master_cert_name" doc:"Name expected in the master's certificate"`
@@ -59,7 +59,7 @@ type Elastic struct {
 	LaunchErrorRetries      int                `yaml:"launch_error_retries" doc:"Launch errors in a row that are tolerated before tasks are failed"`
 }
 
-// DefaultElastic is what every provider starts from.
+// DefaultElastic returns the default settings.
 func DefaultElastic() Elastic {
 	return Elastic{
 		AgentDockerNetwork: "default", AgentDockerRuntime: "runc",
@@ -70,7 +70,7 @@ func DefaultElastic() Elastic {
 	}
 }
 
-// Common is the common part of whichever provider is set, or nil.
+// Common returns the common settings of the provider, or nil if none is set.
 func (p *Provider) Common() *Elastic {
 	switch {
 	case p.AWS != nil:
@@ -83,7 +83,7 @@ func (p *Provider) Common() *Elastic {
 	return nil
 }
 
-// Elastic is the common part of whichever provider is set.
+// Elastic returns the common settings of the provider.
 func (p Provider) Elastic() Elastic {
 	if e := p.Common(); e != nil {
 		return *e
@@ -91,7 +91,7 @@ func (p Provider) Elastic() Elastic {
 	return Elastic{}
 }
 
-// Validate checks the provider that is set.
+// Validate checks the provider.
 func (p Provider) Validate(path string) document.Errors {
 	e := p.Elastic().Validate(path)
 	switch {
@@ -105,7 +105,7 @@ func (p Provider) Validate(path string) document.Errors {
 	return e
 }
 
-// Validate checks the common part.
+// Validate checks the common settings.
 func (p Elastic) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }

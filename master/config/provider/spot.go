@@ -4,8 +4,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Spot is whether spot instances are used: true, false, or an object, which
-// means true.
+// Spot configures the use of spot instances: true, false, or an object, which means true.
 type Spot struct {
 	Enabled            bool
 	FallbackToOnDemand bool
@@ -17,7 +16,7 @@ type spotObject struct {
 	MaxPrice           string `yaml:"max_price"`
 }
 
-// UnmarshalDocument reads a truth value or an object.
+// UnmarshalDocument reads a boolean or an object.
 func (s *Spot) UnmarshalDocument(v document.Value) {
 	if v.IsText() {
 		var on bool
@@ -32,7 +31,7 @@ func (s *Spot) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// MarshalDocument writes the shortest form.
+// MarshalDocument returns the shortest form.
 func (s Spot) MarshalDocument() any {
 	if s.FallbackToOnDemand || s.MaxPrice != "" {
 		return spotObject{FallbackToOnDemand: s.FallbackToOnDemand, MaxPrice: s.MaxPrice}
@@ -40,5 +39,5 @@ func (s Spot) MarshalDocument() any {
 	return s.Enabled
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (Spot) DocumentShape() string { return "true, false, or {fallback_to_on_demand, max_price}" }

@@ -9,8 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Warnings lists the settings of a provider that change nothing as the others
-// stand.
+// Warnings returns warnings about settings that have no effect in combination with the others.
 func (p Provider) Warnings(path string, given func(path string) bool) document.Errors {
 	var w document.Errors
 	e, at := p.Elastic(), func(key string) string { return document.Join(path, key) }
@@ -47,7 +46,7 @@ func (p GCP) listWarnings(path string, given func(path string) bool) document.Er
 	w.Check(p.Log == "" || p.UseCloudLogging, at("log"), "has no effect without use_cloud_logging")
 	w.Check(p.ServiceAccount.Email != "" || !given(at("service_account.scopes")), at("service_account.scopes"), "has no effect without service_account.email")
 	base, err := properties.Parse(p.BaseConfig.JSON())
-	if err != nil { // it is refused
+	if err != nil { // validation reports it
 		return w
 	}
 	sends := p.ServiceAccount.Email != "" || len(base.ServiceAccounts) > 0
@@ -60,8 +59,8 @@ func (p GCP) listWarnings(path string, given func(path string) bool) document.Er
 	return w
 }
 
-// ActsWhenLost reports whether a launched agent does something when it gives up
-// its master.
+// ActsWhenLost reports whether a launched agent runs an action when it gives up reconnecting to its
+// master.
 func (p Elastic) ActsWhenLost() bool {
 	var agent struct {
 		Hooks struct {
@@ -69,5 +68,5 @@ func (p Elastic) ActsWhenLost() bool {
 		} `json:"hooks"`
 	}
 	err := json.Unmarshal(p.AgentConfigFileContents.JSON(), &agent)
-	return err == nil && len(agent.Hooks.Lost) > 0 // what cannot be read is refused elsewhere
+	return err == nil && len(agent.Hooks.Lost) > 0 // validation reports errors
 }

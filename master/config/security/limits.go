@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Limits is what strangers and users may cost. Zero means no limit. Administrators
-// are held to the limits of users like everybody: they may change them.
+// Limits are the resource limits of anonymous clients and users. Zero means no limit. The limits of
+// users also apply to administrators, who may change them.
 type Limits struct {
 	BodyBytes        ByteLimit `yaml:"body_bytes" doc:"Bytes of request bodies of up to 1 MiB that are in memory at a time, in all; what does not fit waits and is then answered with 503"`
 	SpooledBytes     ByteLimit `yaml:"spooled_bytes" doc:"Bytes of larger request bodies, as those with the files of tasks, that are in data_dir at a time, in all; what does not fit waits and is then answered with 503"`
@@ -23,15 +23,15 @@ type Limits struct {
 	StreamsPerUser   int       `yaml:"streams_per_user" doc:"Logs that one user follows and signals that one allocation waits for, at a time"`
 }
 
-// DefaultLimits stop accidents and strangers, and no ordinary use.
+// DefaultLimits returns limits that stop accidents and attackers but do not affect ordinary use.
 func DefaultLimits() Limits {
 	return Limits{
 		BodyBytes: 128 << 20,
 		// A dozen of the largest contexts that det sends.
 		SpooledBytes: 2 << 30,
-		// At some 50 KB each with TLS, below 100 MB.
+		// Below 100 MB, at some 50 KB each with TLS.
 		ConnectionsInAll: 2048, ConnectionsEach: 1024,
-		// A thousand agents behind one address are in within seconds.
+		// A thousand agents behind one address join within seconds.
 		AgentsInAll: 768, AgentsEach: 256,
 		TasksPerUser:    10_000,
 		ContextsPerUser: 16 << 30,
@@ -43,16 +43,16 @@ func DefaultLimits() Limits {
 	}
 }
 
-// SetDefaults makes l the default limits.
+// SetDefaults sets l to the default limits.
 func (l *Limits) SetDefaults() { *l = DefaultLimits() }
 
-// What the largest body of its kind takes: less could never be read.
+// The size of the largest body of each kind. A lower limit would reject it always.
 const (
 	smallBody = 2 << 20 // 1 MiB, which counts twice
 	largeBody = 160 << 20
 )
 
-// Validate checks that no limit is below zero, or below what one request needs.
+// Validate checks that no limit is negative or lower than one request needs.
 func (l Limits) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -80,7 +80,7 @@ func (l Limits) Validate(path string) document.Errors {
 // ByteLimit is a number of bytes, or 0 for no limit.
 type ByteLimit int64
 
-// UnmarshalDocument reads a number or a text with a unit of 1024.
+// UnmarshalDocument reads a number, or text with a unit that is a power of 1024.
 func (b *ByteLimit) UnmarshalDocument(v document.Value) {
 	n, ok := document.ParseBytes(v.Text())
 	switch {
@@ -93,15 +93,15 @@ func (b *ByteLimit) UnmarshalDocument(v document.Value) {
 	}
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (ByteLimit) DocumentShape() string { return "bytes, or text such as 4g; 0 for no limit" }
 
-// Proxies are the balancers and proxies in front of the master.
+// Proxies configures the load balancers and proxies in front of the master.
 type Proxies struct {
 	Trusted []string `yaml:"trusted" doc:"Networks such as 10.0.0.0/8 whose X-Forwarded-For is trusted for the address of a client; empty trusts none"`
 }
 
-// Prefixes is the trusted networks.
+// Prefixes returns the trusted networks.
 func (p Proxies) Prefixes() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range p.Trusted {
@@ -122,7 +122,7 @@ func (p Proxies) Validate(path string) document.Errors {
 	return e
 }
 
-// parseNetwork reads a network, or an address as the network of itself.
+// parseNetwork parses a network, or an address as a network with that address only.
 func parseNetwork(text string) (netip.Prefix, bool) {
 	if n, err := netip.ParsePrefix(text); err == nil {
 		return n.Masked(), true

@@ -1,5 +1,5 @@
-// Package security is the security of master.yaml: users, TLS, who may do what, and what
-// strangers and users may cost.
+// Package security defines the security settings of master.yaml: users, TLS, permissions, and
+// resource limits.
 package security
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/password"
 )
 
-// Settings is users, TLS and authorization.
+// Settings holds users, TLS and authorization.
 type Settings struct {
 	DefaultTask         AgentUser    `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
 	TrustUsers          bool         `yaml:"trust_users" doc:"Let every user submit tasks; otherwise only administrators may, for a machine on which tasks are not isolated"`
@@ -28,7 +28,7 @@ type Settings struct {
 	Limits              Limits       `yaml:"limits" doc:"What strangers and users may cost"`
 }
 
-// Default is the security before the user says anything.
+// Default returns the default settings.
 func Default() Settings {
 	return Settings{
 		DefaultTask: AgentUser{User: "root", Group: "root"},
@@ -45,18 +45,18 @@ func Default() Settings {
 	}
 }
 
-// AuditLog is how long it is kept who did what.
+// AuditLog configures the retention of the audit log.
 type AuditLog struct {
 	Days int `yaml:"retention_days" doc:"Days to keep the audit log; -1 for ever"`
 }
 
-// SetDefaults keeps the log for a year.
+// SetDefaults sets a retention of one year.
 func (a *AuditLog) SetDefaults() { *a = AuditLog{Days: 365} }
 
 // maxAuditDays is a hundred years.
 const maxAuditDays = 36_500
 
-// Keep is how long entries are kept; 0 is for ever.
+// Keep returns the retention of entries; 0 means for ever.
 func (a AuditLog) Keep() time.Duration {
 	if a.Days < 0 {
 		return 0
@@ -64,10 +64,10 @@ func (a AuditLog) Keep() time.Duration {
 	return time.Duration(a.Days) * 24 * time.Hour
 }
 
-// Visibility is whose logs users see.
+// Visibility selects whose logs users may see.
 type Visibility string
 
-// The kinds of visibility.
+// The values of Visibility.
 const (
 	VisibilityOpen    Visibility = "open"
 	VisibilityPrivate Visibility = "private"
@@ -81,13 +81,13 @@ type AgentUser struct {
 	GID   int    `yaml:"gid" doc:"Group number"`
 }
 
-// SSH says which keys are generated.
+// SSH configures the type of generated keys.
 type SSH struct {
 	KeyType    string `yaml:"key_type" doc:"ED25519, ECDSA or RSA"`
 	RSAKeySize int    `yaml:"rsa_key_size" doc:"Bits of an RSA key, 1 to 16384"`
 }
 
-// AuthZ is who may do what.
+// AuthZ configures authorization.
 type AuthZ struct {
 	Type             string      `yaml:"type" doc:"basic; rbac is not built yet"`
 	Fallback         string      `yaml:"fallback" doc:"basic"`
@@ -102,13 +102,13 @@ type CreatorRole struct {
 	RoleID  int  `yaml:"role_id" doc:"Which role"`
 }
 
-// Token is how long access tokens live.
+// Token configures the lifetime of access tokens.
 type Token struct {
 	MaxDays     int `yaml:"max_lifespan_days" doc:"Longest life of an access token in days; -1 for no limit"`
 	DefaultDays int `yaml:"default_lifespan_days" doc:"Life of an access token that does not say, in days; -1 for no limit"`
 }
 
-// Validate checks everything below path.
+// Validate checks all settings below path.
 func (s Settings) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
@@ -131,8 +131,8 @@ func (s Settings) Validate(path string) document.Errors {
 	return append(e, firstPassword(at("initial_determined_password"), s.DeterminedPassword)...)
 }
 
-// firstPassword holds a password that is written out to the rule; what a reference
-// leads to is only known later.
+// firstPassword applies the password rule to a password in plain text; the value of a reference is
+// checked later.
 func firstPassword(path string, v secret.Value) document.Errors {
 	var e document.Errors
 	p := v.Reveal()

@@ -2,11 +2,11 @@ package security
 
 import "github.com/det-deploy/det-deploy/internal/document"
 
-// TLS is how the master is encrypted: "auto" (a CA of its own, made at the first
-// start), "off", or a certificate with its key. Not given is off.
+// TLS configures the master's encryption: "auto" (its own CA, created at the first start), "off",
+// or a certificate with its key. The default is off.
 type TLS struct {
 	Mode string
-	// Cert and Key are files, or references to secrets; Cert has the full chain.
+	// Cert and Key are files or references to secrets. Cert contains the full chain.
 	Cert string
 	Key  string
 }
@@ -17,7 +17,7 @@ const (
 	TLSAuto = "auto"
 )
 
-// Enabled reports whether the master speaks TLS.
+// Enabled reports whether the master uses TLS.
 func (t TLS) Enabled() bool { return t.Mode == TLSAuto || t.Cert != "" }
 
 // certFiles is the mapping form.
@@ -26,9 +26,9 @@ type certFiles struct {
 	Key  string `yaml:"key" doc:"File with the private key, or a reference to it"`
 }
 
-// UnmarshalDocument reads a word or the two files.
+// UnmarshalDocument reads a mode or a mapping.
 func (t *TLS) UnmarshalDocument(v document.Value) {
-	if v.IsBool() && !mustTrue(v) { // YAML 1.1 reads off as false
+	if v.IsBool() && !mustTrue(v) { // YAML 1.1 parses off as false
 		*t = TLS{Mode: TLSOff}
 		return
 	}
@@ -51,7 +51,7 @@ func mustTrue(v document.Value) bool {
 	return b
 }
 
-// MarshalDocument writes the form that was read.
+// MarshalDocument returns the form that was read.
 func (t TLS) MarshalDocument() any {
 	if t.Mode != "" {
 		return t.Mode
@@ -59,10 +59,10 @@ func (t TLS) MarshalDocument() any {
 	return certFiles{Cert: t.Cert, Key: t.Key}
 }
 
-// DocumentShape names the written form.
+// DocumentShape implements document.Shaper.
 func (TLS) DocumentShape() string { return "auto, off, or {cert, key}" }
 
-// Validate checks that a certificate comes with its key.
+// Validate checks that a certificate has its key.
 func (t TLS) Validate(path string) document.Errors {
 	var e document.Errors
 	if t.Mode != "" {

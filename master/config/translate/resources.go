@@ -2,11 +2,11 @@ package translate
 
 import "github.com/det-deploy/det-deploy/internal/document"
 
-// oldScheduler turns
+// oldScheduler converts
 //
 //	scheduler: {type, fit, resource_provider: {type: default|kubernetes, …}}
 //
-// into resource_manager: {type, scheduler: {type, fitting_policy}, …}.
+// to resource_manager: {type, scheduler: {type, fitting_policy}, …}.
 func (t *translator) oldScheduler(root document.Map) {
 	line := root.Line("scheduler")
 	n, ok := root.Take("scheduler")
@@ -59,8 +59,8 @@ func (t *translator) moveAll(from, to document.Map) {
 	}
 }
 
-// oldProvisioner turns provisioner: {provider: aws, …} into one pool named
-// default whose provider has that type and all the other keys.
+// oldProvisioner converts provisioner: {provider: aws, …} to a pool named default with a provider
+// of that type and all the other keys.
 func (t *translator) oldProvisioner(root document.Map) {
 	line := root.Line("provisioner")
 	n, ok := root.Take("provisioner")

@@ -1,5 +1,5 @@
-// Package translate turns the forms of older releases' master.yaml into today's before
-// anything is decoded.
+// Package translate converts deprecated forms of master.yaml to the current ones before they are
+// decoded.
 package translate
 
 import (
@@ -8,16 +8,16 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// translator turns the forms of older releases into today's before anything is
-// decoded, so that every rule exists once. Values keep their lines.
+// translator converts deprecated forms before they are decoded, so that every rule is implemented
+// once. Values keep their line numbers.
 type translator struct {
 	doc      *document.Document
 	warnings []document.Problem
 	problems document.Errors
 }
 
-// OldForms rewrites d and returns what should be changed in the file, and what
-// cannot be meant.
+// OldForms converts d. It returns warnings about deprecated forms, and errors for contradictory
+// ones.
 func OldForms(d *document.Document) ([]document.Problem, document.Errors) {
 	t := &translator{doc: d}
 	root := d.Root()
@@ -46,7 +46,7 @@ func (t *translator) addProblem(line int, path, text, hint string) {
 	t.problems = append(t.problems, document.Problem{File: t.doc.Name(), Line: line, Path: path, Text: text, Hint: hint})
 }
 
-// renameKey replaces an old key, and refuses to choose between old and new.
+// renameKey renames an old key. It adds an error if both keys are set.
 func (t *translator) renameKey(m document.Map, path, from, to string) {
 	line := m.Line(from)
 	switch {
@@ -63,14 +63,14 @@ func (t *translator) renameKey(m document.Map, path, from, to string) {
 	}
 }
 
-// sameText says whether both keys have the same scalar.
+// sameText reports whether both keys have the same scalar.
 func sameText(m document.Map, a, b string) bool {
 	x, _ := m.Get(a)
 	y, _ := m.Get(b)
 	return x.Text() != "" && x.Text() == y.Text()
 }
 
-// dropIgnored takes away what older files may say and what never had an effect here.
+// dropIgnored removes a key that older files may contain and that never had an effect here.
 func (t *translator) dropIgnored(m document.Map, path, key, text, hint string) {
 	line := m.Line(key)
 	if _, given := m.Take(key); given {
@@ -78,7 +78,7 @@ func (t *translator) dropIgnored(m document.Map, path, key, text, hint string) {
 	}
 }
 
-// moveInternal moves __internal.preemption_timeout to where it is now.
+// moveInternal moves __internal.preemption_timeout to its current place.
 func (t *translator) moveInternal(root document.Map) {
 	n, ok := root.Get("__internal")
 	if !ok {
@@ -99,13 +99,14 @@ func (t *translator) moveInternal(root document.Map) {
 	t.addWarning(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout", "move it")
 }
 
-// childMapping is the mapping under a key, made where near stands when it is missing.
+// childMapping returns the mapping under a key. If it is missing, it is created with the position
+// of near.
 func (t *translator) childMapping(m document.Map, key string, near document.Node) document.Map {
 	if n, ok := m.Get(key); ok {
 		if c, ok := n.Map(); ok {
 			return c
 		}
-		if !n.IsNull() { // a wrong type is reported when it is decoded
+		if !n.IsNull() { // decoding reports a wrong type
 			return document.NewMap(near)
 		}
 		m.Take(key)
@@ -148,8 +149,8 @@ func (t *translator) resourceManager(m document.Map, key string) {
 	}
 }
 
-// oldResources turns top-level scheduler and provisioner into a resource manager
-// and a pool named default.
+// oldResources converts top-level scheduler and provisioner to a resource manager and a pool named
+// default.
 func (t *translator) oldResources(root document.Map) {
 	for _, old := range []string{"scheduler", "provisioner"} {
 		for _, now := range []string{"resource_manager", "resource_pools"} {

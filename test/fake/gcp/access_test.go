@@ -24,7 +24,7 @@ func (c clients) account(t *testing.T, id string) string {
 	return a.Email
 }
 
-// bind reads the project's policy, adds a binding and writes it.
+// bind adds a binding to the project's policy.
 func (c clients) bind(t *testing.T, b *cloudresourcemanager.Binding) error {
 	t.Helper()
 	p := made[*cloudresourcemanager.Policy](t)(c.manager.Projects.GetIamPolicy(parent, &cloudresourcemanager.GetIamPolicyRequest{Options: &cloudresourcemanager.GetPolicyOptions{RequestedPolicyVersion: 3}}).Do())
@@ -67,7 +67,7 @@ func TestAnAccountThatWasDeletedHasNothingWhenItIsMadeAgain(t *testing.T) {
 	}
 }
 
-// What is new takes a while until it is known, and until it counts.
+// New accounts and policy changes take effect with a delay.
 func TestAccountsAndRolesLag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAccountsAndRolesLag(t *testing.T) {
 	})
 }
 
-// A deleted role keeps its name: it can be brought back, and not be made again.
+// The ID of a deleted role remains in use: the role can be undeleted, but not created again.
 func TestRolesOnlyLookDeleted(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
@@ -123,7 +123,7 @@ func TestRolesOnlyLookDeleted(t *testing.T) {
 	made[*iam.Role](t)(roles.Create(parent, body).Do())
 }
 
-// A condition on a name lets a machine be deleted by that name alone.
+// A condition on a name permits the deletion of that instance only.
 func TestConditionsNameResources(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
@@ -149,7 +149,7 @@ func TestConditionsNameResources(t *testing.T) {
 	}
 }
 
-// The scope "Compute Engine: Read Write" opens Compute Engine and nothing else.
+// The access scope "Compute Engine: Read Write" permits calls to Compute Engine only.
 func TestScopesAreThoseOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	w, _ := newWorld(t, gcptest.Options{})
@@ -159,7 +159,7 @@ func TestScopesAreThoseOfTheDocuments(t *testing.T) {
 	wantStatus(t, err, 403, "insufficientPermissions")
 }
 
-// The seed's roles are enough to launch, and each is needed.
+// The roles that Determined documents suffice to launch instances, and each is required.
 func TestTheSeedsRolesLaunch(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})

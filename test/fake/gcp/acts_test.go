@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every method that the world answers is one of Google's.
+// Every method that the world implements exists in Google's discovery documents.
 func TestActsAreGooglesMethods(t *testing.T) {
 	t.Parallel()
 	docs, err := loadDocuments(t.Context())
@@ -25,7 +25,7 @@ func TestActsAreGooglesMethods(t *testing.T) {
 	}
 }
 
-// Questions change nothing, whatever their HTTP method.
+// Queries are not changes, even if their HTTP method is POST.
 func TestQuestionsAreNoChanges(t *testing.T) {
 	t.Parallel()
 	docs, err := loadDocuments(t.Context())
@@ -48,7 +48,7 @@ func TestQuestionsAreNoChanges(t *testing.T) {
 	}
 }
 
-// faultRecorder counts what would have failed a test.
+// faultRecorder records errors that would fail a test.
 type faultRecorder struct {
 	testing.TB
 	faults []string
@@ -58,7 +58,7 @@ func (r *faultRecorder) Errorf(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
 
-// An answer of ours that is not as Google has it fails the test.
+// A response of the fake that violates the discovery documents fails the test.
 func TestAnswersAreHeldAgainstTheDocuments(t *testing.T) {
 	t.Parallel()
 	r := &faultRecorder{TB: t}

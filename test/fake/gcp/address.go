@@ -32,7 +32,7 @@ func createAddress(c *call, path string, a *compute.Address) error {
 	return c.checkQuota(path, "STATIC_ADDRESSES", 1)
 }
 
-// externalAddress is an address that no machine on the internet has.
+// externalAddress returns an unused address from a documentation or loopback range.
 func (w *World) externalAddress() string {
 	w.serial++
 	network := "203.0.113."
@@ -49,7 +49,7 @@ func addressUser(_ *World, _ string, a *compute.Address) string {
 	return ""
 }
 
-// useAddress marks a static address as a machine's; free takes that back.
+// useAddress marks a static address as used or unused by an instance.
 func (w *World) useAddress(ip, machine string, uses bool) {
 	for _, a := range w.engine.addresses.all() {
 		if a.Address != ip {
@@ -62,7 +62,7 @@ func (w *World) useAddress(ip, machine string, uses bool) {
 	}
 }
 
-// staticAddress finds a reserved address by what it is.
+// staticAddress returns a reserved address by its IP address.
 func (w *World) staticAddress(ip string) (*compute.Address, bool) {
 	for _, a := range w.engine.addresses.all() {
 		if a.Address == ip {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// Unreachable has Google not reach zones, until it is called again: lists of all
-// zones leave them out, with a warning.
+// Unreachable makes zones unreachable until the next call: aggregated lists omit them and include a
+// warning.
 func (w *World) Unreachable(zones ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -20,13 +20,13 @@ func unreachableZone(zone string) *refusal {
 	return refuse(503, "backendError", "The zone '%s' is currently unreachable.", zone)
 }
 
-// placed is one object and where it stands: "zones/us-west1-b".
+// placed is an object and its zone or region: "zones/us-west1-b".
 type placed struct {
 	place string
 	v     any
 }
 
-// aggregate lists the objects of all places, place by place.
+// aggregate lists the objects of all zones or regions, grouped by scope.
 // https://cloud.google.com/compute/docs/reference/rest/v1/instances/aggregatedList
 func (k collection[T]) aggregate(c *call) (any, error) {
 	p, err := c.project(c.params["project"])
@@ -40,7 +40,7 @@ func (k collection[T]) aggregate(c *call) (any, error) {
 	return c.aggregatedPage(p, k.name, k.kind+"AggregatedList", items)
 }
 
-// aggregatedPage is one page of items that know their places.
+// aggregatedPage returns one page of placed items.
 func (c *call) aggregatedPage(p *project, name, kind string, items []any) (any, error) {
 	part, next, err := c.cut(items, c.query.Get("maxResults"))
 	if err != nil {
@@ -76,8 +76,8 @@ func (k collection[T]) reachable(c *call, prefix string) ([]any, error) {
 	return rows, err
 }
 
-// groupByPlace sorts a page by place. Places without objects have a warning instead,
-// another one where the place cannot be reached.
+// groupByPlace groups a page by scope. Scopes without objects have a warning, a different one if
+// the zone is unreachable.
 func (c *call) groupByPlace(name string, items []any) map[string]any {
 	out := make(map[string]any)
 	for _, z := range zones() {
@@ -89,7 +89,7 @@ func (c *call) groupByPlace(name string, items []any) map[string]any {
 		out[place] = warning("NO_RESULTS_ON_PAGE", "There are no results for scope '"+place+"' on this page.")
 	}
 	for _, item := range items {
-		p, _ := item.(placed) // what reachable made
+		p, _ := item.(placed) // items are created by reachable
 		scoped, _ := out[p.place].(map[string]any)
 		if scoped == nil || scoped["warning"] != nil {
 			scoped = map[string]any{}

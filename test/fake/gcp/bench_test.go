@@ -9,8 +9,8 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// BenchmarkCheckedCalls is a machine inserted, waited for, read and deleted: four calls,
-// each held against the documents on the way in and on the way out.
+// BenchmarkCheckedCalls inserts an instance, waits for it, reads and deletes it: four calls whose
+// requests and responses are validated against the discovery documents.
 func BenchmarkCheckedCalls(b *testing.B) {
 	w := gcptest.New(b, gcptest.Options{})
 	c, err := compute.NewService(b.Context(), option.WithHTTPClient(w.Client("")))

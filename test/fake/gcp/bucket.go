@@ -10,13 +10,13 @@ import (
 	"google.golang.org/api/storage/v1"
 )
 
-// stores is Cloud Storage: buckets of every project, with their objects.
+// stores is Cloud Storage: the buckets and objects of all projects.
 type stores struct {
 	buckets   table[storage.Bucket]
 	objects   table[blob]
-	versions  table[blob] // that are not live
+	versions  table[blob] // noncurrent versions
 	sessions  map[string]*session
-	changedAt map[uint64]time.Time // when a project last made or removed a bucket
+	changedAt map[uint64]time.Time // last creation or deletion of a bucket, by project
 }
 
 func newStores(w *World) stores {
@@ -40,8 +40,7 @@ func bucketActs() map[string]act {
 	}
 }
 
-// bucketName is what a bucket may be called.
-// https://cloud.google.com/storage/docs/buckets#naming
+// bucketName matches valid bucket names. https://cloud.google.com/storage/docs/buckets#naming
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
 
 // insertBucket: https://cloud.google.com/storage/docs/json_api/v1/buckets/insert
@@ -65,8 +64,8 @@ func insertBucket(c *call) (any, error) {
 	return b, nil
 }
 
-// bucketTaken is what a name that is in use is refused with: every project shares the
-// names. https://cloud.google.com/storage/docs/json_api/v1/status-codes#409_Conflict
+// bucketTaken returns the error for a name that is in use. Bucket names are global.
+// https://cloud.google.com/storage/docs/json_api/v1/status-codes#409_Conflict
 func bucketTaken(old *storage.Bucket, p *project) error {
 	if old.ProjectNumber == p.number {
 		return refuse(409, "conflict", "Your previous request to create the named bucket succeeded and you already own it.")
@@ -74,7 +73,7 @@ func bucketTaken(old *storage.Bucket, p *project) error {
 	return refuse(409, "conflict", "The requested bucket name is not available. The bucket namespace is shared by all users of the system. Please select a different name and try again.")
 }
 
-// bucketTooSoon refuses more than one bucket in the interval.
+// bucketTooSoon returns an error if a bucket was created or deleted within the interval.
 // https://cloud.google.com/storage/quotas#buckets
 func (c *call) bucketTooSoon(project uint64) error {
 	now := c.now()
@@ -103,13 +102,13 @@ func (c *call) completeBucket(b *storage.Bucket, p *project) {
 	if b.IamConfiguration.PublicAccessPrevention == "" {
 		b.IamConfiguration.PublicAccessPrevention = "inherited"
 	}
-	// https://cloud.google.com/storage/docs/soft-delete: seven days unless asked otherwise.
+	// https://cloud.google.com/storage/docs/soft-delete: seven days by default.
 	if b.SoftDeletePolicy == nil {
 		b.SoftDeletePolicy = &storage.BucketSoftDeletePolicy{RetentionDurationSeconds: 7 * 24 * 3600}
 	}
 }
 
-// findBucket is a bucket by name.
+// findBucket returns a bucket by name.
 // https://cloud.google.com/storage/docs/json_api/v1/status-codes#404_Not_Found
 func (c *call) findBucket() (*storage.Bucket, error) {
 	b, found := c.stores.buckets.get(c.params["bucket"])
@@ -183,7 +182,7 @@ func deleteBucket(c *call) (any, error) {
 	return nil, nil
 }
 
-// checkMetageneration holds a bucket against the conditions of the request.
+// checkMetageneration checks a bucket against the request's preconditions.
 // https://cloud.google.com/storage/docs/request-preconditions
 func (c *call) checkMetageneration(have int64) error {
 	if want := c.query.Get("ifMetagenerationMatch"); want != "" && want != strconv.FormatInt(have, 10) {
@@ -192,7 +191,7 @@ func (c *call) checkMetageneration(have int64) error {
 	return nil
 }
 
-// Buckets is the names of the buckets of all projects, sorted.
+// Buckets returns the sorted bucket names of all projects.
 func (w *World) Buckets() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,7 +2,7 @@ package gcptest
 
 import "encoding/json"
 
-// getBucketPolicy answers with what storage adds to the common form.
+// getBucketPolicy returns the policy with the additional fields of Cloud Storage.
 // https://cloud.google.com/storage/docs/json_api/v1/buckets/getIamPolicy
 func getBucketPolicy(c *call) (any, error) {
 	b, err := c.findBucket()
@@ -21,8 +21,8 @@ func setBucketPolicy(c *call) (any, error) {
 	if err := json.Unmarshal(c.body, p); err != nil {
 		return nil, invalid("%v", err)
 	}
-	// https://cloud.google.com/storage/docs/access-control/using-iam-permissions: a
-	// stale etag is a failed condition here.
+	// https://cloud.google.com/storage/docs/access-control/using-iam-permissions: Cloud Storage
+	// reports a stale etag as a failed precondition.
 	if p.Etag != "" && p.Etag != c.access.latest("buckets/"+b.Name).Etag {
 		return nil, conditionNotMet("At least one of the pre-conditions you specified did not hold.")
 	}

@@ -11,30 +11,29 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// act answers one method. What it returns is the answer's body, or nil for none.
+// act implements one method. It returns the body of the response, or nil for an empty one.
 type act func(c *call) (any, error)
 
-// call is one request, read and checked.
+// call is one parsed and validated request.
 type call struct {
 	*World
 	*route
 	request *http.Request
 	params  map[string]string
 	query   url.Values
-	body    []byte // JSON of the request, without its media
+	body    []byte // the JSON part of the request
 	upload  *upload
 	caller  *Caller
-	// properties is what the body names, once it was read.
+	// properties holds the top-level fields of the body once it was parsed.
 	properties map[string]json.RawMessage
 	try        *attempt
-	// newDisks are those that a machine in the making brings.
+	// newDisks are the disks created together with an instance.
 	newDisks []*compute.Disk
-	// deadline is when a call that waits answers in any case.
+	// deadline is the time at which a waiting call returns at the latest.
 	deadline time.Time
 }
 
-// decode reads the body of a request, which was held against the schema that T was
-// generated from.
+// decode parses the body of a request, which was validated against the schema of T.
 func decode[T any](c *call) *T {
 	v := new(T)
 	if len(c.body) == 0 {
@@ -46,20 +45,19 @@ func decode[T any](c *call) *T {
 	return v
 }
 
-// sent is the properties that the body names, so that an update can leave the others.
+// sent returns the fields present in the body, so that an update can keep the others.
 func (c *call) sent() map[string]json.RawMessage {
 	if c.properties == nil {
 		c.properties = make(map[string]json.RawMessage)
 		if len(c.body) > 0 {
-			_ = json.Unmarshal(c.body, &c.properties) // held against its schema before
+			_ = json.Unmarshal(c.body, &c.properties) // validated against its schema before
 		}
 	}
 	return c.properties
 }
 
-// patch puts what the body names over v, as a JSON merge patch does: what is null goes,
-// objects are merged, and arrays are replaced as a whole.
-// https://cloud.google.com/compute/docs/api/improve-api-performance#patch
+// patch applies the body to v as a JSON merge patch: null deletes a field, objects are merged, and
+// arrays are replaced. https://cloud.google.com/compute/docs/api/improve-api-performance#patch
 // https://cloud.google.com/storage/docs/json_api/v1/how-tos/performance#patch
 func patch[T any](c *call, v *T) (*T, error) {
 	var body any
@@ -97,7 +95,7 @@ func mergePatch(target, patch any) any {
 	return out
 }
 
-// clone copies an object of Google's through its JSON.
+// clone copies an object of a generated type through its JSON encoding.
 func clone[T any](v *T) *T {
 	out := new(T)
 	b, err := json.Marshal(v)
@@ -105,18 +103,18 @@ func clone[T any](v *T) *T {
 		err = json.Unmarshal(b, out)
 	}
 	if err != nil {
-		panic(err) // Google's structs are JSON
+		panic(err) // the generated types are valid JSON
 	}
 	return out
 }
 
-// field is where a field of that name stands in an object, or nil.
+// field returns a pointer to the field of that name, or nil.
 func field[F any](v any, name string) *F {
 	f := reflect.ValueOf(v).Elem().FieldByName(name)
 	if !f.IsValid() {
 		return nil
 	}
-	p, _ := f.Addr().Interface().(*F) // another type: not that field
+	p, _ := f.Addr().Interface().(*F) // a field of another type does not count
 	return p
 }
 
@@ -133,10 +131,10 @@ func read[F any](v any, name string) (out F) {
 	return out
 }
 
-// asText reads a JSON text; anything else is empty.
+// asText decodes a JSON string. It returns "" for other values.
 func asText(raw json.RawMessage) (s string) {
 	if raw != nil {
-		_ = json.Unmarshal(raw, &s) // another value is no text
+		_ = json.Unmarshal(raw, &s) // other values are not strings
 	}
 	return s
 }

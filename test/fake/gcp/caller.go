@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// Caller is who makes a request.
+// Caller is the identity that makes a request.
 type Caller struct {
-	// Member is as policies have it: "user:ann@example.com", "serviceAccount:…"; the
-	// owner when empty.
+	// Member is a member as in policies: "user:ann@example.com", "serviceAccount:…". Empty means
+	// the owner.
 	Member string
-	// Scopes are what the caller's token is good for: "compute",
-	// "devstorage.read_write"; everything when empty. A machine that was given the
-	// scope "Compute Engine: Read Write" has "compute" alone.
+	// Scopes are the OAuth scopes of the caller's token: "compute", "devstorage.read_write". Empty
+	// means all. An instance with the access scope "Compute Engine: Read Write" has "compute" only.
 	Scopes []string
 }
 
 const scopePrefix = "https://www.googleapis.com/auth/"
 
-// Token is what a caller shows in the header Authorization, after "Bearer ". A token
-// that no caller was given is the owner's in a world for foreign clients.
+// Token returns an access token for a caller. In a world for foreign clients, an unknown token
+// counts as the owner's.
 func (w *World) Token(c Caller) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,7 +30,7 @@ func (w *World) Token(c Caller) string {
 	return token
 }
 
-// authorize finds the caller, and refuses what it may not do.
+// authorize determines the caller and returns an error if it lacks permissions.
 // https://cloud.google.com/storage/docs/json_api/v1/status-codes#401-unauthorized
 func (c *call) authorize() error {
 	token := strings.TrimPrefix(c.request.Header.Get("Authorization"), "Bearer ")
@@ -55,8 +54,7 @@ func (c *call) authorize() error {
 	return c.checkPermissions()
 }
 
-// checkQuotaProject refuses a caller who may not use the project whose quota the call is to
-// count against.
+// checkQuotaProject returns an error if the caller may not use the quota project of the call.
 // https://cloud.google.com/docs/quotas/set-quota-project
 func (c *call) checkQuotaProject() error {
 	id := c.request.Header.Get("X-Goog-User-Project")
@@ -72,7 +70,7 @@ func (c *call) checkQuotaProject() error {
 	return r
 }
 
-// checkScopes holds the token's scopes against those of the method.
+// checkScopes returns an error if the token lacks the scopes of the method.
 // https://cloud.google.com/docs/authentication/troubleshoot-scopes
 func (c *call) checkScopes() error {
 	if len(c.caller.Scopes) == 0 {
@@ -91,7 +89,7 @@ func (c *call) checkScopes() error {
 	return r
 }
 
-// checkEnabled refuses an API that the project has not enabled.
+// checkEnabled returns an error if an API is not enabled in the project.
 // https://cloud.google.com/service-usage/docs/troubleshooting
 func (c *call) checkEnabled(p *project) error {
 	api := c.service.Name + ".googleapis.com"
@@ -106,16 +104,15 @@ func (c *call) checkEnabled(p *project) error {
 	return r
 }
 
-// resourceName is what a permission is asked on: the path of its policies, and how
-// conditions name it.
+// resourceName identifies the resource of a permission check: the path of its policies, and its
+// name in conditions.
 type resourceName struct {
 	path string // "projects/p", "buckets/b"
-	name string // as conditions see it; the path when empty
+	name string // name in conditions; if empty, the path
 	kind string // "compute.googleapis.com/Instance"
 }
 
-// may reports whether the caller has a permission on a resource, by its own policy or
-// by its project's.
+// may reports whether the policy of a resource or of its project grants the caller a permission.
 func (c *call) may(permission string, on resourceName) bool {
 	if on.name == "" {
 		on.name = on.path
@@ -134,7 +131,7 @@ func (c *call) may(permission string, on resourceName) bool {
 	return false
 }
 
-// parentOf is the project that something belongs to.
+// parentOf returns the project of a resource.
 func (c *call) parentOf(path string) string {
 	if name, ok := strings.CutPrefix(path, "buckets/"); ok {
 		if b, found := c.stores.buckets.get(name); found {

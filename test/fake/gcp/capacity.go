@@ -7,29 +7,29 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// stockout is what a zone has no more of.
+// stockout is the lack of a machine type or GPU type in a zone.
 type stockout struct {
-	left    int // how many launches still meet it; below 0 for all
+	left    int // number of launches that still fail; negative for all
 	details bool
 }
 
-// StockOut has the next n launches of a machine type in a zone end for want of
-// machines; all of them when n is below 0, and none any more when it is 0. An empty
-// type is every one, and a type of GPU is every machine with it.
+// StockOut makes the next n launches of a machine type in a zone fail for lack of capacity. A
+// negative n applies to all launches, and 0 ends the stockout. An empty type matches all machine
+// types; a GPU type matches all machines with it.
 func (w *World) StockOut(zoneName, what string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.engine.stockouts[zoneName+"/"+what] = stockout{left: n}
 }
 
-// StockOutWithDetails is StockOut with Google's other code.
+// StockOutWithDetails is like StockOut with Google's other error code.
 func (w *World) StockOutWithDetails(zoneName, what string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.engine.stockouts[zoneName+"/"+what] = stockout{left: n, details: true}
 }
 
-// stockout is how the operation of a machine ends that its zone cannot give.
+// stockout returns the operation error of an instance for which its zone lacks capacity.
 // https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation#resource_availability
 func (w *World) stockout(path string, m *machine) *failure {
 	zoneName := placeOf(path)
@@ -69,8 +69,8 @@ func exhausted(path, kind string, details bool) *failure {
 	return f
 }
 
-// Preempt has Google take a Spot machine back: it stops, and is deleted where it was
-// launched so. https://cloud.google.com/compute/docs/instances/spot#preemption-process
+// Preempt preempts a Spot VM: it is stopped or deleted, according to its termination action.
+// https://cloud.google.com/compute/docs/instances/spot#preemption-process
 func (w *World) Preempt(projectID, zoneName, name string) {
 	w.onMachine(projectID, zoneName, name, func(path string, m *machine) {
 		if !m.isSpot() {
@@ -89,14 +89,14 @@ func (w *World) Preempt(projectID, zoneName, name string) {
 	})
 }
 
-// AnnounceMaintenance has the metadata of a machine say what will happen to it:
-// "MIGRATE_ON_HOST_MAINTENANCE", "TERMINATE_ON_HOST_MAINTENANCE", or "NONE" again.
+// AnnounceMaintenance sets the maintenance event in the metadata of an instance:
+// "MIGRATE_ON_HOST_MAINTENANCE", "TERMINATE_ON_HOST_MAINTENANCE", or "NONE".
 // https://cloud.google.com/compute/docs/metadata/getting-live-migration-notice
 func (w *World) AnnounceMaintenance(projectID, zoneName, name, event string) {
 	w.onMachine(projectID, zoneName, name, func(_ string, m *machine) { m.maintenance = event })
 }
 
-// PowerOff has a machine stop by itself, as after `shutdown`.
+// PowerOff shuts an instance down from inside, as with `shutdown`.
 func (w *World) PowerOff(projectID, zoneName, name string) {
 	w.onMachine(projectID, zoneName, name, func(path string, m *machine) {
 		w.changed++
@@ -106,8 +106,8 @@ func (w *World) PowerOff(projectID, zoneName, name string) {
 	})
 }
 
-// record adds an operation of Google's own.
+// record adds an operation started by Google itself.
 func (w *World) record(verb, path string) {
 	c := &call{World: w, caller: &Caller{Member: "system"}, try: &attempt{}}
-	_, _ = c.operateFor(0, verb, path, effect{}) // it has no effect to fail
+	_, _ = c.operateFor(0, verb, path, effect{}) // without an effect, it cannot fail
 }

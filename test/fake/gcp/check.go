@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// checkQuery holds the query of a request against its method.
+// checkQuery validates the query of a request against its method.
 func (r *route) checkQuery(q url.Values, foreign bool) []string {
 	c := check{service: r.service}
 	for name, values := range q {
@@ -40,7 +40,7 @@ func (c *check) queryValues(name string, p *parameter, values []string) {
 	}
 }
 
-// queryValue reads a text of a query as what it stands for, or leaves it a text.
+// queryValue converts a query value to the type of its parameter, or returns it as a string.
 func queryValue(kind, v string) any {
 	switch kind {
 	case "integer", "number":
@@ -55,8 +55,8 @@ func queryValue(kind, v string) any {
 	return v
 }
 
-// checkPath holds what stands in the path against its method. A method's path may be
-// one variable where its flat path is several: then there is nothing to hold.
+// checkPath validates the path parameters against the method. A method's path may be a single
+// variable whose flat path has several; then there is nothing to validate.
 func (r *route) checkPath(params map[string]string) []string {
 	c := check{service: r.service}
 	for name, v := range params {
@@ -68,8 +68,8 @@ func (r *route) checkPath(params map[string]string) []string {
 	return c.faults
 }
 
-// checkBody holds the body of a request against its method. What a partial update
-// leaves out stays as it is, so that nothing is required of it.
+// checkBody validates the body of a request against its method. A partial update has no required
+// fields.
 func (r *route) checkBody(body []byte) []string {
 	if len(body) == 0 || r.Request == nil {
 		if len(body) > 0 && string(body) != "{}" {
@@ -84,7 +84,7 @@ func (r *route) checkBody(body []byte) []string {
 	return c.document(r.Request, body)
 }
 
-// checkAnswer holds what we answer against the method.
+// checkAnswer validates a response of the fake against the method.
 func (m *method) checkAnswer(body []byte) []string {
 	if m.Response == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
-// A request that is not as Google has it fails the test, each in its own words.
+// An invalid request fails the test with a specific message.
 func TestRequestsAreHeldAgainstTheDocuments(t *testing.T) {
 	t.Parallel()
 	const instances = "/compute/v1/projects/acme-ml/zones/us-west1-b/instances"
@@ -54,7 +54,7 @@ func TestRequestsAreHeldAgainstTheDocuments(t *testing.T) {
 	}
 }
 
-// Clients that are not ours may send what the documents lack in a query.
+// Foreign clients may send query parameters that are missing in the documents.
 func TestForeignQueriesAreTaken(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{Foreign: true})
@@ -74,7 +74,7 @@ func send(t *testing.T, c *http.Client, method, url, body string) int {
 	return a.StatusCode
 }
 
-// A second look at a bucket over a socket is as the first in memory.
+// Responses over a loopback connection equal those in memory.
 func TestOverLoopbackTheAnswersAreTheSame(t *testing.T) {
 	t.Parallel()
 	w, in := newWorld(t, gcptest.Options{})

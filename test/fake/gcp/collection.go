@@ -7,25 +7,25 @@ import (
 	"google.golang.org/api/googleapi"
 )
 
-// collection is what the collections of Compute Engine have in common: insert, get,
-// list, aggregatedList, delete, setLabels and patch.
+// collection implements the methods common to Compute Engine's collections: insert, get, list,
+// aggregatedList, delete, setLabels and patch.
 type collection[T any] struct {
 	name  string // "disks"
 	kind  string // "compute#disk"
 	table func(*engine) *table[T]
-	// create completes and judges a new object. It may be nil, as all below.
+	// create completes and validates a new object. It may be nil, like the functions below.
 	create func(c *call, path string, v *T) error
-	// made is called when the operation that makes an object ends.
+	// made is called when the operation that creates an object is done.
 	made func(v *T)
-	// update judges and completes a changed object.
+	// update validates and completes a modified object.
 	update func(c *call, old, next *T) error
-	// user is what uses an object, or empty.
+	// user returns the user of an object, or "".
 	user func(w *World, path string, v *T) string
-	// removed is called when an object is gone.
+	// removed is called when an object was deleted.
 	removed func(w *World, path string, v *T)
 }
 
-// acts are the acts of the methods named.
+// acts returns the implementations of the named methods.
 func (k collection[T]) acts(methods ...string) map[string]act {
 	all := map[string]act{
 		"insert": k.insert, "get": k.get, "list": k.list, "aggregatedList": k.aggregate, "delete": k.delete,
@@ -43,7 +43,7 @@ func (k collection[T]) path(c *call, name string) (string, error) {
 	return scope + k.name + "/" + name, err
 }
 
-// find is the object that the request's path names.
+// find returns the object of the request's path.
 func (k collection[T]) find(c *call) (string, *T, error) {
 	name := c.params[parameterOf(k.name)]
 	path, err := k.path(c, name)
@@ -57,8 +57,8 @@ func (k collection[T]) find(c *call) (string, *T, error) {
 	return path, v, nil
 }
 
-// parameterOf is how a path names an object of a collection: "disk", or "resource"
-// where labels are set.
+// parameterOf returns the path parameter for an object of a collection: "disk", or "resource" in
+// setLabels.
 func parameterOf(collection string) string {
 	if collection == "addresses" {
 		return "address"
@@ -84,7 +84,7 @@ func (k collection[T]) insert(c *call) (any, error) {
 	return k.add(c, path, v)
 }
 
-// add makes an object visible, whose operation has yet to end.
+// add adds an object, which is visible before its operation is done.
 func (k collection[T]) add(c *call, path string, v *T) (any, error) {
 	t := k.table(&c.engine)
 	t.add(path, v)
@@ -99,7 +99,7 @@ func (k collection[T]) add(c *call, path string, v *T) (any, error) {
 	})
 }
 
-// complete fills in what Google does.
+// complete sets the output-only fields.
 func (c *call) complete(v any, kind, path string) {
 	set(v, "Kind", kind)
 	set(v, "Id", c.nextID())
@@ -181,7 +181,7 @@ func (k collection[T]) delete(c *call) (any, error) {
 	})
 }
 
-// notReady is how an object that another operation holds is refused.
+// notReady returns the error for an object that is in use by another operation.
 // https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-resource-not-ready
 func notReady(path string) *refusal {
 	return refuse(400, "resourceNotReady", "The resource '%s' is not ready", path)
@@ -195,13 +195,13 @@ func inUse(path, by string) *failure {
 	}
 }
 
-// singular is the kind of what a path names: "disk".
+// singular returns the singular kind of a path: "disk".
 func singular(path string) string {
 	parts := strings.Split(path, "/")
 	return parameterOf(parts[len(parts)-2])
 }
 
-// patch changes the properties that the body names.
+// patch changes the fields present in the body.
 func (k collection[T]) patch(c *call) (any, error) {
 	path, v, err := k.find(c)
 	if err != nil {

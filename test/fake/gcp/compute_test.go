@@ -12,7 +12,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// settle waits for a zonal operation and returns the code it ended with.
+// settle waits for a zonal operation and returns its error code.
 func (c clients) settle(t *testing.T, o *compute.Operation, err error) string {
 	t.Helper()
 	if err != nil {
@@ -48,7 +48,7 @@ func (c clients) done(t *testing.T) func(*compute.Operation, error) {
 	}
 }
 
-// launch is a request for a machine, changed by f.
+// launch returns an insert request, modified by f.
 func launch(name string, f func(*compute.Instance)) *compute.Instance {
 	in := &compute.Instance{
 		Name: name, MachineType: "zones/" + zoneB + "/machineTypes/n2-standard-2", Labels: map[string]string{"det-deploy-cluster": "lab"},
@@ -97,7 +97,7 @@ func TestAMachineComesAndGoes(t *testing.T) {
 	})
 }
 
-// A stock-out is in the operation, and leaves nothing.
+// A stockout is an error of the operation, and no object remains.
 func TestStockOutsAreInTheOperation(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
@@ -193,7 +193,7 @@ func TestWhatIsUsedStays(t *testing.T) {
 	}
 }
 
-// A list of all zones leaves out one that cannot be reached, and says so.
+// An aggregated list omits an unreachable zone and contains a warning.
 func TestListsMissAZone(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
@@ -264,8 +264,7 @@ func TestLabelsAndMetadataHaveFingerprints(t *testing.T) {
 	c.done(t)(c.compute.Instances.Delete(project, zoneB, "one").Do())
 }
 
-// A patch merges objects and replaces arrays: a rule for ping keeps no port of the rule for
-// SSH that it was.
+// A patch merges objects and replaces arrays: a rule changed from SSH to ICMP keeps no ports.
 func TestAPatchReplacesArrays(t *testing.T) {
 	t.Parallel()
 	_, c := newWorld(t, gcptest.Options{})

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// holds reports whether a binding counts for a resource: it has no condition, or one
-// that is true. A condition that was accepted parses.
+// holds reports whether a binding applies to a resource: its condition is missing or true.
+// Conditions were validated when they were stored.
 func (c *condition) holds(on resourceName) bool {
 	if c == nil {
 		return true
@@ -17,13 +17,12 @@ func (c *condition) holds(on resourceName) bool {
 	return err == nil && e(on)
 }
 
-// expression is a condition that was read.
+// expression is a parsed condition.
 type expression func(on resourceName) bool
 
-// parseCondition reads the part of Google's condition language that names resources:
-// resource.name, resource.type and resource.service, compared or asked startsWith and
-// endsWith, joined by !, && and ||.
-// https://cloud.google.com/iam/docs/conditions-attribute-reference
+// parseCondition parses the part of Google's condition language about resource names:
+// resource.name, resource.type and resource.service with comparison, startsWith and endsWith,
+// combined by !, && and ||. https://cloud.google.com/iam/docs/conditions-attribute-reference
 func parseCondition(text string) (expression, error) {
 	p := &conditionParser{tokens: conditionToken.FindAllString(text, -1)}
 	if strings.Join(p.tokens, "") != strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }), "") && !strings.Contains(text, `" `) {
@@ -94,7 +93,7 @@ func (p *conditionParser) unit() (expression, error) {
 	return p.compare()
 }
 
-// compare reads resource.name.startsWith("x") and resource.type == "x".
+// compare parses resource.name.startsWith("x") and resource.type == "x".
 func (p *conditionParser) compare() (expression, error) {
 	attribute := p.next()
 	name, verb, _ := strings.Cut(strings.TrimPrefix(attribute, "resource."), ".")

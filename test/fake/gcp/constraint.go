@@ -2,8 +2,8 @@ package gcptest
 
 import "google.golang.org/api/orgpolicy/v2"
 
-// Constrain has the organization say something of a project, such as which values of the
-// constraint "compute.vmExternalIpAccess" it allows.
+// Constrain sets an organization policy of a project, such as the allowed values of
+// "compute.vmExternalIpAccess".
 func (w *World) Constrain(projectID, constraint string, rule *orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -18,7 +18,7 @@ func constraintActs() map[string]act {
 	return map[string]act{"orgpolicy.projects.policies.getEffectivePolicy": getConstraint}
 }
 
-// getConstraint answers what holds of a constraint, be it said or not.
+// getConstraint returns the effective policy of a constraint, set or not.
 // https://cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
 func getConstraint(c *call) (any, error) {
 	p, err := c.project(c.params["projectsId"])

@@ -38,7 +38,7 @@ func createDisk(c *call, path string, d *compute.Disk) error {
 	return c.checkQuota(path, diskMetric(d.Type), float64(d.SizeGb))
 }
 
-// fillDisk completes a disk of an image, of a snapshot or of nothing.
+// fillDisk completes a disk created from an image, a snapshot or empty.
 // https://cloud.google.com/compute/docs/disks/create-root-persistent-disks
 func (c *call) fillDisk(path string, d *compute.Disk) error {
 	zoneName := placeOf(path)
@@ -66,7 +66,7 @@ func diskTypes() []string {
 	return []string{"pd-standard", "pd-balanced", "pd-ssd", "pd-extreme", "hyperdisk-balanced", "local-ssd"}
 }
 
-// sourceSize is how large the source of a disk is, and 0 for none.
+// sourceSize returns the size of a disk's source, or 0 without a source.
 func (c *call) sourceSize(d *compute.Disk) (int64, error) {
 	switch {
 	case d.SourceImage != "":
@@ -88,7 +88,7 @@ func (c *call) sourceSize(d *compute.Disk) (int64, error) {
 	return 0, nil
 }
 
-// resizeDisk makes a disk larger; it cannot be made smaller.
+// resizeDisk enlarges a disk. It returns an error for a smaller size.
 // https://cloud.google.com/compute/docs/disks/resize-persistent-disk
 func resizeDisk(c *call) (any, error) {
 	path, d, err := disks().find(c)
@@ -102,7 +102,7 @@ func resizeDisk(c *call) (any, error) {
 	return c.operate("resizeDisk", path, effect{apply: func() *failure { d.SizeGb = size; return nil }})
 }
 
-// GiveDisk adds a disk that was there before the test.
+// GiveDisk adds a disk that existed before the test.
 func (w *World) GiveDisk(projectID, zoneName, name string, gb int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

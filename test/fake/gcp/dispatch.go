@@ -13,12 +13,12 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// later is returned by an act that waits: it is called again then, at the latest.
+// later is returned by an act that waits. The act is called again at that time or earlier.
 type later struct{ until time.Time }
 
 func (l *later) Error() string { return "waits until " + l.until.String() }
 
-// serve answers a request, or fails as a connection does.
+// serve returns the response to a request, or a connection error.
 func (w *World) serve(r *http.Request) (*reply, error) {
 	out, err := w.answer(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (w *World) answer(r *http.Request) (*reply, error) {
 	}
 }
 
-// readCall finds the method of a request and holds the request against it.
+// readCall finds the method of a request and validates the request against it.
 func (w *World) readCall(r *http.Request) (*call, *refusal) {
 	escaped := r.URL.EscapedPath()
 	route, params, found := w.docs.find(r.URL.Host, r.Method, escaped)
@@ -89,7 +89,7 @@ func (c *call) readBody() error {
 	return nil
 }
 
-// travel takes as long as a request is on its way.
+// travel waits for the latency of a request.
 func (w *World) travel(ctx context.Context) error {
 	w.mu.Lock()
 	d := w.opt.Latency
@@ -100,7 +100,7 @@ func (w *World) travel(ctx context.Context) error {
 	return wait.For(ctx, d)
 }
 
-// wait returns when the world's clock says so.
+// wait returns when the world's clock reaches a time.
 func (w *World) wait(ctx context.Context, until time.Time) error {
 	for {
 		w.mu.Lock()
@@ -143,7 +143,7 @@ func (w *World) do(c *call) (r *reply, err error) {
 	if err := c.after(); err != nil {
 		return nil, err
 	}
-	return toReply(out), nil // while the lock is held: out may be what the world keeps
+	return toReply(out), nil // encoded under the lock, because out may be stored in the world
 }
 
 func (w *World) act(c *call) (any, error) {
@@ -168,7 +168,7 @@ func (w *World) act(c *call) (any, error) {
 	return act(c)
 }
 
-// reply turns a refusal into an answer, and holds any other against the method.
+// reply encodes an error as a response, and validates any other response against the method.
 func (w *World) reply(c *call, r *reply, err error) (*reply, error) {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.toReply(), nil

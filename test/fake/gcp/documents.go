@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// services are the discovery documents, relative to the module google.golang.org/api.
+// services maps services to their discovery documents, relative to the module
+// google.golang.org/api.
 func services() map[string]string {
 	return map[string]string{
 		"compute":              "compute/v1/compute-api.json",
@@ -30,14 +31,13 @@ func services() map[string]string {
 	}
 }
 
-// documents are the services by their name, with one tree of paths for each and one
-// for all of them together.
+// documents holds the services by name, with a path tree for each and one for all of them.
 type documents struct {
 	services map[string]*service
 	all      *node
 }
 
-// service is one discovery document.
+// service is a discovery document.
 type service struct {
 	Name        string                 `json:"name"`
 	RootURL     string                 `json:"rootUrl"`
@@ -49,13 +49,13 @@ type service struct {
 	tree *node
 }
 
-// resourceOf is one collection of a document.
+// resourceOf is a collection of a discovery document.
 type resourceOf struct {
 	Methods   map[string]*method     `json:"methods"`
 	Resources map[string]*resourceOf `json:"resources"`
 }
 
-// method is one call of a service.
+// method is a method of a service.
 type method struct {
 	ID         string                `json:"id"`
 	Verb       string                `json:"httpMethod"`
@@ -72,7 +72,7 @@ type method struct {
 	service *service
 }
 
-// parameter is one of a method's, in its path or its query.
+// parameter is a path or query parameter of a method.
 type parameter struct {
 	schema
 	Location string `json:"location"`
@@ -86,7 +86,7 @@ var loaded struct {
 	err  error
 }
 
-// loadDocuments reads the documents out of the module cache, once a process.
+// loadDocuments reads the discovery documents from the module cache, once per process.
 func loadDocuments(ctx context.Context) (*documents, error) {
 	loaded.once.Do(func() { loaded.docs, loaded.err = readDocuments(ctx) })
 	return loaded.docs, loaded.err
@@ -113,7 +113,7 @@ func readDocuments(ctx context.Context) (*documents, error) {
 	return d, nil
 }
 
-// findModule is the folder of google.golang.org/api in the module cache.
+// findModule returns the directory of google.golang.org/api in the module cache.
 func findModule(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "google.golang.org/api").Output()
 	if err != nil {
@@ -134,7 +134,7 @@ func readService(file string) (*service, error) {
 	return s, nil
 }
 
-// eachMethod calls f with every method.
+// eachMethod calls f for every method.
 func (s *service) eachMethod(f func(*method)) {
 	for _, r := range s.Resources {
 		r.eachMethod(f)
@@ -150,15 +150,15 @@ func (r *resourceOf) eachMethod(f func(*method)) {
 	}
 }
 
-// Method is a method as the discovery documents describe it.
+// Method is the description of a method in the discovery documents.
 type Method struct {
 	Verb string
-	// Path has names in braces.
+	// Path contains parameter names in braces.
 	Path       string
 	Parameters []string
 }
 
-// Methods returns every method by its ID.
+// Methods returns all methods by ID.
 func Methods(tb testing.TB) map[string]Method {
 	tb.Helper()
 	d, err := loadDocuments(tb.Context())
@@ -174,8 +174,7 @@ func Methods(tb testing.TB) map[string]Method {
 	return out
 }
 
-// changes reports whether a call may change something. Questions that are asked by
-// POST change nothing.
+// changes reports whether a call may modify resources. Queries by POST do not.
 func (m *method) changes() bool {
 	last := m.ID[strings.LastIndexByte(m.ID, '.')+1:]
 	switch last {

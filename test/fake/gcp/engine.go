@@ -7,7 +7,7 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// engine is Compute Engine, of all projects.
+// engine is Compute Engine, for all projects.
 type engine struct {
 	networks    table[compute.Network]
 	subnetworks table[compute.Subnetwork]
@@ -37,7 +37,7 @@ func newEngine(w *World) engine {
 	}
 }
 
-// allActs is everything that the world can do, by method.
+// allActs returns the implementations of all supported methods.
 func allActs() map[string]act {
 	out := make(map[string]act)
 	for _, some := range []map[string]act{
@@ -54,13 +54,13 @@ const linkBase = "https://www.googleapis.com/compute/v1/"
 
 func linkTo(path string) string { return linkBase + path }
 
-// pathOf is what a full or partial link names: "projects/p/zones/z/disks/d".
+// pathOf returns the path of a full or partial resource URL: "projects/p/zones/z/disks/d".
 // https://cloud.google.com/compute/docs/reference/rest/v1 (partial URLs)
 func (c *call) pathOf(link string) string {
 	for _, base := range []string{linkBase, "https://compute.googleapis.com/compute/v1/", "https://www.googleapis.com/compute/beta/", "/compute/v1/"} {
 		link = strings.TrimPrefix(link, base)
 	}
-	if c.opt.Foreign { // gcloud makes links with the address that it was given
+	if c.opt.Foreign { // gcloud builds URLs with its configured endpoint
 		link = strings.TrimPrefix(link, "http://"+c.request.Host+"/compute/v1/")
 	}
 	if !strings.HasPrefix(link, "projects/") {
@@ -73,7 +73,7 @@ func (c *call) pathOf(link string) string {
 	return link
 }
 
-// scope is the path that the request's objects stand below: "projects/p/zones/z/".
+// scope returns the path prefix of the request's objects: "projects/p/zones/z/".
 func (c *call) scope() (string, error) {
 	p, err := c.project(c.params["project"])
 	if err != nil {
@@ -95,10 +95,10 @@ func (c *call) scope() (string, error) {
 	return path + "global/", nil
 }
 
-// nameOf is the last part of a path or link.
+// nameOf returns the last segment of a path or URL.
 func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// placeOf is the zone or region of a path, or empty.
+// placeOf returns the zone or region of a path, or "".
 func placeOf(path string) string {
 	parts := strings.Split(path, "/")
 	if len(parts) > 3 && parts[2] != "global" {
@@ -107,7 +107,7 @@ func placeOf(path string) string {
 	return ""
 }
 
-// regionOf is the region of a zone: "us-west1" of "us-west1-b".
+// regionOf returns the region of a zone: "us-west1" for "us-west1-b".
 func regionOf(zone string) string {
 	i := strings.LastIndexByte(zone, '-')
 	if i < 0 {
@@ -116,13 +116,13 @@ func regionOf(zone string) string {
 	return zone[:i]
 }
 
-// wrongField is how Compute Engine refuses a value.
+// wrongField returns Compute Engine's error for an invalid value.
 // https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func wrongField(field, value, why string) *refusal {
 	return invalid("Invalid value for field 'resource.%s': '%s'. %s", field, value, why)
 }
 
-// missingReference is how it refuses a link to what does not exist.
+// missingReference returns Compute Engine's error for a reference to a missing resource.
 // https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func missingReference(field, value string) *refusal {
 	return refuse(404, "notFound", "Invalid value for field 'resource.%s': '%s'. The referenced resource does not exist.", field, value)

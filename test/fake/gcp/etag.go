@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// checkEtag refuses a change of what is not as it was read; without an etag, the last
-// one wins. https://cloud.google.com/iam/docs/policies#etag
+// checkEtag returns an error if an object has changed since it was read. Without an etag, the last
+// write wins. https://cloud.google.com/iam/docs/policies#etag
 func checkEtag(want, have string) error {
 	if want != "" && want != have {
 		return &refusal{status: 409, reason: "aborted", code: "ABORTED", message: "There were concurrent changes. The etag is " + have + "."}
@@ -21,7 +21,7 @@ func etagOf(n int64) string {
 }
 
 func nextEtag(etag string) string {
-	b, _ := base64.StdEncoding.DecodeString(etag) // one of ours
+	b, _ := base64.StdEncoding.DecodeString(etag) // created by etagOf
 	n, _ := strconv.ParseInt(strings.TrimPrefix(string(b), "etag-"), 10, 64)
 	return etagOf(n + 1)
 }
@@ -31,8 +31,8 @@ func failedPrecondition(message string) *refusal {
 	return &refusal{status: 400, reason: "failedPrecondition", code: "FAILED_PRECONDITION", message: message}
 }
 
-// maskedCopy is old with the fields of next that a mask names; all that next has
-// without a mask. https://google.aip.dev/134
+// maskedCopy returns old with the fields of next in the mask, or with all fields of next if the
+// mask is empty. https://google.aip.dev/134
 func maskedCopy[T any](old, next *T, mask string) *T {
 	out := asMap(old)
 	from := asMap(next)
@@ -55,12 +55,12 @@ func maskedCopy[T any](old, next *T, mask string) *T {
 		err = json.Unmarshal(b, result)
 	}
 	if err != nil {
-		panic(err) // Google's structs are JSON
+		panic(err) // the generated types are valid JSON
 	}
 	return result
 }
 
-// asMap is an object of Google's as plain JSON.
+// asMap converts an object of a generated type to plain JSON.
 func asMap(v any) map[string]any {
 	out := make(map[string]any)
 	b, err := json.Marshal(v)
@@ -68,12 +68,12 @@ func asMap(v any) map[string]any {
 		err = json.Unmarshal(b, &out)
 	}
 	if err != nil {
-		panic(err) // Google's structs are JSON
+		panic(err) // the generated types are valid JSON
 	}
 	return out
 }
 
-// camel turns "included_permissions" into "includedPermissions".
+// camel converts "included_permissions" to "includedPermissions".
 func camel(s string) string {
 	parts := strings.Split(strings.TrimSpace(s), "_")
 	for i := range parts[1:] {

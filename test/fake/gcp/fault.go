@@ -8,34 +8,34 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// Google's own faults. A call that has no operation is not concerned.
+// Faults specific to Google's operations. They do not affect calls without an operation.
 const (
-	// FailOperation accepts the call, and its operation ends in an error without an
-	// effect.
+	// FailOperation accepts the call; its operation fails without an effect.
 	FailOperation faults.Fault = "fail the operation"
-	// ForgetOperation has the call's effect, and its operation is not found.
+	// ForgetOperation performs the call; its operation is not found.
 	ForgetOperation faults.Fault = "forget the operation"
 )
 
-// LoseReplyOnce loses only the first reply of a call, so that a client that sends
-// the request again meets its own effect.
+// LoseReplyOnce loses only the first response to a call, so that a repeated request finds its own
+// effect.
 const LoseReplyOnce faults.Fault = "lose the reply once"
 
-// Faults lists the nine faults and Google's two.
+// Faults returns the nine common faults and the two of Google's operations.
 func Faults() []faults.Fault { return append(faults.All(), FailOperation, ForgetOperation) }
 
-// attempt is what the attempts of one call have in common.
+// attempt is the common state of all attempts of one call.
 type attempt struct {
 	fault faults.Fault
 	count int
 }
 
-// mostAttempts is how often one call is sent at most. The storage client sends an
-// upload again for as long as its context lasts.
+// mostAttempts is the maximum number of attempts of a call. The storage client repeats an upload
+// until its context is done.
 const mostAttempts = 100
 
-// attempt finds what this attempt of a call has in common with others. Our client and that
-// of storage mark them; other calls are the same when they have the same requestId.
+// attempt returns the state shared by all attempts of a call. det-deploy's client and the storage
+// client mark their attempts with an idempotency token; other calls are identified by their
+// requestId.
 func (c *call) attempt() *attempt {
 	w := c.World
 	id := cmp.Or(c.request.Header.Get("X-Goog-Gcs-Idempotency-Token"), c.query.Get("requestId"))
@@ -56,9 +56,9 @@ func (c *call) attempt() *attempt {
 	return a
 }
 
-// before is what fails before a call has its effect.
+// before injects faults before a call has its effect.
 func (c *call) before() error {
-	if c.try != nil { // it continues after a wait
+	if c.try != nil { // the call continues after a wait
 		return nil
 	}
 	c.try = c.attempt()
@@ -83,7 +83,7 @@ func (c *call) before() error {
 	return nil
 }
 
-// throttled is how a service says that a call came too soon.
+// throttled returns the service's error for exceeding a rate limit.
 // https://cloud.google.com/compute/docs/api/rate-limits
 // https://cloud.google.com/storage/docs/json_api/v1/status-codes#429_Too_Many_Requests
 func (c *call) throttled() error {
@@ -93,7 +93,7 @@ func (c *call) throttled() error {
 	return refuse(429, "rateLimitExceeded", "Too many requests: %s", strings.TrimPrefix(c.ID, c.service.Name+"."))
 }
 
-// after is what fails when a call has had its effect.
+// after injects faults after a call has had its effect.
 func (c *call) after() error {
 	switch c.try.fault {
 	case faults.LoseReply:
@@ -110,7 +110,7 @@ func (c *call) after() error {
 	return nil
 }
 
-// behind is how many changes the lists of this call are behind.
+// behind returns the number of changes by which the lists of this call are stale.
 func (c *call) behind() int {
 	if c.try != nil && c.try.fault == faults.Stale {
 		return 1

@@ -12,7 +12,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// Every fault does what it says to a change that has an operation.
+// Each fault has its documented effect on a change with an operation.
 func TestFaultsOfChangesWithOperations(t *testing.T) {
 	t.Parallel()
 	effect := []faults.Fault{faults.LoseReply, faults.KillAfter, faults.Stale, gcptest.ForgetOperation}
@@ -37,8 +37,8 @@ func TestFaultsOfChangesWithOperations(t *testing.T) {
 	}
 }
 
-// A call that is throttled once passes when it is sent again under its requestId, and
-// one that is throttled does not.
+// A call that is throttled once succeeds when it is repeated with its requestId; one that is
+// throttled permanently does not.
 func TestAThrottledCallIsKnownByItsRequest(t *testing.T) {
 	t.Parallel()
 	for i, f := range []faults.Fault{faults.ThrottleOnce, faults.Throttle} {
@@ -58,7 +58,7 @@ func TestAThrottledCallIsKnownByItsRequest(t *testing.T) {
 	}
 }
 
-// A stale list is that of before the latest change, and lists may lag.
+// A stale list omits the latest change, and lists may lag.
 func TestListsLag(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestListsLag(t *testing.T) {
 	})
 }
 
-// Machine types, GPUs and images are those of their zones.
+// Machine types, GPUs and images depend on the zone.
 func TestFactsOfZones(t *testing.T) {
 	t.Parallel()
 	_, c := newWorld(t, gcptest.Options{})

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// filter leaves the items that the request's filter names.
+// filter returns the items that match the request's filter.
 // https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (filter)
 func (c *call) filter(items []any) ([]any, error) {
 	text := c.query.Get("filter")
@@ -29,8 +29,8 @@ func (c *call) filter(items []any) ([]any, error) {
 	return out, nil
 }
 
-// checkParentheses refuses expressions that stand side by side without parentheses, which
-// Compute Engine wants around each: (status = RUNNING) (labels.team = vision).
+// checkParentheses returns an error for adjacent expressions without parentheses, which Compute
+// Engine requires around each: (status = RUNNING) (labels.team = vision).
 // https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (filter)
 func checkParentheses(text string) error {
 	depth, bare := 0, 0
@@ -60,8 +60,7 @@ type filterFunc func(item map[string]any) bool
 
 var filterToken = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\(|\)|!=|>=|<=|[=:<>]|[^\s()=:!<>"]+|!`)
 
-// parseFilter reads comparisons that are joined by AND, OR and NOT, or stand side by
-// side, with parentheses.
+// parseFilter parses comparisons that are combined by AND, OR, NOT or adjacency, with parentheses.
 func parseFilter(text string) (filterFunc, error) {
 	p := &filterParser{tokens: filterToken.FindAllString(text, -1)}
 	f, err := p.either()
@@ -147,7 +146,7 @@ func (p *filterParser) compare() (filterFunc, error) {
 	return nil, fmt.Errorf("%q does not compare", strings.TrimSpace(name+" "+verb))
 }
 
-// valueAt is what stands at "labels.det-deploy-cluster". Keys may have dots.
+// valueAt returns the value at a path such as "labels.det-deploy-cluster". Keys may contain dots.
 func valueAt(item map[string]any, name string) any {
 	if v, found := item[name]; found {
 		return v
@@ -163,7 +162,7 @@ func valueAt(item map[string]any, name string) any {
 	return nil
 }
 
-// equal compares a value; "eq" and "ne" take a regular expression.
+// equal compares a value. "eq" and "ne" take a regular expression.
 func equal(v any, want, verb string) bool {
 	have := ""
 	if v != nil {
@@ -176,8 +175,8 @@ func equal(v any, want, verb string) bool {
 	return err == nil && re.MatchString(have)
 }
 
-// has is the operator ":": a key is there for "*", else the text or the list contains
-// the value.
+// has implements the operator ":": "*" matches any existing value, other values match a substring
+// or list element.
 func has(v any, want string) bool {
 	if want == "*" || v == nil {
 		return v != nil

@@ -28,7 +28,7 @@ func createFirewall(c *call, path string, f *compute.Firewall) error {
 	if _, given := c.sent()["priority"]; !given {
 		f.Priority = 1000
 	}
-	// Without a source, a rule is for every address.
+	// Without a source, a rule applies to all addresses.
 	// https://cloud.google.com/firewall/docs/firewalls#sources_or_destinations_for_the_rule
 	if f.Direction == "INGRESS" && len(f.SourceRanges)+len(f.SourceTags)+len(f.SourceServiceAccounts) == 0 {
 		f.SourceRanges = []string{"0.0.0.0/0"}

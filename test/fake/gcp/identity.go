@@ -15,20 +15,20 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// tokenLife is how long a token is good.
+// tokenLife is the validity of a token.
 // https://cloud.google.com/compute/docs/instances/verifying-instance-identity
 const tokenLife = time.Hour
 
-// signer signs the tokens of machines. Its key is made when it is first needed, once a
-// process: it takes a tenth of a second.
+// signer returns the key that signs identity tokens. It is generated once per process on first use,
+// because that takes a tenth of a second.
 var signer = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// SignToken is a token with claims, as Google signs it with one of its keys.
+// SignToken returns a token with claims, signed like with one of Google's keys.
 func (w *World) SignToken(keyID string, claims any) string {
 	return w.SignTokenAs("RS256", keyID, claims)
 }
 
-// SignTokenAs is SignToken for a token that says it is signed by another algorithm.
+// SignTokenAs is like SignToken for a token whose header names another algorithm.
 func (w *World) SignTokenAs(algorithm, keyID string, claims any) string {
 	key := w.signingKey()
 	signed := encodePart(map[string]any{"alg": algorithm, "kid": keyID, "typ": "JWT"}) + "." + encodePart(claims)
@@ -49,13 +49,12 @@ func (w *World) signingKey() *rsa.PrivateKey {
 }
 
 func encodePart(v any) string {
-	b, _ := json.Marshal(v) // maps of texts and numbers
+	b, _ := json.Marshal(v) // maps of strings and numbers
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Certs answers with the public keys of tokens. All of them are the same key, so that a
-// world can name as many as it wants.
-// https://www.googleapis.com/oauth2/v3/certs
+// Certs serves the public keys of tokens. The same key is served under all IDs, so that a test can
+// use any number of them. https://www.googleapis.com/oauth2/v3/certs
 func (w *World) Certs(keyIDs ...string) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/oauth2/v3/certs" {
@@ -71,11 +70,11 @@ func (w *World) Certs(keyIDs ...string) http.Handler {
 			})
 		}
 		rw.Header().Set("Cache-Control", "public, max-age=20272, must-revalidate, no-transform")
-		_ = json.NewEncoder(rw).Encode(map[string]any{"keys": keys}) // the client is gone
+		_ = json.NewEncoder(rw).Encode(map[string]any{"keys": keys}) // the client may have disconnected
 	})
 }
 
-// Claims is what the token of a machine says, in full form.
+// Claims returns the claims of an instance's identity token in the full format.
 // https://cloud.google.com/compute/docs/instances/verifying-instance-identity#payload
 func (w *World) Claims(projectID, zoneName, name, audience string) map[string]any {
 	var out map[string]any

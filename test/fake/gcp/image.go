@@ -35,7 +35,7 @@ func createImage(c *call, _ string, i *compute.Image) error {
 	return checkLabels(i.Labels)
 }
 
-// deprecateImage withdraws an image.
+// deprecateImage sets the deprecation status of an image.
 // https://cloud.google.com/compute/docs/images/deprecate-custom
 func deprecateImage(c *call) (any, error) {
 	path, i, err := images().find(c)
@@ -46,7 +46,7 @@ func deprecateImage(c *call) (any, error) {
 	return c.operate("deprecate", path, effect{apply: func() *failure { i.Deprecated = status; return nil }})
 }
 
-// ofFamily is the newest image of a family that is not withdrawn.
+// ofFamily returns the newest image of a family that is not deprecated.
 // https://cloud.google.com/compute/docs/images/image-families-best-practices
 func (w *World) ofFamily(project, family string) (string, *compute.Image, bool) {
 	var path string
@@ -71,7 +71,7 @@ func getImageFromFamily(c *call) (any, error) {
 	return i, nil
 }
 
-// findImage is the image that a link names by its name or its family.
+// findImage returns the image of a URL with its name or family.
 func (c *call) findImage(link string) (string, *compute.Image, bool) {
 	path := c.pathOf(link)
 	if before, family, ok := strings.Cut(path, "/global/images/family/"); ok {
@@ -81,20 +81,20 @@ func (c *call) findImage(link string) (string, *compute.Image, bool) {
 	return path, i, found
 }
 
-// The stock images that every project may use.
+// The public images.
 const (
 	ImageUbuntu = "projects/ubuntu-os-cloud/global/images/ubuntu-2204-jammy-v20261015"
 	ImageARM    = "projects/ubuntu-os-cloud/global/images/ubuntu-2204-jammy-arm64-v20261015"
 	ImageDebian = "projects/debian-cloud/global/images/debian-12-bookworm-v20261010"
 	ImageGPU    = "projects/deeplearning-platform-release/global/images/common-cu124-v20261001-ubuntu-2204"
 
-	// Those that det-deploy takes by itself.
+	// The images that det-deploy uses by default.
 	ImageMaster    = "projects/ubuntu-os-cloud/global/images/ubuntu-2404-noble-amd64-v20261110"
 	ImageMasterARM = "projects/ubuntu-os-cloud/global/images/ubuntu-2404-noble-arm64-v20261110"
 	ImageAgent     = "projects/deeplearning-platform-release/global/images/common-cu129-ubuntu-2204-nvidia-580-v20261101"
 )
 
-// addPublicImages makes the projects that Google keeps its images in.
+// addPublicImages creates the projects with Google's public images.
 // https://cloud.google.com/compute/docs/images/os-details
 func (w *World) addPublicImages() {
 	w.mu.Lock()
@@ -108,14 +108,14 @@ func (w *World) addPublicImages() {
 	w.giveImage(ImageAgent, "common-cu129-ubuntu-2204-nvidia-580", "X86_64", 50)
 }
 
-// GiveImage adds an image of a project's own that was there before the test.
+// GiveImage adds an image of a project that existed before the test.
 func (w *World) GiveImage(projectID, name, family string, gb int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.giveImage("projects/"+projectID+"/global/images/"+name, family, "X86_64", gb)
 }
 
-// WithdrawImage has the owner of an image withdraw it.
+// WithdrawImage deprecates an image.
 func (w *World) WithdrawImage(projectID, name string, status *compute.DeprecationStatus) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *World) WithdrawImage(projectID, name string, status *compute.Deprecatio
 
 func (w *World) giveImage(path, family, architecture string, gb int64) {
 	id := strings.Split(path, "/")[1]
-	if w.projects[id] == nil { // a project of Google's, which everybody may read
+	if w.projects[id] == nil { // a public project of Google
 		w.projects[id] = &project{id: id, number: stableID(id) >> 24, enabled: map[string]bool{"compute.googleapis.com": true}}
 		w.access.policies["projects/"+id] = &policyHistory{versions: []datedPolicy{{policy: &policy{Bindings: []*binding{{Role: "roles/compute.viewer", Members: []string{"allUsers"}}, {Role: "gcptest/imageUser", Members: []string{"allUsers"}}}}}}}
 	}

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// machine is an instance and what its API does not show.
+// machine is an instance with its hidden state.
 //
 //	PROVISIONING ──▶ STAGING ──▶ RUNNING ──▶ STOPPING ──▶ TERMINATED
 //
@@ -15,16 +15,16 @@ import (
 type machine struct {
 	compute.Instance
 	phase   phase
-	since   time.Time // when the phase began
-	then    func()    // what happens when it has stopped; nil for nothing more
+	since   time.Time // start of the phase
+	then    func()    // called when it has stopped; may be nil
 	console string
 	guest   []*compute.GuestAttributesEntry
-	// preempted and maintenance are what its metadata says.
+	// preempted and maintenance are the values in its metadata.
 	preempted   bool
 	maintenance string
 }
 
-// phase is where a machine is on its way; how long the ways are stands in Options.
+// phase is a transition of an instance. Options holds the durations of transitions.
 type phase string
 
 const (
@@ -70,8 +70,9 @@ func insertInstance(c *call) (any, error) {
 	return c.launch(path, m)
 }
 
-// launch makes a machine with its disks visible. What Google cannot give is told by
-// the operation. https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
+// launch adds an instance with its disks, which are visible at once. Missing capacity is reported
+// by the operation.
+// https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 func (c *call) launch(path string, m *machine) (any, error) {
 	refused := c.overQuota(path, m)
 	if refused == nil {
@@ -95,7 +96,7 @@ func (c *call) launch(path string, m *machine) (any, error) {
 	})
 }
 
-// drop removes a machine with the disks that go with it.
+// drop deletes an instance with its auto-delete disks.
 func (w *World) drop(path string, m *machine) {
 	w.engine.instances.remove(path)
 	w.access.forget(path)
@@ -114,7 +115,7 @@ func (w *World) drop(path string, m *machine) {
 	}
 }
 
-// deleteInstance stops the machine and removes it.
+// deleteInstance stops and deletes the instance.
 // https://cloud.google.com/compute/docs/instances/deleting-instance
 func deleteInstance(c *call) (any, error) {
 	path, m, err := instances().find(c)
@@ -140,7 +141,7 @@ func deleteInstance(c *call) (any, error) {
 	})
 }
 
-// stop has the machine stop, and then do what is left.
+// stop stops the instance and then calls the function.
 func (m *machine) stop(w *World, then func()) {
 	if m.phase == settled && m.Status == "TERMINATED" {
 		return
@@ -148,7 +149,7 @@ func (m *machine) stop(w *World, then func()) {
 	m.phase, m.since, m.then = stopping, w.now(), then
 }
 
-// settleMachines brings every machine to where it is now.
+// settleMachines updates the status of all instances.
 func (w *World) settleMachines() {
 	var done []*machine
 	for _, m := range w.engine.instances.all() {
@@ -164,7 +165,7 @@ func (w *World) settleMachines() {
 	}
 }
 
-// show sets the status that a machine has now, and reports whether it is there.
+// show sets the current status of an instance, and reports whether its transition is complete.
 func (m *machine) show(w *World) (arrived bool) {
 	took := w.now().Sub(m.since)
 	switch {
@@ -183,17 +184,16 @@ func (m *machine) show(w *World) (arrived bool) {
 	return false
 }
 
-// holdsCapacity reports whether a machine counts against quotas of processors: one
-// that is stopped does not.
+// holdsCapacity reports whether an instance counts against CPU quotas. A stopped instance does not.
 // https://cloud.google.com/compute/resource-usage#stopped
 func (m *machine) holdsCapacity() bool { return m.Status != "TERMINATED" && m.Status != "SUSPENDED" }
 
-// isSpot reports whether Google may take the machine back.
+// isSpot reports whether Google may preempt the instance.
 func (m *machine) isSpot() bool {
 	return m.Scheduling != nil && (m.Scheduling.ProvisioningModel == "SPOT" || m.Scheduling.Preemptible)
 }
 
-// demand is the quotas that a machine uses.
+// demand returns the instance's usage of quotas.
 // https://cloud.google.com/compute/resource-usage#cpu_quota
 func (m *machine) demand() map[string]float64 {
 	out := map[string]float64{"INSTANCES": 1}

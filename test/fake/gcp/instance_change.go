@@ -32,7 +32,7 @@ func stopInstance(c *call) (any, error) {
 	return c.operateFor(max(c.opt.Operation, c.opt.Stopping), "stop", path, effect{undo: func() { m.phase, m.since, m.Status = before, since, "RUNNING" }})
 }
 
-// startInstance gives the machine what it needs again, so that it may meet a stock-out.
+// startInstance starts a stopped instance. It needs capacity again, so it may fail with a stockout.
 func startInstance(c *call) (any, error) {
 	path, m, err := instances().find(c)
 	if err != nil {
@@ -103,7 +103,7 @@ func setTags(c *call) (any, error) {
 	}})
 }
 
-// setDeletionProtection is on unless the query says otherwise.
+// setDeletionProtection enables the protection unless the query disables it.
 func setDeletionProtection(c *call) (any, error) {
 	path, err := instances().path(c, c.params["resource"])
 	if err != nil {
@@ -117,7 +117,7 @@ func setDeletionProtection(c *call) (any, error) {
 	return c.operate("setDeletionProtection", path, effect{apply: func() *failure { m.DeletionProtection = on; return nil }})
 }
 
-// mustBeStopped refuses a change that needs a stopped machine.
+// mustBeStopped returns an error for a change that requires a stopped instance.
 // https://cloud.google.com/compute/docs/instances/changing-machine-type-of-stopped-instance
 func mustBeStopped(m *machine) error {
 	if m.Status != "TERMINATED" {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// completeMachine judges a new machine and fills in what Google does.
+// completeMachine validates a new instance and sets its output-only fields.
 // https://cloud.google.com/compute/docs/regions-zones#available
 func (c *call) completeMachine(path string, m *machine) error {
 	zoneName := placeOf(path)
@@ -49,7 +49,7 @@ func (c *call) checkLabelsAndTags(m *machine) error {
 	return checkMetadata(m.Metadata)
 }
 
-// checkMetadata refuses keys that are given twice, and too much.
+// checkMetadata returns an error for duplicate keys and values that are too large.
 // https://cloud.google.com/compute/docs/metadata/overview#limitations
 func checkMetadata(md *compute.Metadata) error {
 	total := 0
@@ -71,8 +71,8 @@ func checkMetadata(md *compute.Metadata) error {
 	return nil
 }
 
-// completeGPUs gives a machine the GPUs of its type, and judges those that it names:
-// N1 machines are given theirs, and only what the zone has.
+// completeGPUs sets the GPUs included in the machine type, and validates attached ones: they
+// require an N1 machine type and a zone that offers them.
 // https://cloud.google.com/compute/docs/gpus
 func (c *call) completeGPUs(zoneName string, t machineType, m *machine) error {
 	if t.gpu != "" {
@@ -102,8 +102,8 @@ func (c *call) completeGPUs(zoneName string, t machineType, m *machine) error {
 	return nil
 }
 
-// completeScheduling: a machine with GPUs cannot move, and one that may be taken back
-// cannot restart by itself.
+// completeScheduling validates and completes the scheduling: instances with GPUs cannot be
+// live-migrated, and Spot VMs cannot restart automatically.
 // https://cloud.google.com/compute/docs/instances/setting-vm-host-options
 // https://cloud.google.com/compute/docs/instances/create-use-spot
 func completeScheduling(m *machine) error {
@@ -136,7 +136,7 @@ func completeScheduling(m *machine) error {
 	return nil
 }
 
-// completeNICs gives a machine its addresses.
+// completeNICs assigns addresses to the network interfaces.
 // https://cloud.google.com/vpc/docs/create-use-multiple-interfaces
 func (c *call) completeNICs(path string, m *machine) error {
 	if len(m.NetworkInterfaces) == 0 {
@@ -175,7 +175,7 @@ func (c *call) completeNIC(path string, nic *compute.NetworkInterface) error {
 	return nil
 }
 
-// completeNatIP takes an address of Google's, or a reserved one that is free.
+// completeNatIP assigns an ephemeral external address, or a reserved address that is not in use.
 // https://cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
 func (c *call) completeNatIP(path string, a *compute.AccessConfig) error {
 	if a.NatIP == "" {
@@ -194,9 +194,8 @@ func (c *call) completeNatIP(path string, a *compute.AccessConfig) error {
 	return nil
 }
 
-// subnetworkOf is the subnetwork of an interface. A network with subnetworks of its
-// own making has one in every region.
-// https://cloud.google.com/vpc/docs/subnets#subnets_vs_subnetworks
+// subnetworkOf returns the subnetwork of an interface. An auto mode network has one in every
+// region. https://cloud.google.com/vpc/docs/subnets#subnets_vs_subnetworks
 func (c *call) subnetworkOf(path string, nic *compute.NetworkInterface) (*compute.Subnetwork, error) {
 	region := regionOf(placeOf(path))
 	if nic.Subnetwork != "" {
@@ -226,8 +225,8 @@ func (c *call) subnetworkOf(path string, nic *compute.NetworkInterface) (*comput
 	return nil, wrongField("networkInterfaces[0].subnetwork", "", "Subnetwork should be specified for custom subnetmode network")
 }
 
-// completeAccounts refuses a service account that is not known yet. One machine has at
-// most one. https://cloud.google.com/compute/docs/access/service-accounts
+// completeAccounts returns an error for a service account that is not known yet, or for more than
+// one. https://cloud.google.com/compute/docs/access/service-accounts
 func (c *call) completeAccounts(m *machine) error {
 	if len(m.ServiceAccounts) > 1 {
 		return wrongField("serviceAccounts", "", "At most one service account.")

@@ -7,9 +7,8 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// completeDisks makes the new disks of a machine, and finds the others.
-// The first is the boot disk.
-// https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert (disks)
+// completeDisks creates the new disks of an instance and finds the existing ones. The first disk is
+// the boot disk. https://cloud.google.com/compute/docs/reference/rest/v1/instances/insert (disks)
 func (c *call) completeDisks(path string, m *machine) error {
 	if len(m.Disks) == 0 || !m.Disks[0].Boot {
 		return wrongField("disks[0].boot", "", "The first disk must be a boot disk.")
@@ -68,8 +67,8 @@ func (c *call) completeDisk(path string, m *machine, d *compute.AttachedDisk) er
 	return c.checkQuota(key, diskMetric(disk.Type), float64(disk.SizeGb))
 }
 
-// checkAttach judges a disk that exists: it stands in the machine's zone, and no machine
-// else writes to it.
+// checkAttach validates an existing disk: it must be in the instance's zone and not be attached
+// elsewhere in read-write mode.
 // https://cloud.google.com/compute/docs/disks/sharing-disks-between-vms
 func (c *call) checkAttach(path string, d *compute.AttachedDisk) error {
 	key := c.pathOf(d.Source)
@@ -86,8 +85,8 @@ func (c *call) checkAttach(path string, d *compute.AttachedDisk) error {
 	return nil
 }
 
-// stampAttached notes when the disks of a machine were attached. One that Google had no
-// capacity for has never had them.
+// stampAttached records the time at which disks were attached. An instance that failed for lack of
+// capacity never had its disks attached.
 // https://cloud.google.com/compute/docs/reference/rest/v1/disks (lastAttachTimestamp)
 func (w *World) stampAttached(m *machine) {
 	for _, d := range m.Disks {
@@ -97,7 +96,7 @@ func (w *World) stampAttached(m *machine) {
 	}
 }
 
-// freeDisk takes a machine off the users of a disk.
+// freeDisk removes an instance from the users of a disk.
 func (w *World) freeDisk(disk *compute.Disk, machine string) {
 	disk.Users = slices.DeleteFunc(disk.Users, func(u string) bool { return u == linkTo(machine) })
 	if disk.LastAttachTimestamp != "" {
@@ -120,7 +119,7 @@ func (w *World) writtenByAnother(disk *compute.Disk) bool {
 	return false
 }
 
-// attachDisks makes the new disks of a machine and marks all of them as used.
+// attachDisks adds the new disks of an instance and marks all its disks as used.
 func (c *call) attachDisks(path string, m *machine) {
 	scope := strings.Join(strings.Split(path, "/")[:4], "/")
 	for _, disk := range c.newDisks {

@@ -14,14 +14,14 @@ func instanceReadActs() map[string]act {
 	}
 }
 
-// getSerialPort is what a machine wrote while it booted, the last megabyte of it.
+// getSerialPort returns up to the last megabyte of the serial port output.
 // https://cloud.google.com/compute/docs/troubleshooting/viewing-serial-port-output
 func getSerialPort(c *call) (any, error) {
 	path, m, err := instances().find(c)
 	if err != nil {
 		return nil, err
 	}
-	start, _ := strconv.Atoi(c.query.Get("start")) // 0 for none
+	start, _ := strconv.Atoi(c.query.Get("start")) // 0 if it is missing
 	start = min(max(start, 0, len(m.console)-(1<<20)), len(m.console))
 	return &compute.SerialPortOutput{
 		Kind: "compute#serialPortOutput", SelfLink: linkTo(path) + "/serialPort", Contents: m.console[start:],
@@ -29,7 +29,7 @@ func getSerialPort(c *call) (any, error) {
 	}, nil
 }
 
-// getGuestAttributes is what the machine itself wrote. It must have been allowed to.
+// getGuestAttributes returns the guest attributes of an instance. They must be enabled.
 // https://cloud.google.com/compute/docs/metadata/manage-guest-attributes
 func getGuestAttributes(c *call) (any, error) {
 	path, m, err := instances().find(c)
@@ -62,12 +62,12 @@ func (m *machine) allowsGuestAttributes() bool {
 	return false
 }
 
-// WriteConsole adds to what a machine writes while it boots.
+// WriteConsole appends to the serial port output of an instance.
 func (w *World) WriteConsole(projectID, zoneName, name, text string) {
 	w.onMachine(projectID, zoneName, name, func(_ string, m *machine) { m.console += text })
 }
 
-// SetGuestAttribute has the machine itself write a guest attribute.
+// SetGuestAttribute sets a guest attribute as the instance itself.
 func (w *World) SetGuestAttribute(projectID, zoneName, name, key, value string) {
 	w.onMachine(projectID, zoneName, name, func(_ string, m *machine) {
 		namespace, key, _ := strings.Cut(key, "/")
@@ -85,8 +85,7 @@ func machinePath(projectID, zoneName, name string) string {
 	return "projects/" + projectID + "/zones/" + zoneName + "/instances/" + name
 }
 
-// onMachine does something with a machine that a test names. That it exists is the
-// test's promise.
+// onMachine calls f with an instance. The instance must exist.
 func (w *World) onMachine(projectID, zoneName, name string, f func(path string, m *machine)) {
 	w.tb.Helper()
 	w.mu.Lock()

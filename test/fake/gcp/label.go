@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// fingerprint is a new one, which no object has had.
+// fingerprint returns a new fingerprint that no object has had.
 func (w *World) fingerprint() string {
 	w.serial++
 	return base64.URLEncoding.EncodeToString([]byte(strconv.FormatUint(100000000+w.serial, 10)))
 }
 
-// staleFingerprint is how a change of what has changed since is refused.
+// staleFingerprint returns the error for a change based on an outdated fingerprint.
 // https://cloud.google.com/compute/docs/labeling-resources#fingerprint
 func staleFingerprint() *refusal {
 	return refuse(412, "conditionNotMet", "Supplied fingerprint does not match current metadata fingerprint.")
@@ -37,7 +37,7 @@ func (k collection[T]) setLabels(c *call) (any, error) {
 		Labels           map[string]string
 		LabelFingerprint string
 	}
-	_ = json.Unmarshal(c.body, &body) // held against its schema before
+	_ = json.Unmarshal(c.body, &body) // validated against its schema before
 	if body.LabelFingerprint != read[string](v, "LabelFingerprint") {
 		return nil, staleFingerprint()
 	}
@@ -56,7 +56,7 @@ var (
 	labelValue = regexp.MustCompile(`^[-_a-z0-9]{0,63}$`)
 )
 
-// checkLabels refuses labels that Google does not take.
+// checkLabels returns an error for invalid labels.
 // https://cloud.google.com/compute/docs/labeling-resources#requirements
 func checkLabels(labels map[string]string) error {
 	if len(labels) > 64 {

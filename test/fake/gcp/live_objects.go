@@ -6,9 +6,9 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// Live is everything that exists in all projects and was not there from the start, as
-// paths, sorted: what a test looks at behind the engine's back. What is on its way out
-// counts until it is gone; a deleted role, which keeps its name, does not.
+// Live returns the sorted paths of all existing objects in all projects that did not exist before
+// the test, independent of API calls. Objects that are being deleted count until they are deleted;
+// a deleted role, whose ID remains in use, does not.
 func (w *World) Live() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,8 +30,8 @@ func (w *World) Live() []string {
 	return out
 }
 
-// Bindings is who has which role by the policies of a path, such as "projects/p" or
-// "buckets/b", as "role member" and the condition where there is one, sorted.
+// Bindings returns the sorted role bindings in the policy of a path, such as "projects/p" or
+// "buckets/b", as "role member" followed by the condition, if any.
 func (w *World) Bindings(path string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *World) Bindings(path string) []string {
 	return out
 }
 
-// Bind gives a member a role on a path before the test begins: it counts at once.
+// Bind grants a role on a path before the test begins. It takes effect at once.
 func (w *World) Bind(path, role string, members ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,10 +61,10 @@ func (a *access) bind(w *World, path, role string, members []string) {
 	p.Bindings = append(p.Bindings, &binding{Role: role, Members: members})
 	a.setPolicy(w, path, p)
 	h := a.policies[path]
-	h.versions = h.versions[len(h.versions)-1:] // nothing before it counts
+	h.versions = h.versions[len(h.versions)-1:] // earlier versions have no effect
 }
 
-// Instances is every machine of all projects, by path.
+// Instances returns the instances of all projects by path.
 func (w *World) Instances() map[string]*compute.Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()

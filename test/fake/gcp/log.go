@@ -11,7 +11,7 @@ import (
 	"google.golang.org/api/logging/v2"
 )
 
-// logs is Cloud Logging: the entries of every project, in the order of arrival.
+// logs is Cloud Logging: the entries of all projects, in the order of arrival.
 type logs struct {
 	entries []*logging.LogEntry
 }
@@ -25,7 +25,7 @@ func logActs() map[string]act {
 	}
 }
 
-// logName reads "projects/p/logs/l", whose last part is escaped.
+// logName parses "projects/p/logs/l", whose last segment is escaped.
 // https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry
 func (c *call) logName(name string) (string, error) {
 	parts := strings.Split(name, "/")
@@ -38,8 +38,8 @@ func (c *call) logName(name string) (string, error) {
 	return name, nil
 }
 
-// writeEntries fills in what entries leave to the request. All of them are written or
-// none, but for partialSuccess.
+// writeEntries completes entries with the defaults of the request. Without partialSuccess, it
+// writes all entries or none.
 // https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/write
 func writeEntries(c *call) (any, error) {
 	in := decode[logging.WriteLogEntriesRequest](c)
@@ -71,11 +71,11 @@ func writeEntries(c *call) (any, error) {
 	return map[string]any{}, nil
 }
 
-// maxEntry is what one entry may have.
+// maxEntry is the maximum size of an entry.
 const maxEntry = 256 << 10
 
-// checkEntrySizes returns the entries that are not too large. With partialSuccess the
-// refusal says which are. https://cloud.google.com/logging/quotas
+// checkEntrySizes returns the entries within the size limit. With partialSuccess, the error lists
+// the others. https://cloud.google.com/logging/quotas
 func checkEntrySizes(in *logging.WriteLogEntriesRequest) (accepted []*logging.LogEntry, err error) {
 	each := make(map[string]any)
 	for i, e := range in.Entries {
@@ -96,7 +96,7 @@ func checkEntrySizes(in *logging.WriteLogEntriesRequest) (accepted []*logging.Lo
 	return accepted, r
 }
 
-// mergeLabels is an entry's labels, and those of the request that it lacks.
+// mergeLabels returns the labels of an entry merged with those of the request.
 // https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/write
 func mergeLabels(common, own map[string]string) map[string]string {
 	out := make(map[string]string)
@@ -105,7 +105,7 @@ func mergeLabels(common, own map[string]string) map[string]string {
 	return out
 }
 
-// addEntries keeps one of those that have the same log, time and insertId.
+// addEntries adds entries and drops duplicates with the same log, timestamp and insertId.
 func (c *call) addEntries(entries []*logging.LogEntry) {
 	type identity struct{ log, time, id string }
 	seen := make(map[identity]bool)
@@ -123,7 +123,7 @@ func (c *call) addEntries(entries []*logging.LogEntry) {
 	}
 }
 
-// listEntries is the oldest first unless it is asked otherwise.
+// listEntries returns the oldest entries first by default.
 // https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/list
 func listEntries(c *call) (any, error) {
 	in := decode[logging.ListLogEntriesRequest](c)
@@ -170,7 +170,7 @@ func listLogs(c *call) (any, error) {
 	return out, nil
 }
 
-// deleteLog removes all entries of a log that has some.
+// deleteLog deletes all entries of a log. It returns an error if there are no entries.
 // https://cloud.google.com/logging/docs/reference/v2/rest/v2/logs/delete
 func deleteLog(c *call) (any, error) {
 	name := "projects/" + c.projectID() + "/logs/" + url.PathEscape(c.params["logsId"])
@@ -187,7 +187,7 @@ func deleteLog(c *call) (any, error) {
 	return map[string]any{}, nil
 }
 
-// LogEntries is the texts of a log, in the order of arrival.
+// LogEntries returns the entries of a log in the order of arrival.
 func (w *World) LogEntries(log string) []*logging.LogEntry {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,7 +17,7 @@ func sortEntries(items []any, latestFirst bool) {
 	})
 }
 
-// entryPage is a page of entries, whose token and size stand in the body.
+// entryPage returns a page of entries. The page token and size are in the body.
 // https://cloud.google.com/logging/docs/reference/v2/rest/v2/entries/list
 func (c *call) entryPage(items []any, in *logging.ListLogEntriesRequest) (any, error) {
 	start, err := readToken(in.PageToken)

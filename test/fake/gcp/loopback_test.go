@@ -12,7 +12,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// bearer shows a token with every request.
+// bearer adds a token to every request.
 type bearer struct{ token string }
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -21,7 +21,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// overLoopback are the owner's clients over a socket.
+// overLoopback returns the owner's clients over a loopback connection.
 func overLoopback(t *testing.T, w *gcptest.World) clients {
 	t.Helper()
 	s := httptest.NewServer(w)

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// machineType is one machine type: vCPUs, memory in GB, and the GPUs it brings.
+// machineType is a machine type: vCPUs, memory in GB, and included GPUs.
 type machineType struct {
 	name   string
 	cpus   int64
@@ -21,8 +21,8 @@ func (t machineType) family() string {
 	return family
 }
 
-// machineTypes are those that det-deploy and its seeds name, of every family.
-// https://cloud.google.com/compute/docs/machine-resource
+// machineTypes returns the machine types that det-deploy and Determined's examples use, of every
+// family. https://cloud.google.com/compute/docs/machine-resource
 // https://cloud.google.com/compute/docs/accelerator-optimized-machines
 func machineTypes() []machineType { return knownTypes }
 
@@ -73,7 +73,7 @@ func acceleratedTypes() []machineType {
 	}
 }
 
-// findType is a machine type that a zone has.
+// findType returns a machine type that a zone offers.
 func findType(zoneName, name string) (machineType, bool) {
 	all := machineTypes()
 	i := slices.IndexFunc(all, func(t machineType) bool { return t.name == name })
@@ -84,9 +84,8 @@ func findType(zoneName, name string) (machineType, bool) {
 	return all[i], true
 }
 
-// gpuType is one type of GPU: its quota, and how many a machine takes. Where none are
-// named, the machine type brings them.
-// https://cloud.google.com/compute/docs/gpus#n1-gpus
+// gpuType is a GPU type with its quota and the valid numbers per instance. If counts is empty,
+// machine types include the GPUs. https://cloud.google.com/compute/docs/gpus#n1-gpus
 type gpuType struct {
 	name, metric string
 	most         int64
@@ -115,7 +114,7 @@ func findGPU(name string) (gpuType, bool) {
 	return all[i], true
 }
 
-// gpuMetrics are the quotas that Google publishes for on-demand GPUs.
+// gpuMetrics returns the quota metrics that Google publishes for on-demand GPUs.
 func gpuMetrics() []string {
 	var out []string
 	for _, g := range gpuTypes() {
@@ -141,7 +140,7 @@ func describeType(project, zoneName string, t machineType) *compute.MachineType 
 		Kind: "compute#machineType", Id: stableID(path), Name: t.name, GuestCpus: t.cpus, MemoryMb: t.memory * 1024, Zone: zoneName,
 		SelfLink: linkTo(path), MaximumPersistentDisks: 128, MaximumPersistentDisksSizeGb: 263168, CreationTimestamp: firstDay, Architecture: "X86_64",
 	}
-	if strings.HasPrefix(t.name, "n1-standard-") { // the only family with 3.75 GB a vCPU
+	if strings.HasPrefix(t.name, "n1-standard-") { // the only family with 3.75 GB per vCPU
 		out.MemoryMb = t.cpus * 3840
 	}
 	if t.family() == "t2a" {
@@ -186,7 +185,7 @@ func aggregateMachineTypes(c *call) (any, error) {
 	return c.aggregateFacts("machineTypes", "compute#machineTypeAggregatedList", typesIn)
 }
 
-// aggregateFacts lists what every zone has.
+// aggregateFacts lists the offers of all zones.
 func (c *call) aggregateFacts(name, kind string, in func(project, zone string) []any) (any, error) {
 	p, err := c.project(c.params["project"])
 	if err != nil {

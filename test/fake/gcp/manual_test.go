@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// ourOwn refuse what a test did wrong or asked for, or write a refusal down for others.
+// ourOwn returns functions that report errors of the test, inject faults, or only construct errors.
 func ourOwn() []string {
 	return []string{"readCall", "act", "before", "injectOperation", "refuse", "invalid", "notFound", "exists", "conditionNotMet"}
 }
 
-// What refuses something names the page of the manual that it has it from.
+// Each function that returns an error response must link to the page of Google's documentation that
+// specifies it.
 func TestEveryRefusalNamesItsPage(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(".")
@@ -52,7 +53,7 @@ func TestEveryRefusalNamesItsPage(t *testing.T) {
 	}
 }
 
-// refuses reports whether a function makes a refusal of its own.
+// refuses reports whether a function constructs an error response.
 func refuses(f *ast.FuncDecl) (found bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch v := n.(type) {

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Metadata is the metadata server of one machine.
+// Metadata returns the metadata server of one instance.
 // https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys
 func (w *World) Metadata(projectID, zoneName, name string) http.Handler {
 	m := metadataServer{w, projectID, zoneName, name}
@@ -26,7 +26,7 @@ func (w *World) Metadata(projectID, zoneName, name string) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Metadata-Flavor", "Google")
 		rw.Header().Set("Server", "Metadata Server for VM")
-		if r.URL.Path == "/" { // by which libraries tell that they are on a machine of Google's
+		if r.URL.Path == "/" { // libraries use it to detect Compute Engine
 			_, _ = io.WriteString(rw, "computeMetadata/\n")
 			return
 		}
@@ -45,8 +45,8 @@ type metadataServer struct {
 	project, zone, name string
 }
 
-// machine is the machine as it is now, with what only its metadata shows. One that was deleted may ask for a
-// last time.
+// machine returns the current instance with its hidden state. A deleted instance may still send a
+// last request.
 func (m metadataServer) machine() (out *machine, found bool) {
 	m.world.mu.Lock()
 	defer m.world.mu.Unlock()
@@ -58,7 +58,7 @@ func (m metadataServer) machine() (out *machine, found bool) {
 	return &machine{Instance: *clone(&live.Instance), preempted: live.preempted, maintenance: live.maintenance}, true
 }
 
-// serveValue answers with a value or a directory, at once or when it has changed.
+// serveValue returns a value or a directory, at once or after a change.
 // https://cloud.google.com/compute/docs/metadata/querying-metadata
 func (m metadataServer) serveValue(rw http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
@@ -75,7 +75,7 @@ func (m metadataServer) serveValue(rw http.ResponseWriter, r *http.Request) {
 	case query.Get("alt") == "json" || recursive && query.Get("alt") != "text" || !isText(v) && !isDirectory(v):
 		rw.Header().Set("Etag", tag)
 		rw.Header().Set("Content-Type", "application/json")
-		b, _ := json.Marshal(camelKeys(v)) // maps, lists and texts
+		b, _ := json.Marshal(camelKeys(v)) // maps, lists and strings
 		_, _ = rw.Write(b)
 	default:
 		rw.Header().Set("Etag", tag)
@@ -94,11 +94,10 @@ func (m metadataServer) read(path string) (v any, tag string, found bool) {
 	return v, strconv.FormatUint(stableID(string(b)), 16), found
 }
 
-// changePause is how often a value is read while a client waits for its change.
+// changePause is the polling interval while a client waits for a change.
 const changePause = 50 * time.Millisecond
 
-// awaitChange returns when a value differs from the one that the client knows, or after its
-// timeout.
+// awaitChange returns when a value differs from the one known to the client, or after its timeout.
 func (m metadataServer) awaitChange(r *http.Request, v any, tag string) (any, string, bool) {
 	known, found := tag, true
 	if last := r.URL.Query().Get("last_etag"); last != "" {
@@ -115,7 +114,7 @@ func (m metadataServer) awaitChange(r *http.Request, v any, tag string) (any, st
 	return v, tag, found
 }
 
-// externalOf is the external address of an interface, empty where it has none.
+// externalOf returns the external address of an interface, or "".
 func externalOf(nic *compute.NetworkInterface) string {
 	if len(nic.AccessConfigs) == 0 {
 		return ""
@@ -123,7 +122,7 @@ func externalOf(nic *compute.NetworkInterface) string {
 	return nic.AccessConfigs[0].NatIP
 }
 
-// account is the service account that a request names: "default" or its address.
+// account returns the service account of a request: "default" or an email.
 func (m metadataServer) account(r *http.Request) *compute.ServiceAccount {
 	name := r.PathValue("account")
 	i, found := m.machine()
@@ -138,8 +137,8 @@ func (m metadataServer) account(r *http.Request) *compute.ServiceAccount {
 	return nil
 }
 
-// serveIdentity gives a machine with a service account a token. In the standard form it
-// does not say which machine it is.
+// serveIdentity returns an identity token of an instance with a service account. The standard
+// format does not identify the instance.
 // https://cloud.google.com/compute/docs/instances/verifying-instance-identity#request_signature
 func (m metadataServer) serveIdentity(rw http.ResponseWriter, r *http.Request) {
 	audience := r.URL.Query().Get("audience")
@@ -158,7 +157,7 @@ func (m metadataServer) serveIdentity(rw http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(rw, m.world.SignToken("key-1", claims))
 }
 
-// serveToken gives a machine the right to make calls as its service account.
+// serveToken returns an access token of the instance's service account.
 // https://cloud.google.com/compute/docs/access/authenticate-workloads#applications
 func (m metadataServer) serveToken(rw http.ResponseWriter, r *http.Request) {
 	a := m.account(r)
@@ -171,12 +170,12 @@ func (m metadataServer) serveToken(rw http.ResponseWriter, r *http.Request) {
 		c.Scopes = append(c.Scopes, strings.TrimPrefix(s, scopePrefix))
 	}
 	rw.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(rw).Encode(map[string]any{ // the client is gone
+	_ = json.NewEncoder(rw).Encode(map[string]any{ // the client may have disconnected
 		"access_token": m.world.Token(c), "expires_in": int(tokenLife/time.Second) - 1, "token_type": "Bearer",
 	})
 }
 
-// writeGuestAttribute takes what a machine says of itself, if it is allowed to.
+// writeGuestAttribute stores a guest attribute if they are enabled.
 // https://cloud.google.com/compute/docs/metadata/manage-guest-attributes
 func (m metadataServer) writeGuestAttribute(rw http.ResponseWriter, r *http.Request) {
 	if i, found := m.machine(); !found || !i.allowsGuestAttributes() {
@@ -191,12 +190,12 @@ func (m metadataServer) writeGuestAttribute(rw http.ResponseWriter, r *http.Requ
 	m.world.SetGuestAttribute(m.project, m.zone, m.name, strings.Join([]string{r.PathValue("namespace"), r.PathValue("key")}, "/"), string(value))
 }
 
-// InProcess carries requests to a handler without a socket.
+// InProcess returns a transport that calls a handler directly.
 func InProcess(h http.Handler) http.RoundTripper { return inProcess{h} }
 
 type inProcess struct{ handler http.Handler }
 
-// RoundTrip answers in the caller's goroutine.
+// RoundTrip calls the handler in the caller's goroutine.
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err

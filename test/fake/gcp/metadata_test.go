@@ -14,7 +14,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// launchSpot makes a machine with metadata, a second disk and an account.
+// launchSpot creates a Spot VM with metadata, a second disk and a service account.
 func launchSpot(t *testing.T, w *gcptest.World) (name string) {
 	t.Helper()
 	const zone = "us-west1-b"
@@ -38,7 +38,7 @@ func launchSpot(t *testing.T, w *gcptest.World) (name string) {
 	return "one"
 }
 
-// ask asks the metadata server of the machine, as libraries do.
+// ask sends a request to the metadata server of the instance, like Google's libraries.
 func ask(t *testing.T, w *gcptest.World, name, path string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://metadata.google.internal"+path, nil)
@@ -97,7 +97,7 @@ func TestMetadataOfAMachine(t *testing.T) {
 	}
 }
 
-// The token that a machine gets is good for what its scopes allow.
+// The token of an instance is restricted to its access scopes.
 func TestAMachineCallsAsItsServiceAccount(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
@@ -131,7 +131,7 @@ func TestAMachineCallsAsItsServiceAccount(t *testing.T) {
 	}
 }
 
-// Whoever waits for a value is answered when it changes, and not before.
+// A request that waits for a change returns when the value changes, and not earlier.
 func TestMetadataIsAwaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,17 +8,17 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// directory is what the metadata server lists: names and their values, which are
-// directories, lists of directories, texts, numbers and lists of texts.
+// directory is a metadata directory: names and their values, which are directories, lists of
+// directories, strings, numbers and lists of strings.
 type directory map[string]any
 
-// attributes are what people set: their names are kept as they are.
+// attributes are set by users. Their names are not converted.
 type attributes map[string]any
 
-// lines are texts, which are one text by itself, one a line.
+// lines is a list of strings. As text, it has one string per line.
 type lines []string
 
-// values is everything that the metadata server has of a machine.
+// values returns the metadata of an instance.
 // https://cloud.google.com/compute/docs/metadata/predefined-metadata-keys#instance-metadata
 func (m metadataServer) values(i *machine) directory {
 	m.world.mu.Lock()
@@ -52,7 +52,7 @@ func (m metadataServer) instanceValues(i *machine, below string) directory {
 	}
 }
 
-// imageOf is the image that the machine's boot disk was made of.
+// imageOf returns the image of the instance's boot disk.
 func (m metadataServer) imageOf(i *machine) string {
 	m.world.mu.Lock()
 	defer m.world.mu.Unlock()
@@ -84,8 +84,7 @@ func interfaceValues(all []*compute.NetworkInterface, below string) []any {
 	return out
 }
 
-// accountValues is what a machine's service account is under its address, and under
-// "default".
+// accountValues returns the metadata of service accounts under their emails and under "default".
 func accountValues(all []*compute.ServiceAccount) directory {
 	out := directory{}
 	for _, a := range all {
@@ -97,7 +96,7 @@ func accountValues(all []*compute.ServiceAccount) directory {
 
 func upperText(b bool) string { return strings.ToUpper(strconv.FormatBool(b)) }
 
-// findValue walks down a path.
+// findValue returns the value at a path.
 func findValue(v any, path string) (any, bool) {
 	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' }) {
 		switch d := v.(type) {
@@ -129,7 +128,7 @@ func isDirectory(v any) bool {
 	return false
 }
 
-// isText reports whether a value is an answer as it is.
+// isText reports whether a value is returned as plain text.
 func isText(v any) bool {
 	switch v.(type) {
 	case string, lines:
@@ -138,7 +137,7 @@ func isText(v any) bool {
 	return false
 }
 
-// toText is a value as text: of a directory the names, one a line.
+// toText converts a value to text. A directory becomes a list of names, one per line.
 func toText(v any) string {
 	var names []string
 	add := func(name string, sub any) {
@@ -168,7 +167,7 @@ func toText(v any) string {
 	return strings.Join(names, "\n")
 }
 
-// camelKeys is a value as the server's JSON has it: "machine-type" is "machineType".
+// camelKeys converts a value to the server's JSON form: "machine-type" becomes "machineType".
 func camelKeys(v any) any {
 	switch d := v.(type) {
 	case directory:

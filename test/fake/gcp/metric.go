@@ -8,7 +8,7 @@ import (
 	"google.golang.org/api/monitoring/v3"
 )
 
-// metrics is Cloud Monitoring: the points of every project.
+// metrics is Cloud Monitoring: the points of all projects.
 type metrics struct {
 	points map[string][]*monitoring.TimeSeries // by project
 	ends   map[string]time.Time                // of the latest point, by project and series
@@ -18,8 +18,8 @@ func metricActs() map[string]act {
 	return map[string]act{"monitoring.projects.timeSeries.create": createPoints}
 }
 
-// createPoints takes one point of each series, later than the last by at least five
-// seconds. https://cloud.google.com/monitoring/custom-metrics/creating-metrics#writing-ts
+// createPoints accepts one point per time series, at least five seconds later than the last one.
+// https://cloud.google.com/monitoring/custom-metrics/creating-metrics#writing-ts
 func createPoints(c *call) (any, error) {
 	p, err := c.project(c.params["projectsId"])
 	if err != nil {
@@ -35,7 +35,7 @@ func createPoints(c *call) (any, error) {
 		}
 	}
 	for _, s := range in.TimeSeries {
-		end, _ := time.Parse(time.RFC3339Nano, s.Points[0].Interval.EndTime) // checkSeries parsed it
+		end, _ := time.Parse(time.RFC3339Nano, s.Points[0].Interval.EndTime) // checkSeries has parsed it
 		c.metrics.ends[p.id+" "+seriesKey(s)] = end
 	}
 	c.metrics.points[p.id] = append(c.metrics.points[p.id], in.TimeSeries...)
@@ -64,8 +64,7 @@ func (c *call) checkSeries(p *project, s *monitoring.TimeSeries, before []*monit
 	return nil
 }
 
-// seriesKey is what makes a series another one: its metric, its resource and their
-// labels.
+// seriesKey returns a key that identifies a time series: its metric, its resource and their labels.
 func seriesKey(s *monitoring.TimeSeries) string {
 	key := s.Metric.Type
 	for _, k := range sortedKeys(s.Metric.Labels) {
@@ -80,7 +79,7 @@ func seriesKey(s *monitoring.TimeSeries) string {
 	return key
 }
 
-// Points is the points of a project, in the order of arrival.
+// Points returns the points of a project in the order of arrival.
 func (w *World) Points(projectID string) []*monitoring.TimeSeries {
 	w.mu.Lock()
 	defer w.mu.Unlock()

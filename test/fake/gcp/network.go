@@ -17,8 +17,8 @@ func networkActs() map[string]act {
 	return networks().acts("insert", "get", "list", "delete", "patch")
 }
 
-// createNetwork completes a network and gives it the route to the internet that every
-// network begins with. https://cloud.google.com/vpc/docs/routes#routingpacketsinternet
+// createNetwork completes a network and adds its default route to the internet.
+// https://cloud.google.com/vpc/docs/routes#routingpacketsinternet
 func createNetwork(c *call, path string, n *compute.Network) error {
 	if n.IPv4Range != "" {
 		return wrongField("IPv4Range", n.IPv4Range, "Legacy networks can no longer be made.")
@@ -45,7 +45,7 @@ func (w *World) addRoute(network, destination string) *row[compute.Route] {
 	})
 }
 
-// SetRoute changes a network's route to everywhere, such as to lead by a machine.
+// SetRoute changes the default route of a network, such as its next hop to an instance.
 func (w *World) SetRoute(projectID, network string, change func(*compute.Route)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,7 +64,7 @@ func forgetRoutes(w *World, path string, _ *compute.Network) {
 	}
 }
 
-// networkUser is what keeps a network from being deleted.
+// networkUser returns the object that prevents the deletion of a network.
 // https://cloud.google.com/vpc/docs/create-modify-vpc-networks#deleting_a_network
 func (w *World) networkUser(path string, _ *compute.Network) string {
 	link := linkTo(path)
@@ -86,7 +86,7 @@ func (w *World) networkUser(path string, _ *compute.Network) string {
 	return ""
 }
 
-// addDefaultNetwork is the network that every project begins with.
+// addDefaultNetwork adds the default network of a new project.
 // https://cloud.google.com/vpc/docs/vpc#default-network
 func (w *World) addDefaultNetwork(p *project) {
 	path := "projects/" + p.id + "/global/networks/default"

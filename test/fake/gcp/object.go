@@ -49,7 +49,7 @@ func insertObject(c *call) (any, error) {
 	return c.writeObject(decode[storage.Object](c), c.upload.data)
 }
 
-// writeObject makes a generation of an object under the request's conditions.
+// writeObject creates a generation of an object under the request's preconditions.
 // https://cloud.google.com/storage/docs/objects#naming
 func (c *call) writeObject(o *storage.Object, content []byte) (any, error) {
 	b, err := c.findBucket()
@@ -81,8 +81,8 @@ func (c *call) writeObject(o *storage.Object, content []byte) (any, error) {
 	return &next.object, nil
 }
 
-// objectTooSoon refuses a second write within the interval.
-// https://cloud.google.com/storage/quotas#objects: once a second for each object.
+// objectTooSoon returns an error for a second write within the interval.
+// https://cloud.google.com/storage/quotas#objects: one write per second to an object.
 func (c *call) objectTooSoon(old *blob) error {
 	if old != nil && c.now().Before(old.written.Add(c.opt.ObjectInterval)) {
 		return refuse(429, "rateLimitExceeded", "The object %s exceeded the rate limit for object mutation operations (create, update, and delete). Please reduce your request rate.", old.object.Name)
@@ -107,7 +107,7 @@ func (c *call) completeObject(b *blob, bucket string) {
 	}
 }
 
-// checkGeneration holds an object, or its absence, against the conditions.
+// checkGeneration checks an object, or its absence, against the preconditions.
 // https://cloud.google.com/storage/docs/request-preconditions
 func (c *call) checkGeneration(b *blob) error {
 	var generation, meta int64
@@ -137,7 +137,7 @@ func (c *call) checkGeneration(b *blob) error {
 	return nil
 }
 
-// findObject is the live object that a request names, or the version it asks for.
+// findObject returns the live object of a request, or the requested version.
 // https://cloud.google.com/storage/docs/json_api/v1/status-codes#404_Not_Found
 func (c *call) findObject() (string, *blob, error) {
 	if _, err := c.findBucket(); err != nil {
@@ -181,7 +181,7 @@ func deleteObject(c *call) (any, error) {
 	return nil, nil
 }
 
-// rewriteObject copies an object at once, as it does within a location.
+// rewriteObject copies an object in one step, as Google does within a location.
 // https://cloud.google.com/storage/docs/json_api/v1/objects/rewrite
 func rewriteObject(c *call) (any, error) {
 	from, found := c.stores.objects.get(c.params["sourceBucket"] + "/" + c.params["sourceObject"])

@@ -18,7 +18,7 @@ func getObject(c *call) (any, error) {
 	return b.download(c.request.Header.Get("Range"))
 }
 
-// download is the content of an object, or a range of it.
+// download returns the content of an object or a range of it.
 // https://cloud.google.com/storage/docs/json_api/v1/parameters#range
 func (b *blob) download(span string) (any, error) {
 	out := &media{header: http.Header{}, body: b.content}
@@ -41,7 +41,7 @@ func (b *blob) download(span string) (any, error) {
 	return out, nil
 }
 
-// parseRange reads "bytes=5-9", "bytes=5-" and "bytes=-5".
+// parseRange parses "bytes=5-9", "bytes=5-" and "bytes=-5".
 func parseRange(span string, size int) (first, last int, ok bool) {
 	from, to, found := strings.Cut(strings.TrimPrefix(span, "bytes="), "-")
 	last = size - 1

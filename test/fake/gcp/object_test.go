@@ -24,7 +24,7 @@ func (c clients) bucket(t *testing.T, name string) {
 	made[*storage.Bucket](t)(c.storage.Buckets.Insert(project, &storage.Bucket{Name: name, Labels: map[string]string{"det-deploy-cluster": "lab"}}).Do())
 }
 
-// write writes an object under a generation; one below 0 is no condition.
+// write writes an object under a generation. A negative generation means no precondition.
 func (c clients) write(ctx context.Context, bucket, name, text string, generation int64) (*storage.Object, error) {
 	in := c.storage.Objects.Insert(bucket, &storage.Object{Name: name}).Media(strings.NewReader(text)).Context(ctx).WithRetry(nil, nil)
 	if generation >= 0 {
@@ -93,7 +93,7 @@ func TestOfSixteenAtOnceOneWinsTheLease(t *testing.T) {
 	}
 }
 
-// A large object comes in chunks, as the client library sends them.
+// A large object is uploaded in chunks, like by the client library.
 func TestResumableUploads(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
@@ -150,8 +150,8 @@ func TestListsOfObjectsPage(t *testing.T) {
 	}
 }
 
-// The client tries an upload again that came too soon, as one call, when it is asked to; of other
-// calls it tries none again.
+// The client library retries a throttled upload as one call if retries are enabled. It does not
+// retry other calls.
 func TestAnObjectTakesOneWriteASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestAnObjectTakesOneWriteASecond(t *testing.T) {
 	})
 }
 
-// A write whose reply was lost is sent again by the client, and meets itself.
+// After a lost response, the client library repeats a write and finds its own effect.
 func TestALostReplyMeetsItsOwnEffect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,12 +185,12 @@ func TestALostReplyMeetsItsOwnEffect(t *testing.T) {
 	})
 }
 
-// Every fault does what it says to a call that changes something.
+// Each fault has its documented effect on a modifying call.
 func TestFaultsOfStorage(t *testing.T) {
 	t.Parallel()
 	effect := map[faults.Fault]bool{faults.LoseReply: true, faults.KillAfter: true, faults.Stale: true, gcptest.FailOperation: true, gcptest.ForgetOperation: true}
 	succeeds := map[faults.Fault]bool{faults.Stale: true, gcptest.FailOperation: true, gcptest.ForgetOperation: true}
-	for _, f := range gcptest.Faults() { // this call is not tried again by the client
+	for _, f := range gcptest.Faults() { // the client library does not retry this call
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestFaultsOfStorage(t *testing.T) {
 	}
 }
 
-// A bucket that keeps versions is empty when each of them was deleted by its generation.
+// A bucket with versioning is empty once every version was deleted by its generation.
 func TestABucketKeepsVersions(t *testing.T) {
 	t.Parallel()
 	_, c := newWorld(t, gcptest.Options{})

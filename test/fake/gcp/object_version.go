@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// archive keeps a version of an object that is written over or deleted, where its bucket
-// keeps versions. https://cloud.google.com/storage/docs/object-versioning
+// archive keeps the previous version of an overwritten or deleted object if its bucket has
+// versioning enabled. https://cloud.google.com/storage/docs/object-versioning
 func (c *call) archive(b *blob) {
 	bucket, found := c.stores.buckets.get(b.object.Bucket)
 	if !found || bucket.Versioning == nil || !bucket.Versioning.Enabled {
@@ -21,8 +21,7 @@ func versionKey(b *blob) string {
 	return b.object.Bucket + "/" + b.object.Name + "#" + strconv.FormatInt(b.object.Generation, 10)
 }
 
-// removeObject removes the live version of an object, or for good the one that the request
-// names.
+// removeObject deletes the live version of an object or, permanently, the version of the request.
 func (c *call) removeObject(key string, b *blob) {
 	if archived, found := c.stores.versions.get(versionKey(b)); found && archived == b {
 		c.stores.versions.remove(versionKey(b))

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// operation is a change of Compute Engine's on its way.
+// operation is a Compute Engine operation.
 // https://cloud.google.com/compute/docs/api/how-tos/api-requests-responses#handling_api_responses
 type operation struct {
 	compute.Operation
@@ -20,28 +20,28 @@ type operation struct {
 	forgotten bool
 }
 
-// failure is how an operation ends in an error.
+// failure is the error of an operation.
 // https://cloud.google.com/compute/docs/troubleshooting/troubleshooting-vm-creation
 type failure struct {
 	status  int
-	reason  string // in the operation's HTTP message: "BAD REQUEST"
+	reason  string // the operation's HTTP error message: "BAD REQUEST"
 	code    string // "ZONE_RESOURCE_POOL_EXHAUSTED"
 	message string
 	details []*compute.OperationErrorErrorsErrorDetails
 }
 
-// effect is what a change does when its operation ends. Either may be nil.
+// effect is applied when an operation is done. Either function may be nil.
 type effect struct {
 	apply func() *failure
-	undo  func() // takes back what was visible while it ran
+	undo  func() // reverts the changes that were visible while it ran
 }
 
-// operate begins an operation on a target: "insert" of "projects/p/zones/z/disks/d".
+// operate starts an operation on a target: "insert" of "projects/p/zones/z/disks/d".
 func (c *call) operate(verb, target string, e effect) (any, error) {
 	return c.operateFor(c.opt.Operation, verb, target, e)
 }
 
-// operateFor is operate for a change that takes its own time.
+// operateFor is like operate with a specific duration.
 func (c *call) operateFor(takes time.Duration, verb, target string, e effect) (any, error) {
 	scope := target[:strings.LastIndexByte(target[:strings.LastIndexByte(target, '/')], '/')+1]
 	c.serial++
@@ -68,7 +68,7 @@ func (c *call) operateFor(takes time.Duration, verb, target string, e effect) (a
 	return clone(&o.Operation), nil
 }
 
-// injectOperation has the operation fail, or be forgotten, at a test's wish.
+// injectOperation makes the operation fail or disappear at a test's request.
 func (c *call) injectOperation(o *operation) {
 	if c.try.fault == FailOperation {
 		o.apply = func() *failure {
@@ -78,7 +78,7 @@ func (c *call) injectOperation(o *operation) {
 	o.forgotten = c.try.fault == ForgetOperation
 }
 
-// settle ends the operations whose time has come, in the order of their beginning.
+// settle completes the operations that are due, in the order of their start.
 func (w *World) settle() {
 	now := w.now()
 	for _, o := range w.engine.running {
@@ -113,12 +113,12 @@ func (o *operation) end(w *World) {
 	o.Error = &compute.OperationError{Errors: []*compute.OperationErrorErrors{{Code: f.code, Message: f.message, ErrorDetails: f.details}}}
 }
 
-func (c *call) requestID() string { return c.query.Get("requestId") } // empty for Google's own
+func (c *call) requestID() string { return c.query.Get("requestId") } // empty for operations of Google itself
 
-// uuid is what a requestId is. The one of zeros only is refused.
+// uuid matches a requestId. A UUID of zeros is rejected.
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 
-// replay is the operation that a requestId began before.
+// replay returns the operation that was started with the same requestId.
 // https://cloud.google.com/compute/docs/api/how-tos/api-requests-responses#request_ids
 func (c *call) replay() (*operation, error) {
 	id := c.query.Get("requestId")
@@ -166,7 +166,7 @@ func getOperation(c *call) (any, error) {
 	return &o.Operation, nil
 }
 
-// longestWait is how long a wait lasts at most.
+// longestWait is the maximum duration of a wait call.
 // https://cloud.google.com/compute/docs/reference/rest/v1/zoneOperations/wait
 const longestWait = 2 * time.Minute
 

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// page is one page of a list, in the form of compute and storage.
+// page returns one page of a list in the form of Compute Engine and Cloud Storage.
 func (c *call) page(kind string, items []any) (map[string]any, error) {
 	part, next, err := c.pageOf(items, c.query.Get("maxResults"))
 	if err != nil {
@@ -23,8 +23,8 @@ func (c *call) page(kind string, items []any) (map[string]any, error) {
 	return out, nil
 }
 
-// namedPage is one page of a list in the form of the newer services, whose items have
-// a name of their own.
+// namedPage returns one page of a list in the form of the newer services, where the items have a
+// specific name.
 func (c *call) namedPage(name string, items []any) (map[string]any, error) {
 	part, next, err := c.pageOf(items, c.query.Get("pageSize"))
 	if err != nil {
@@ -40,8 +40,7 @@ func (c *call) namedPage(name string, items []any) (map[string]any, error) {
 	return out, nil
 }
 
-// pageOf filters items and cuts out the page that the request asks for, and names the
-// next one.
+// pageOf filters items and returns the requested page and the next page token.
 func (c *call) pageOf(items []any, size string) ([]any, string, error) {
 	items, err := c.filter(items)
 	if err != nil {
@@ -50,7 +49,7 @@ func (c *call) pageOf(items []any, size string) ([]any, string, error) {
 	return c.cut(items, size)
 }
 
-// cut is pageOf for items that were filtered already.
+// cut is like pageOf for items that are already filtered.
 // https://cloud.google.com/compute/docs/reference/rest/v1/instances/list (pageToken)
 func (c *call) cut(items []any, size string) ([]any, string, error) {
 	start, err := readToken(c.query.Get("pageToken"))

@@ -4,14 +4,14 @@ import (
 	"strings"
 )
 
-// need is a permission that a call needs, and on what.
+// need is a permission that a call requires on a resource.
 type need struct {
 	permission string
 	on         resourceName
 }
 
-// checkPermissions refuses a call that its caller may not make. Which permissions a
-// method needs stands in its page of Google's reference, under "IAM Permissions".
+// checkPermissions returns an error if the caller lacks a permission. The permissions of a method
+// are listed in its reference page, under "IAM Permissions".
 // https://cloud.google.com/compute/docs/reference/rest/v1
 func (c *call) checkPermissions() error {
 	for _, n := range c.needs() {
@@ -46,14 +46,14 @@ func (c *call) needs() []need {
 	return nil
 }
 
-// verbOf is the last word of a method: "insert".
+// verbOf returns the last segment of a method ID: "insert".
 func (c *call) verbOf() string { return c.ID[strings.LastIndexByte(c.ID, '.')+1:] }
 
 // storageNeeds: https://cloud.google.com/storage/docs/access-control/iam-json
 func (c *call) storageNeeds() []need {
 	if name := c.params["bucket"]; name != "" {
 		if _, found := c.stores.buckets.get(name); !found {
-			return nil // the answer is that there is no bucket of that name
+			return nil // the response is that the bucket does not exist
 		}
 	}
 	collection := strings.Split(c.ID, ".")[1]
@@ -64,7 +64,7 @@ func (c *call) storageNeeds() []need {
 		"insert": "create", "get": "get", "list": "list", "patch": "update", "update": "update", "delete": "delete",
 		"getIamPolicy": "getIamPolicy", "setIamPolicy": "setIamPolicy",
 	}[c.verbOf()]
-	if permission == "" { // testIamPermissions needs none
+	if permission == "" { // testIamPermissions requires no permission
 		return nil
 	}
 	on := bucketResource(c.params["bucket"])
@@ -95,7 +95,7 @@ func (c *call) objectNeeds() []need {
 	return nil
 }
 
-// insertNeeds has the right to delete where an object is replaced.
+// insertNeeds includes the permission to delete if an object is overwritten.
 func (c *call) insertNeeds() []need {
 	name := c.query.Get("name")
 	if name == "" {
@@ -123,8 +123,7 @@ func (c *call) projectNeeds() []need {
 	return nil
 }
 
-// projectID is the id of the request's project, whether it names it by that or by its
-// number.
+// projectID returns the project ID of the request, which may name the project by ID or number.
 func (c *call) projectID() string {
 	if p := c.projectOf(); p != nil {
 		return p.id

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// computeNeeds is what a call to Compute Engine needs, by the section "IAM
-// Permissions" of its page: https://cloud.google.com/compute/docs/reference/rest/v1
+// computeNeeds returns the permissions of a call to Compute Engine, from the section "IAM
+// Permissions" of its reference page: https://cloud.google.com/compute/docs/reference/rest/v1
 func (c *call) computeNeeds() []need {
 	parts := strings.Split(c.ID, ".")
 	collection, verb := parts[1], parts[2]
@@ -15,7 +15,7 @@ func (c *call) computeNeeds() []need {
 	switch c.ID {
 	case "compute.subnetworks.testIamPermissions":
 		return nil
-	case "compute.images.getFromFamily": // of the project that the image is in
+	case "compute.images.getFromFamily": // on the project of the image
 		return []need{{c.ID, resourceName{path: "projects/" + c.projectID()}}}
 	case "compute.projects.get":
 		return []need{{"compute.projects.get", project}}
@@ -42,7 +42,7 @@ func (c *call) computeNeeds() []need {
 	return append([]need{{"compute." + collection + "." + verb, c.target()}}, c.sideNeeds(collection, verb)...)
 }
 
-// target is what a call is about, as conditions name it.
+// target returns the resource of a call, as named in conditions.
 func (c *call) target() resourceName {
 	collection := strings.Split(c.ID, ".")[1]
 	project := "projects/" + c.projectID()
@@ -60,8 +60,8 @@ func (c *call) target() resourceName {
 	return computeResource(scope + collection + "/" + name)
 }
 
-// computeResource is an object of Compute Engine. Only subnetworks have policies of
-// their own here.
+// computeResource returns a Compute Engine resource. In this fake, only subnetworks have their own
+// policies.
 func computeResource(path string) resourceName {
 	kind := singular(path)
 	return resourceName{path: policyPath(path), name: path, kind: "compute.googleapis.com/" + strings.ToUpper(kind[:1]) + kind[1:]}
@@ -74,7 +74,7 @@ func policyPath(path string) string {
 	return strings.Join(strings.Split(path, "/")[:2], "/")
 }
 
-// sideNeeds is what a call needs on other things than what it makes.
+// sideNeeds returns the permissions of a call on resources other than its target.
 func (c *call) sideNeeds(collection, verb string) []need {
 	project := resourceName{path: "projects/" + c.projectID()}
 	var out []need
@@ -103,8 +103,8 @@ func (c *call) sourceNeeds(image, snapshot string) []need {
 	return out
 }
 
-// snapshotNeeds: a snapshot is made of a disk, whichever of both the path names.
-// https://cloud.google.com/compute/docs/disks/create-snapshots#permissions
+// snapshotNeeds returns the permissions for creating a snapshot of a disk, for the methods of both
+// resources. https://cloud.google.com/compute/docs/disks/create-snapshots#permissions
 func (c *call) snapshotNeeds() []need {
 	s := decode[compute.Snapshot](c)
 	disk, on := c.target(), computeResource("projects/"+c.projectID()+"/global/snapshots/"+s.Name)
@@ -162,7 +162,7 @@ func (c *call) diskUse(d *compute.AttachedDisk) need {
 	return need{"compute.disks.use", computeResource(c.pathOf(d.Source))}
 }
 
-// nicNeeds: a subnetwork is used, or the network where none is named.
+// nicNeeds returns the permission to use the subnetwork, or the network if no subnetwork is given.
 func (c *call) nicNeeds(nic *compute.NetworkInterface) []need {
 	on, use := computeResource(c.pathOf(orElse(nic.Network, "global/networks/default"))), "compute.networks.use"
 	if nic.Subnetwork != "" {
@@ -178,7 +178,7 @@ func (c *call) nicNeeds(nic *compute.NetworkInterface) []need {
 	return out
 }
 
-// actAs is the right to hand a service account on to a machine.
+// actAs returns the permission to attach a service account to an instance.
 // https://cloud.google.com/iam/docs/service-accounts-actas
 func (c *call) actAs(email string) []need {
 	if p := c.projectOf(); email == "default" && p != nil {

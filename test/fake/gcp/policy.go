@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// policy is who may do what, in the form that all services share.
+// policy is an IAM policy, in the form common to all services.
 // https://cloud.google.com/iam/docs/reference/rest/v1/Policy
 type policy struct {
 	Version  int        `json:"version,omitempty"`
@@ -27,16 +27,16 @@ type condition struct {
 	Expression  string `json:"expression"`
 }
 
-// access is every policy, and the accounts and roles that they name.
+// access holds all policies and the service accounts and roles that they refer to.
 type access struct {
 	policies map[string]*policyHistory // by path: "projects/p", "buckets/b"
 	accounts table[account]
 	roles    table[customRole]
 }
 
-// policyHistory is a policy and those before it, which count for a while.
+// policyHistory holds the versions of a policy. Earlier versions remain effective for a while.
 type policyHistory struct {
-	number   int64 // of the latest, which its etag is made of
+	number   int64 // of the latest version; the etag is derived from it
 	versions []datedPolicy
 }
 
@@ -49,7 +49,7 @@ func newAccess(w *World) access {
 	return access{policies: make(map[string]*policyHistory), accounts: newTable[account](w), roles: newTable[customRole](w)}
 }
 
-// forget removes the policy of what is gone.
+// forget deletes the policy of a deleted resource.
 func (a *access) forget(path string) { delete(a.policies, path) }
 
 func (a *access) setPolicy(w *World, path string, p *policy) {
@@ -58,7 +58,7 @@ func (a *access) setPolicy(w *World, path string, p *policy) {
 		h = &policyHistory{versions: []datedPolicy{{policy: &policy{}}}}
 		a.policies[path] = h
 		if p.Bindings != nil && w.changed == 0 {
-			h.versions = nil // it was there before the test
+			h.versions = nil // it existed before the test
 		}
 	}
 	h.number++
@@ -66,7 +66,7 @@ func (a *access) setPolicy(w *World, path string, p *policy) {
 	h.versions = append(h.versions, datedPolicy{since: w.now(), policy: p})
 }
 
-// latest is the policy as it was last written.
+// latest returns the policy as last written.
 func (a *access) latest(path string) *policy {
 	h := a.policies[path]
 	if h == nil {
@@ -75,7 +75,7 @@ func (a *access) latest(path string) *policy {
 	return h.versions[len(h.versions)-1].policy
 }
 
-// effective is the policy that counts: what is written takes a while.
+// effective returns the policy in effect, because changes are delayed.
 // https://cloud.google.com/iam/docs/access-change-propagation
 func (w *World) effective(path string) *policy {
 	h := w.access.policies[path]
@@ -91,8 +91,8 @@ func (w *World) effective(path string) *policy {
 	return h.versions[0].policy
 }
 
-// readPolicy answers getIamPolicy. Who does not ask for version 3 does not see the
-// conditions. https://cloud.google.com/iam/docs/policies#specifying-version-get
+// readPolicy implements getIamPolicy. It omits conditions unless version 3 is requested.
+// https://cloud.google.com/iam/docs/policies#specifying-version-get
 func (c *call) readPolicy(path string) (any, error) {
 	p := clone(c.access.latest(path))
 	if c.requestedVersion() < 3 {
@@ -110,7 +110,7 @@ func (c *call) requestedVersion() int {
 		Options struct{ RequestedPolicyVersion int }
 	}
 	if len(c.body) > 0 {
-		_ = json.Unmarshal(c.body, &body) // held against its schema before
+		_ = json.Unmarshal(c.body, &body) // validated against its schema before
 	}
 	for _, name := range []string{"optionsRequestedPolicyVersion", "options.requestedPolicyVersion"} {
 		if v := c.query.Get(name); v != "" {
@@ -120,7 +120,7 @@ func (c *call) requestedVersion() int {
 	return body.Options.RequestedPolicyVersion
 }
 
-// writePolicy answers setIamPolicy: the whole policy, under the etag that was read.
+// writePolicy implements setIamPolicy: it replaces the whole policy under the etag that was read.
 // https://cloud.google.com/iam/docs/policies#etag
 func (c *call) writePolicy(path string) (any, error) {
 	var body struct {
@@ -144,8 +144,8 @@ func (c *call) replacePolicy(path string, p *policy) (any, error) {
 	return p, nil
 }
 
-// checkPolicy refuses members and roles that do not exist, and conditions in a policy
-// of another version than 3.
+// checkPolicy returns an error for members and roles that do not exist, and for conditions in a
+// policy of a version other than 3.
 // https://cloud.google.com/iam/docs/conditions-overview#policy-versions
 func (c *call) checkPolicy(p *policy) error {
 	for _, b := range p.Bindings {
@@ -169,10 +169,10 @@ func (c *call) checkPolicy(p *policy) error {
 	return nil
 }
 
-// checkMember refuses a service account that is not known yet, or no more. One that
-// was deleted is named "deleted:…" and stays.
-// https://cloud.google.com/iam/docs/service-accounts-create: a new account takes up to
-// a minute until it can be used.
+// checkMember returns an error for a service account that is unknown, deleted or not known yet. A
+// deleted account that is named as "deleted:…" is accepted.
+// https://cloud.google.com/iam/docs/service-accounts-create: it takes up to a minute until a new
+// account can be used.
 func (c *call) checkMember(m string) error {
 	kind, id, ok := strings.Cut(m, ":")
 	if !ok && m != "allUsers" && m != "allAuthenticatedUsers" {
@@ -187,12 +187,12 @@ func (c *call) checkMember(m string) error {
 	return nil
 }
 
-// testPermissions answers which of the permissions in the body the caller has.
+// testPermissions returns the permissions in the body that the caller has.
 // https://cloud.google.com/iam/docs/testing-permissions
 func (c *call) testPermissions(on resourceName) (any, error) {
 	var body struct{ Permissions []string }
 	if len(c.body) > 0 {
-		_ = json.Unmarshal(c.body, &body) // held against its schema before
+		_ = json.Unmarshal(c.body, &body) // validated against its schema before
 	}
 	asked := body.Permissions
 	if len(asked) == 0 {

@@ -8,19 +8,18 @@ import (
 	"google.golang.org/api/orgpolicy/v2"
 )
 
-// project is one project of the world.
+// project is a project of the world.
 type project struct {
 	id       string
 	number   uint64
 	enabled  map[string]bool    // APIs by name: "compute.googleapis.com"
 	quotas   map[string]float64 // limits of the project by metric
 	regional map[string]float64 // limits of each region by metric
-	// constraints are what the organization says, by the name of the constraint.
+	// constraints are the organization policies by constraint.
 	constraints map[string]*orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule
 }
 
-// AddProject adds another project, such as the host of a shared VPC. The owner owns it
-// too.
+// AddProject adds a project, such as the host project of a Shared VPC. The owner owns it, too.
 func (w *World) AddProject(id string, number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,8 +33,8 @@ func (w *World) AddProject(id string, number uint64) {
 	w.addDefaultNetwork(p)
 }
 
-// SetQuota sets the limit of a metric in every region of a project, or of the project
-// where the metric is one of its own.
+// SetQuota sets a quota in every region of a project, or in the project if the metric is a project
+// quota.
 func (w *World) SetQuota(projectID, metric string, limit float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,14 +46,14 @@ func (w *World) SetQuota(projectID, metric string, limit float64) {
 	p.regional[metric] = limit
 }
 
-// Disable has a project not use an API.
+// Disable disables an API in a project.
 func (w *World) Disable(projectID, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.projects[projectID].enabled[name] = false
 }
 
-// project finds a project by its id or number.
+// project returns a project by its ID or number.
 // https://cloud.google.com/resource-manager/reference/rest/v3/projects/get
 func (c *call) project(id string) (*project, error) {
 	if p := c.findProject(id); p != nil {
@@ -75,8 +74,8 @@ func (w *World) findProject(id string) *project {
 	return nil
 }
 
-// projectOf is the project that a request is about, or nil for one that is about none,
-// such as a search. A bucket belongs to a project that the request need not name.
+// projectOf returns the project of a request, or nil for a request without one, such as a search. A
+// request for a bucket need not name its project.
 func (c *call) projectOf() *project {
 	for _, name := range []string{"project", "projectsId"} {
 		if id := c.params[name]; id != "" {
@@ -89,7 +88,7 @@ func (c *call) projectOf() *project {
 	if b, found := c.stores.buckets.get(c.params["bucket"]); found {
 		return c.findProject(strconv.FormatUint(b.ProjectNumber, 10))
 	}
-	if c.params["v1Id"] == "projects" { // Service Usage's parents are of any kind
+	if c.params["v1Id"] == "projects" { // Service Usage supports other kinds of parents
 		return c.findProject(c.params["v1Id1"])
 	}
 	return nil
@@ -120,7 +119,7 @@ func getProject(c *call) (any, error) {
 	return p.describe(), nil
 }
 
-// searchProjects is what the caller may see.
+// searchProjects returns the projects that the caller may see.
 // https://cloud.google.com/resource-manager/reference/rest/v3/projects/search
 func searchProjects(c *call) (any, error) {
 	var items []any
@@ -156,12 +155,12 @@ func testProjectPermissions(c *call) (any, error) {
 	return c.testPermissions(resourceName{path: "projects/" + p.id})
 }
 
-// ownerPolicy is what a new project begins with.
+// ownerPolicy returns the policy of a new project.
 func ownerPolicy() *policy {
 	return &policy{Version: 1, Bindings: []*binding{{Role: "roles/owner", Members: []string{Owner}}}}
 }
 
-// isEnabled reports whether a project uses an API.
+// isEnabled reports whether an API is enabled in a project.
 func (p *project) isEnabled(api string) bool { return p.enabled[api] }
 
 func knownAPIs() []string {

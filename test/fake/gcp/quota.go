@@ -7,7 +7,7 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// projectQuotas are the limits of a new project, by the metrics of projects.get.
+// projectQuotas returns the quotas of a new project, by the metrics of projects.get.
 // https://cloud.google.com/compute/resource-usage
 func projectQuotas() map[string]float64 {
 	return map[string]float64{
@@ -16,8 +16,8 @@ func projectQuotas() map[string]float64 {
 	}
 }
 
-// regionQuotas are the limits of each region, by the metrics of regions.get. There is
-// none for on-demand H100: Google publishes none there.
+// regionQuotas returns the quotas of each region, by the metrics of regions.get. Google publishes
+// none for on-demand H100 GPUs.
 func regionQuotas() map[string]float64 {
 	out := map[string]float64{
 		"INSTANCES": 6000, "STATIC_ADDRESSES": 21, "IN_USE_ADDRESSES": 69, "DISKS_TOTAL_GB": 81920, "SSD_TOTAL_GB": 40960,
@@ -30,7 +30,7 @@ func regionQuotas() map[string]float64 {
 	return out
 }
 
-// checkQuota refuses one thing more than a project or its region may have.
+// checkQuota returns an error if one more object would exceed a quota.
 // https://cloud.google.com/compute/quotas
 func (c *call) checkQuota(path, metric string, more float64) error {
 	limit, usage := c.quotaOf(path, metric)
@@ -40,7 +40,7 @@ func (c *call) checkQuota(path, metric string, more float64) error {
 	return nil
 }
 
-// quotaOf is the limit of a metric where a path is, and how much of it is used.
+// quotaOf returns the limit and the usage of a metric in the scope of a path.
 func (w *World) quotaOf(path, metric string) (limit, usage float64) {
 	parts := strings.Split(path, "/")
 	p := w.findProject(parts[1])
@@ -58,7 +58,7 @@ func (w *World) quotaOf(path, metric string) (limit, usage float64) {
 	return limit, w.usage("projects/"+p.id+"/", place)[metric]
 }
 
-// usage counts what exists in a region, or in all of a project for an empty one.
+// usage returns the usage in a region, or in the whole project if the region is empty.
 func (w *World) usage(prefix, region string) map[string]float64 {
 	out := make(map[string]float64)
 	here := func(path string) bool {
@@ -103,7 +103,7 @@ func diskMetric(kind string) string {
 	return "SSD_TOTAL_GB"
 }
 
-// exceeded is how an operation ends that would go beyond a quota.
+// exceeded returns the error of an operation that would exceed a quota.
 // https://cloud.google.com/compute/resource-usage#understanding_quota_errors
 func exceeded(path, metric string, limit float64) *failure {
 	region := regionOf(placeOf(path))
@@ -117,7 +117,7 @@ func exceeded(path, metric string, limit float64) *failure {
 	}
 }
 
-// overQuota is the first quota that a machine would exceed.
+// overQuota returns the error for the first quota that an instance would exceed.
 func (w *World) overQuota(path string, m *machine) *failure {
 	for _, metric := range sortedKeys(m.demand()) {
 		if limit, usage := w.quotaOf(path, metric); usage+m.demand()[metric] > limit {
@@ -127,7 +127,7 @@ func (w *World) overQuota(path string, m *machine) *failure {
 	return nil
 }
 
-// quotas is what regions.get and projects.get say.
+// quotas returns the quotas in the form of regions.get and projects.get.
 func (w *World) quotas(limits map[string]float64, prefix, region string) []*compute.Quota {
 	used := w.usage(prefix, region)
 	var out []*compute.Quota

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// reply is an answer before it is sent.
+// reply is a response before it is sent.
 type reply struct {
 	status int
 	header http.Header
@@ -16,31 +16,31 @@ type reply struct {
 	json   bool
 }
 
-// media is an answer that is no JSON.
+// media is a response with a body other than JSON.
 type media struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// refusal is what a service says no with.
+// refusal is the error response of a service.
 type refusal struct {
 	status  int
-	reason  string // "notFound", as the older services say it
-	code    string // "NOT_FOUND", as the newer ones do
+	reason  string // "notFound", in the older services
+	code    string // "NOT_FOUND", in the newer services
 	message string
 	details []any
 }
 
 func (r *refusal) Error() string { return r.reason + ": " + r.message }
 
-// refuse is a refusal in the words of the older services; the newer ones' follow
-// from the status.
+// refuse returns an error in the form of the older services. The code of the newer services is
+// derived from the status.
 func refuse(status int, reason, format string, args ...any) *refusal {
 	return &refusal{status: status, reason: reason, code: codeOfStatus(status), message: fmt.Sprintf(format, args...)}
 }
 
-// codeOfStatus is Google's word for an HTTP status.
+// codeOfStatus returns Google's error code for an HTTP status.
 // https://cloud.google.com/apis/design/errors#handling_errors
 func codeOfStatus(status int) string {
 	switch status {
@@ -78,8 +78,8 @@ func conditionNotMet(what string) *refusal {
 	return refuse(412, "conditionNotMet", "%s", what)
 }
 
-// toReply writes a refusal as compute and storage do, with the status of the newer
-// services beside it. https://cloud.google.com/apis/design/errors#http_mapping
+// toReply encodes an error in the form of Compute Engine and Cloud Storage, including the status of
+// the newer services. https://cloud.google.com/apis/design/errors#http_mapping
 func (r *refusal) toReply() *reply {
 	e := map[string]any{
 		"code": r.status, "message": r.message, "status": r.code,
@@ -94,12 +94,12 @@ func (r *refusal) toReply() *reply {
 func jsonReply(status int, v any) *reply {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // every answer is a struct of Google's, or a map of such
+		panic(err) // every response is a generated type or a map of such
 	}
 	return &reply{status: status, header: http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, body: b, json: true}
 }
 
-// toReply writes what an act returned.
+// toReply encodes the result of an act.
 func toReply(out any) *reply {
 	switch out := out.(type) {
 	case nil:
@@ -113,17 +113,17 @@ func toReply(out any) *reply {
 	return jsonReply(http.StatusOK, out)
 }
 
-// send writes the reply to a socket.
+// send writes the reply to a connection.
 func (r *reply) send(w http.ResponseWriter) {
 	for k, v := range r.header {
 		w.Header()[k] = v
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(r.body)))
 	w.WriteHeader(r.status)
-	_, _ = w.Write(r.body) // a client that is gone does not read it
+	_, _ = w.Write(r.body) // the client may have disconnected
 }
 
-// reasonOf is what an answer was refused with, for the journal.
+// reasonOf returns the reason of an error for the journal.
 func reasonOf(err error) string {
 	if err == nil {
 		return ""

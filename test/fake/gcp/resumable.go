@@ -8,15 +8,14 @@ import (
 	"google.golang.org/api/storage/v1"
 )
 
-// session is a resumable upload that has begun.
-// https://cloud.google.com/storage/docs/resumable-uploads
+// session is a resumable upload. https://cloud.google.com/storage/docs/resumable-uploads
 type session struct {
 	object  *storage.Object
 	query   map[string][]string
 	content []byte
 }
 
-// resume begins a resumable upload, takes a chunk of it, or tells how far it is.
+// resume starts a resumable upload, accepts a chunk, or returns the progress.
 // https://cloud.google.com/storage/docs/performing-resumable-uploads
 func (c *call) resume() (any, error) {
 	if c.upload.begins {
@@ -60,8 +59,8 @@ func (c *call) beginSession() (any, error) {
 	return &media{header: http.Header{"Location": {u.String()}}}, nil
 }
 
-// progress says how much of an upload is here: 308, and for clients whose libraries
-// take that for a redirection 200 with a header.
+// progress returns the received range of an upload: status 308 or, for client libraries that treat
+// this as a redirect, status 200 with a header.
 func (s *session) progress() *media {
 	out := &media{status: http.StatusOK, header: http.Header{}}
 	out.header.Set("X-Http-Status-Code-Override", "308")

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/api/iam/v1"
 )
 
-// customRole is a role of a project's own. Its path is "projects/p/roles/id".
+// customRole is a custom role of a project. Its path is "projects/p/roles/id".
 type customRole struct {
 	iam.Role
 	deletedAt time.Time
@@ -30,12 +30,11 @@ func roleActs() map[string]act {
 	}
 }
 
-// roleID is what a custom role may be called.
+// roleID matches valid IDs of custom roles.
 // https://cloud.google.com/iam/docs/creating-custom-roles#creating
 var roleID = regexp.MustCompile(`^[a-zA-Z0-9_.]{3,64}$`)
 
-// keptFor is how long a deleted role keeps its id: it is listed as deleted for seven
-// days, and the id is free again after 37.
+// A deleted role is listed for seven days, and its ID can be reused after 37 days.
 // https://cloud.google.com/iam/docs/creating-custom-roles#deleting-custom-role
 const (
 	shownFor = 7 * 24 * time.Hour
@@ -74,7 +73,7 @@ func createRole(c *call) (any, error) {
 	return &r.Role, nil
 }
 
-// checkRole refuses permissions that a project's role cannot have.
+// checkRole returns an error for permissions that are not supported in custom roles of projects.
 // https://cloud.google.com/iam/docs/custom-roles-permissions-support
 func checkRole(r *iam.Role) error {
 	for _, p := range r.IncludedPermissions {
@@ -110,7 +109,7 @@ func getRole(c *call) (any, error) {
 	return &r.Role, nil
 }
 
-// listRoles shows permissions only in the full view, and what is deleted on request.
+// listRoles returns permissions only in the full view, and deleted roles only on request.
 func listRoles(c *call) (any, error) {
 	p, err := c.project(c.params["projectsId"])
 	if err != nil {
@@ -151,7 +150,7 @@ func patchRole(c *call) (any, error) {
 	return &r.Role, nil
 }
 
-// deleteRole keeps the role for a while: its bindings stay and count for nothing.
+// deleteRole marks the role as deleted: its bindings remain and have no effect.
 func deleteRole(c *call) (any, error) {
 	r, err := c.findRole()
 	if err != nil {

@@ -1,12 +1,12 @@
 package gcptest
 
-// predefinedRoles is Google's own roles that det-deploy and its seeds name, with what
-// they contain as far as this world enforces it. "*" stands for any text.
+// predefinedRoles returns the predefined roles that det-deploy and Determined's documentation use,
+// with the permissions that the fake enforces. "*" matches any text.
 // https://cloud.google.com/iam/docs/understanding-roles
 func predefinedRoles() map[string][]string { return predefined }
 
 var predefined = map[string][]string{
-	// What everybody may do with the images of the projects that Google publishes.
+	// The permission of all users on public images.
 	"gcptest/imageUser": {"compute.images.useReadOnly"},
 	"roles/owner":       {"*"},
 	"roles/editor":      {"compute.*", "storage.buckets.*", "logging.*", "monitoring.*", "iam.serviceAccounts.actAs", "iam.serviceAccounts.get", "iam.serviceAccounts.list", "iam.serviceAccounts.create", "iam.serviceAccounts.delete", "resourcemanager.projects.get", "serviceusage.services.*"},

@@ -5,28 +5,27 @@ import (
 	"strings"
 )
 
-// node is a place in the tree of paths, whose edges are the parts between slashes.
+// node is a node of the path tree, whose edges are path segments.
 type node struct {
 	literal map[string]*node
-	// variable leads on from parts such as "{zone}" and "{name}:undelete", by what
-	// follows the variable.
+	// variable holds the children for segments such as "{zone}" and "{name}:undelete", by the text
+	// after the variable.
 	variable map[string]*node
-	methods  map[string]*route // by HTTP verb
+	methods  map[string]*route // by HTTP method
 }
 
-// route is a method with one of its paths; upload is the protocol of it, where the
-// path takes media.
+// route is a method with one of its paths. Upload is the upload protocol if the path accepts media.
 type route struct {
 	*method
 	upload string
-	names  []string // of the path's variables, in order
+	names  []string // of the path parameters, in order
 }
 
 func newNode() *node {
 	return &node{literal: make(map[string]*node), variable: make(map[string]*node), methods: make(map[string]*route)}
 }
 
-// addMethod adds a method's path, and those it takes media at.
+// addMethod adds a method's path and its media upload paths.
 func (n *node) addMethod(m *method) {
 	path := m.FlatPath
 	if path == "" {
@@ -61,7 +60,7 @@ func follow(edges map[string]*node, key string) *node {
 
 func splitPath(path string) []string { return strings.Split(strings.TrimPrefix(path, "/"), "/") }
 
-// find is the method at an escaped path, with what stands for its variables.
+// find returns the method of an escaped path and the values of its parameters.
 func (n *node) find(verb, escaped string) (*route, map[string]string, bool) {
 	r, values := n.walk(verb, splitPath(escaped), nil)
 	if r == nil {
@@ -99,7 +98,7 @@ func (n *node) walk(verb string, parts, values []string) (*route, []string) {
 	return nil, nil
 }
 
-// cutCustom parts "acme:getIamPolicy" in two, the colon with the second.
+// cutCustom splits "acme:getIamPolicy" before the colon.
 func cutCustom(part string) (base, custom string, ok bool) {
 	i := strings.LastIndexByte(part, ':')
 	if i < 0 {
@@ -108,7 +107,7 @@ func cutCustom(part string) (base, custom string, ok bool) {
 	return part[:i], part[i:], true
 }
 
-// find is the method of a request: the host tells the service, or the path does.
+// find returns the method of a request. The service is determined by the host or else by the path.
 func (d *documents) find(host, verb, escaped string) (*route, map[string]string, bool) {
 	name, _, _ := strings.Cut(host, ".googleapis.com")
 	if s := d.services[name]; s != nil {

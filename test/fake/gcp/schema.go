@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// schema is the form of a value, as a discovery document has it.
+// schema is a schema of a discovery document.
 type schema struct {
 	Ref         string             `json:"$ref"`
 	Type        string             `json:"type"`
@@ -30,11 +30,10 @@ type schema struct {
 	pattern *regexp.Regexp
 }
 
-// check is one value being held against a service's document.
+// check validates one value against a service's document.
 type check struct {
 	service *service
-	// required names the method whose required properties must be there; it is
-	// empty for answers.
+	// required is the method whose required properties are enforced. It is empty for responses.
 	required string
 	faults   []string
 }
@@ -43,13 +42,13 @@ func (c *check) fault(at, format string, args ...any) {
 	c.faults = append(c.faults, strings.TrimPrefix(at, ".")+": "+fmt.Sprintf(format, args...))
 }
 
-// value holds v against a schema.
+// value validates v against a schema.
 func (c *check) value(at string, s *schema, v any) {
 	if s.Ref != "" {
 		s = c.service.Schemas[s.Ref]
 	}
 	switch v := v.(type) {
-	case nil: // says that a property is to be unset
+	case nil: // unsets a property
 	case map[string]any:
 		c.object(at, s, v)
 	case []any:
@@ -65,7 +64,7 @@ func (c *check) value(at string, s *schema, v any) {
 	}
 }
 
-// kind is what a schema wants, in words.
+// kind describes the type of a schema.
 func (s *schema) kind() string {
 	if s.Format != "" {
 		return s.Type + " (" + s.Format + ")"
@@ -146,10 +145,9 @@ func (c *check) text(at string, s *schema, v string) {
 	}
 }
 
-// matches holds a text against the pattern, which means the whole of it whether or
-// not the document says so.
+// matches reports whether the whole text matches the pattern, anchored or not.
 func (s *schema) matches(v string) bool {
-	s.once.Do(func() { s.pattern, _ = regexp.Compile("^(?:" + s.Pattern + ")$") }) // a pattern of another dialect holds nothing
+	s.once.Do(func() { s.pattern, _ = regexp.Compile("^(?:" + s.Pattern + ")$") }) // a pattern in an unsupported syntax is ignored
 	return s.pattern == nil || s.pattern.MatchString(v)
 }
 

@@ -11,8 +11,7 @@ import (
 	"google.golang.org/api/secretmanager/v1"
 )
 
-// vault is Secret Manager. The path of a secret has its project's id, where what it
-// answers has the number.
+// vault is Secret Manager. Paths contain the project ID, responses the project number.
 type vault struct {
 	secrets table[secret]
 }
@@ -48,7 +47,7 @@ func secretActs() map[string]act {
 	}
 }
 
-// secretID is what a secret may be called.
+// secretID matches valid secret IDs.
 // https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
 var secretID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,255}$`)
 
@@ -79,9 +78,9 @@ func createSecret(c *call) (any, error) {
 	return &s.Secret, nil
 }
 
-// checkReplication refuses a secret without places, and one in a place that the organization
-// does not allow: automatic replication is "global", which no list of locations has.
-// https://cloud.google.com/secret-manager/docs/choosing-replication
+// checkReplication returns an error for a secret without replication, or with a location that the
+// organization policy denies: automatic replication counts as "global", which no list of locations
+// contains. https://cloud.google.com/secret-manager/docs/choosing-replication
 func (p *project) checkReplication(r *secretmanager.Replication) error {
 	switch {
 	case r == nil || (r.Automatic == nil) == (r.UserManaged == nil):
@@ -109,8 +108,8 @@ func (p *project) checkReplication(r *secretmanager.Replication) error {
 	return nil
 }
 
-// secretPath is the path of the request's secret, whether it names the project by its
-// id or by its number.
+// secretPath returns the path of the request's secret, whether the request names the project by ID
+// or number.
 func (c *call) secretPath() string {
 	return "projects/" + c.projectID() + "/secrets/" + c.params["secretsId"]
 }
@@ -189,8 +188,8 @@ func testSecretPermissions(c *call) (any, error) {
 	return c.testPermissions(c.secretResource())
 }
 
-// secretResource is the request's secret as policies see it: its conditions know it by
-// the project's number.
+// secretResource returns the request's secret for policy checks. Its name in conditions contains
+// the project number.
 // https://cloud.google.com/iam/docs/conditions-resource-attributes#resource-name
 func (c *call) secretResource() resourceName {
 	on := resourceName{path: c.secretPath(), kind: "secretmanager.googleapis.com/Secret"}
@@ -200,7 +199,7 @@ func (c *call) secretResource() resourceName {
 	return on
 }
 
-// largestSecret is how long a version may be.
+// largestSecret is the maximum size of a version.
 // https://cloud.google.com/secret-manager/quotas#content_limits
 const largestSecret = 64 << 10
 
@@ -232,7 +231,7 @@ func checksum(data []byte) int64 {
 	return int64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// findVersion is a version by its number; "latest" is the newest that was made.
+// findVersion returns a version by its number. "latest" is the newest one.
 // https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
 func (c *call) findVersion() (*secretVersion, error) {
 	s, err := c.findSecret()
@@ -278,7 +277,7 @@ func listVersions(c *call) (any, error) {
 		return nil, err
 	}
 	var items []any
-	for i := len(s.versions) - 1; i >= 0; i-- { // the newest first
+	for i := len(s.versions) - 1; i >= 0; i-- { // newest first
 		items = append(items, &s.versions[i].SecretVersion)
 	}
 	return c.namedPage("versions", items)
@@ -288,7 +287,7 @@ func destroyVersion(c *call) (any, error) { return c.setVersionState("DESTROYED"
 func disableVersion(c *call) (any, error) { return c.setVersionState("DISABLED") }
 func enableVersion(c *call) (any, error)  { return c.setVersionState("ENABLED") }
 
-// setVersionState: what was destroyed stays so.
+// setVersionState changes the state of a version. A destroyed version cannot change.
 // https://cloud.google.com/secret-manager/docs/destroy-secret-version
 func (c *call) setVersionState(state string) (any, error) {
 	v, err := c.findVersion()

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/api/serviceusage/v1"
 )
 
-// enabling is an operation of Service Usage on its way.
+// enabling is an operation of Service Usage.
 type enabling struct {
 	due      time.Time
 	project  *project
@@ -63,7 +63,7 @@ func getService(c *call) (any, error) {
 	return p.describeService(name), nil
 }
 
-// listServices takes the filters state:ENABLED and state:DISABLED.
+// listServices supports the filters state:ENABLED and state:DISABLED.
 // https://cloud.google.com/service-usage/docs/reference/rest/v1/services/list
 func listServices(c *call) (any, error) {
 	p, err := c.usageProject()
@@ -97,7 +97,7 @@ func enableService(c *call) (any, error) { return c.enable(true, c.params["servi
 
 func disableService(c *call) (any, error) { return c.enable(false, c.params["servicesId"]) }
 
-// batchEnable takes at most 20 at once.
+// batchEnable accepts at most 20 services per call.
 // https://cloud.google.com/service-usage/docs/reference/rest/v1/services/batchEnable
 func batchEnable(c *call) (any, error) {
 	names := decode[serviceusage.BatchEnableServicesRequest](c).ServiceIds
@@ -130,7 +130,7 @@ func (e *enabling) describe(name string) map[string]any {
 	return map[string]any{"name": name, "done": true, "response": map[string]any{"@type": "type.googleapis.com/google.api.serviceusage.v1.BatchEnableServicesResponse"}}
 }
 
-// settleServices ends the operations whose time has come.
+// settleServices completes the operations that are due.
 func (w *World) settleServices() {
 	for _, e := range w.enablings {
 		if e.done || e.due.After(w.now()) {

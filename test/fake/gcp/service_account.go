@@ -27,7 +27,7 @@ func accountActs() map[string]act {
 	}
 }
 
-// accountID is what a service account may be called.
+// accountID matches valid service account IDs.
 // https://cloud.google.com/iam/docs/service-accounts-create
 var accountID = regexp.MustCompile(`^[a-z](?:[-a-z0-9]{4,28}[a-z0-9])$`)
 
@@ -64,8 +64,8 @@ func (w *World) newAccount(p *project, email string) *account {
 	}}
 }
 
-// addDefaultAccount is the account that Compute Engine makes in every project. By
-// default it is an editor.
+// addDefaultAccount adds the Compute Engine default service account of a project, which is an
+// editor by default.
 // https://cloud.google.com/compute/docs/access/service-accounts#default_service_account
 func (w *World) addDefaultAccount(p *project) {
 	a := w.newAccount(p, defaultAccount(p))
@@ -79,8 +79,7 @@ func defaultAccount(p *project) string {
 	return strconv.FormatUint(p.number, 10) + "-compute@developer.gserviceaccount.com"
 }
 
-// GiveAccount adds a service account that was there before the test, and says its
-// e-mail.
+// GiveAccount adds a service account that existed before the test, and returns its email.
 func (w *World) GiveAccount(projectID, id string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +89,7 @@ func (w *World) GiveAccount(projectID, id string) string {
 	return a.Email
 }
 
-// accountOf is a service account by its e-mail.
+// accountOf returns a service account by its email.
 func (w *World) accountOf(email string) (*account, bool) {
 	for _, a := range w.access.accounts.all() {
 		if a.Email == email {
@@ -100,14 +99,13 @@ func (w *World) accountOf(email string) (*account, bool) {
 	return nil, false
 }
 
-// accountKnown reports whether other services know an account yet.
+// accountKnown reports whether other services know an account already.
 func (w *World) accountKnown(email string) bool {
 	a, found := w.accountOf(email)
 	return found && !w.now().Before(a.createdAt.Add(w.opt.NewAccount))
 }
 
-// findAccount is the account that a request names by e-mail or number; the project
-// may be "-".
+// findAccount returns the account of a request by email or unique ID. The project may be "-".
 // https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/get
 func (c *call) findAccount() (*account, error) {
 	id := c.params["serviceAccountsId"]
@@ -155,8 +153,8 @@ func patchAccount(c *call) (any, error) {
 	return &a.ServiceAccount, nil
 }
 
-// deleteAccount leaves the account in the policies that name it, marked as deleted: a
-// new account of the same name does not get what they give.
+// deleteAccount deletes an account. Policies keep it as a deleted member: a new account of the same
+// email does not get its roles.
 // https://cloud.google.com/iam/docs/service-accounts-delete-undelete#deleting
 func deleteAccount(c *call) (any, error) {
 	a, err := c.findAccount()

@@ -57,7 +57,7 @@ func TestLogsAreFound(t *testing.T) {
 	const name = parent + "/logs/det-deploy-lab"
 	entries := []*logging.LogEntry{{TextPayload: "b", Timestamp: "2026-11-22T10:00:01Z", InsertId: "2", Labels: map[string]string{"machine": "m"}}, {TextPayload: "a", Timestamp: "2026-11-22T10:00:00Z", InsertId: "1"}}
 	write := &logging.WriteLogEntriesRequest{LogName: name, Resource: &logging.MonitoredResource{Type: "global"}, Entries: entries}
-	for range 2 { // sent again after a lost answer
+	for range 2 { // repeated after a lost response
 		made[*logging.WriteLogEntriesResponse](t)(l.Entries.Write(write).Do())
 	}
 	texts := func(filter string) (out []string) {
@@ -106,7 +106,7 @@ func TestPointsAreFiveSecondsApart(t *testing.T) {
 	}
 }
 
-// An API that is not enabled refuses, and works when its operation is done.
+// Calls to a disabled API fail, and succeed once the enable operation is done.
 func TestServicesAreEnabled(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{NoServices: true})
@@ -128,7 +128,7 @@ func TestServicesAreEnabled(t *testing.T) {
 	}
 }
 
-// Who has no role may do nothing with any service.
+// A caller without roles has no permissions on any service.
 func TestEveryServiceHoldsItsCallersToTheirRoles(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})

@@ -18,7 +18,7 @@ func snapshotActs() map[string]act {
 	return snapshots().acts("insert", "get", "list", "delete", "setLabels")
 }
 
-// createSnapshot is disks.createSnapshot: the operation is the disk's, in its zone.
+// createSnapshot implements disks.createSnapshot. Its operation is zonal and targets the disk.
 // https://cloud.google.com/compute/docs/disks/create-snapshots
 func createSnapshot(c *call) (any, error) {
 	disk, _, err := disks().find(c)
@@ -58,7 +58,7 @@ func completeSnapshot(c *call, path string, s *compute.Snapshot) error {
 
 func decimal64(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// GiveSnapshot adds a snapshot that was there before the test.
+// GiveSnapshot adds a snapshot that existed before the test.
 func (w *World) GiveSnapshot(projectID, name string, gb int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -46,7 +46,7 @@ func createSubnetwork(c *call, path string, s *compute.Subnetwork) error {
 	return c.checkQuota(path, "SUBNETWORKS", 1)
 }
 
-// overlapping is another subnetwork of the network that has addresses of a range.
+// overlapping returns another subnetwork of the network that overlaps with a range.
 // https://cloud.google.com/vpc/docs/subnets#ipv4-ranges
 func (w *World) overlapping(network, path string, prefix netip.Prefix) string {
 	for key, s := range w.engine.subnetworks.all() {
@@ -84,7 +84,7 @@ func leaveNetwork(w *World, path string, s *compute.Subnetwork) {
 	}
 }
 
-// expandSubnetwork makes the range wider; it cannot be made narrower.
+// expandSubnetwork expands the range of a subnetwork. It returns an error for a smaller range.
 // https://cloud.google.com/compute/docs/reference/rest/v1/subnetworks/expandIpCidrRange
 func expandSubnetwork(c *call) (any, error) {
 	path, s, err := subnetworks().find(c)
@@ -100,9 +100,8 @@ func expandSubnetwork(c *call) (any, error) {
 	return c.operate("expandIpCidrRange", path, effect{apply: func() *failure { s.IpCidrRange = body.IpCidrRange; return nil }})
 }
 
-// freeAddress is an internal address of a subnetwork that no machine has. The first
-// two and the last two are Google's.
-// https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
+// freeAddress returns an unused internal address of a subnetwork. Google reserves the first two and
+// the last two. https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
 func (w *World) freeAddress(s *compute.Subnetwork) (string, bool) {
 	prefix, err := netip.ParsePrefix(s.IpCidrRange)
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// row is one object with its history, which lists that lag need.
+// row is an object with its history, from which lagging lists are computed.
 type row[T any] struct {
-	key            string // the path that names it: "projects/p/zones/z/disks/d"
+	key            string // path: "projects/p/zones/z/disks/d"
 	v              *T
 	born, died     time.Time
-	bornAt, diedAt int // numbers of the changes that made and removed it, 0 for never
+	bornAt, diedAt int // numbers of the changes that created and deleted it, 0 for never
 	given          bool
-	going          bool // is being removed: its name is still taken
+	going          bool // being deleted: its name is still in use
 }
 
-// table is all objects of one kind.
+// table holds all objects of one kind.
 type table[T any] struct {
 	w    *World
 	rows []*row[T]
@@ -26,8 +26,7 @@ type table[T any] struct {
 
 func newTable[T any](w *World) table[T] { return table[T]{w: w, live: make(map[string]*row[T])} }
 
-// add adds an object; while the change counter is 0, one that was there before the
-// test: it is no leak.
+// add adds an object. While the change counter is 0, the object counts as existing before the test.
 func (t *table[T]) add(key string, v *T) *row[T] {
 	r := &row[T]{key: key, v: v, born: t.w.now(), bornAt: t.w.changed}
 	t.rows = append(t.rows, r)
@@ -35,7 +34,7 @@ func (t *table[T]) add(key string, v *T) *row[T] {
 	return r
 }
 
-// give adds an object that was there before the test: it is no leak.
+// give adds an object that existed before the test and therefore does not count as leaked.
 func (t *table[T]) give(key string, v *T) *T {
 	r := t.add(key, v)
 	r.given, r.born, r.bornAt = true, time.Time{}, 0
@@ -57,7 +56,7 @@ func (t *table[T]) remove(key string) {
 	}
 }
 
-// prune forgets what no list can show any more, now and then.
+// prune occasionally removes rows that no list can return any more.
 func (t *table[T]) prune() {
 	if len(t.rows) < 2*len(t.live)+200 {
 		return
@@ -66,7 +65,7 @@ func (t *table[T]) prune() {
 	t.rows = slices.DeleteFunc(t.rows, func(r *row[T]) bool { return r.diedAt != 0 && r.diedAt < t.w.changed-1 && r.died.Before(then) })
 }
 
-// all is every live object, in the order of creation.
+// all returns the live objects in the order of creation.
 func (t *table[T]) all() iter.Seq2[string, *T] {
 	return func(yield func(string, *T) bool) {
 		for _, r := range t.rows {
@@ -77,8 +76,8 @@ func (t *table[T]) all() iter.Seq2[string, *T] {
 	}
 }
 
-// listed is what a list below a path shows now, sorted by path: with lag, the past.
-// Back is how many changes it is behind.
+// listed returns the rows below a path as seen by a list, sorted by path: with lag, a past state.
+// Back is the number of changes by which the list is stale.
 func (t *table[T]) listed(prefix string, back int) []*row[T] {
 	then, change := t.w.now().Add(-t.w.opt.Lag), t.w.changed-back
 	lagging := t.w.opt.Lag > 0
@@ -94,7 +93,7 @@ func (t *table[T]) listed(prefix string, back int) []*row[T] {
 	return out
 }
 
-// made is the paths of what lives and was not given.
+// made returns the paths of live objects that did not exist before the test.
 func (t *table[T]) made() []string {
 	var out []string
 	for _, r := range t.rows {

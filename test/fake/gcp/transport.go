@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Client is an HTTP client whose requests end in the world and are made by a caller:
-// "user:ann@example.com", "serviceAccount:…". An empty one is the owner. A person's requests
-// count against the quota of Project, as those of a login on a workstation do.
+// Client returns an HTTP client whose requests are handled by the world, as made by a caller:
+// "user:ann@example.com", "serviceAccount:…". An empty member is the owner. The requests of a user
+// count against the quota of Project, like those of a gcloud login.
 func (w *World) Client(member string) *http.Client {
 	t := &transport{world: w, token: w.Token(Caller{Member: member})}
 	if strings.HasPrefix(member, "user:") {
@@ -21,7 +21,7 @@ func (w *World) Client(member string) *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// Transport is how a caller's requests reach the world without a socket.
+// Transport returns a transport for a caller that calls the world directly.
 func (w *World) Transport(c Caller) http.RoundTripper {
 	return &transport{world: w, token: w.Token(c)}
 }
@@ -29,10 +29,10 @@ func (w *World) Transport(c Caller) http.RoundTripper {
 type transport struct {
 	world *World
 	token string
-	quota string // the project whose quota requests count against; empty leaves it to Google
+	quota string // the quota project; if empty, Google determines it
 }
 
-// RoundTrip answers in the caller's goroutine.
+// RoundTrip handles the request in the caller's goroutine.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if r.Header.Get("Authorization") == "" {
@@ -43,7 +43,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	out, err := t.world.serve(r)
 	if r.Body != nil {
-		_ = r.Body.Close() // a reader in memory
+		_ = r.Body.Close() // an in-memory reader
 	}
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// ServeHTTP answers over a socket. A reply that is lost ends the connection.
+// ServeHTTP handles a request over a connection. A lost response closes the connection.
 func (w *World) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	out, err := w.serve(r)
 	if err != nil {
@@ -64,7 +64,7 @@ func (w *World) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	out.send(rw)
 }
 
-// lost is a connection that ended before there was an answer.
+// lost returns the error of a connection that was closed before a response arrived.
 func lost(cause error) error {
 	return fmt.Errorf("%w: %w", cause, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})
 }

@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// upload is the media of a request.
+// upload is the media part of a request.
 // https://cloud.google.com/storage/docs/uploads-downloads#uploads
 type upload struct {
 	contentType string
 	data        []byte
-	// session is the resumable upload that the data belong to, start where, and last
-	// whether it is the last of them.
+	// session is the resumable upload of the data, start the offset, and last reports whether it is
+	// the final chunk.
 	session string
 	start   int
 	last    bool
-	begins  bool // a resumable upload begins: there is no data yet
+	begins  bool // starts a resumable upload without data
 }
 
-// readUpload reads the three forms of an upload.
+// readUpload parses the three types of uploads.
 func (c *call) readUpload() error {
 	body, err := io.ReadAll(c.request.Body)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *call) readResumable(body []byte) error {
 	return c.upload.readRange(c.request.Header)
 }
 
-// readRange reads "bytes 0-41/42", "bytes 0-41/*" and "bytes */42".
+// readRange parses "bytes 0-41/42", "bytes 0-41/*" and "bytes */42".
 // https://cloud.google.com/storage/docs/performing-resumable-uploads#chunked-upload
 func (u *upload) readRange(h http.Header) error {
 	text := h.Get("Content-Range")

@@ -1,11 +1,9 @@
-// Package gcptest is Google in memory: an http.Handler whose services answer the
-// client libraries that Google generates, over an http.RoundTripper that needs no
-// socket, or over loopback. Every request and every answer is held against the
-// discovery documents that google.golang.org/api ships, and what is not in them
-// fails the test. It keeps the rules that an installer stumbles over: operations
-// that end in an error, names that stay taken, etags and generations, policies that
-// count later, lists that lag; and it fails at whichever call a test asks for. Only
-// tests may import it.
+// Package gcptest is an in-memory fake of Google Cloud: an http.Handler that serves Google's
+// generated client libraries, in process through an http.RoundTripper or over a loopback
+// connection. It validates every request and response against the discovery documents of
+// google.golang.org/api, and a violation fails the test. It implements the behavior that affects an
+// installer: operations that fail, names that remain in use, etags and generations, delayed policy
+// changes, lists that lag; and it can inject a fault into any call. Only tests may import it.
 package gcptest
 
 import (
@@ -19,72 +17,70 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// Project is whose world it is, and Number its number.
+// Project and Number are the ID and number of the world's project.
 const (
 	Project = "acme-ml"
 	Number  = 415104041262
 )
 
-// Owner is who calls unless another caller is named: it may do everything.
+// Owner is the default caller, which has all permissions.
 const Owner = "user:owner@example.com"
 
-// Options is what a world is like. The zero value is a world that answers at once,
-// whose operations are done when they are next looked at, and whose lists are
-// always right.
+// Options configures a world. In the zero value, calls return at once, operations are done at the
+// next poll, and lists are always up to date.
 type Options struct {
-	// Page is how many objects a list returns at most; 3 when zero, so that a
-	// client that does not page is noticed.
+	// Page is the maximum number of objects per page. Zero means 3, so that clients without paging
+	// fail.
 	Page int
-	// Latency is how long each request is on its way.
+	// Latency is the latency of each request.
 	Latency time.Duration
-	// Operation is how long a compute operation runs.
+	// Operation is the duration of a Compute Engine operation.
 	Operation time.Duration
-	// Provisioning and Staging are how long a machine is in these states before it
-	// runs, and Stopping how long it is stopping.
+	// Provisioning and Staging are the durations of these states before an instance is running,
+	// Stopping the duration of stopping.
 	Provisioning, Staging, Stopping time.Duration
-	// Lag is how long a list stays as it was after a change. Objects that are asked
-	// for by name are not concerned.
+	// Lag is the delay of lists after a change. Reads by name are not affected.
 	Lag time.Duration
-	// NewAccount is how long a new service account is unknown to other services.
+	// NewAccount is the time for which a new service account is unknown to other services.
 	NewAccount time.Duration
-	// PolicyLag is how long a changed policy does not count yet.
+	// PolicyLag is the delay until a policy change takes effect.
 	PolicyLag time.Duration
-	// ObjectInterval is how long after a write an object refuses the next one, and
-	// BucketInterval the same for making and removing buckets in a project.
+	// ObjectInterval is the minimum interval between writes to an object, BucketInterval the
+	// minimum interval between creations and deletions of buckets in a project.
 	ObjectInterval, BucketInterval time.Duration
-	// QuotaAtOnce refuses an instance beyond the quota in the call's answer instead
-	// of in its operation.
+	// QuotaAtOnce reports exceeded quotas of instances in the response to the call and not in its
+	// operation.
 	QuotaAtOnce bool
-	// InUseLater refuses to delete what is in use in the operation instead of in the
-	// call's answer.
+	// InUseLater reports that an object is in use in the operation and not in the response to the
+	// call.
 	InUseLater bool
-	// IgnoreFilters answers lists as if they had no filter.
+	// IgnoreFilters ignores the filters of lists.
 	IgnoreFilters bool
-	// Foreign is for clients that are not ours: query parameters that the pinned
-	// documents lack are taken.
+	// Foreign is set for third-party clients: query parameters that are missing in the pinned
+	// documents are accepted.
 	Foreign bool
-	// Loopback gives addresses of the test's own machine in place of external ones, for
-	// programs that dial them: nothing is sent anywhere else.
+	// Loopback replaces external addresses by loopback addresses, for programs that connect to
+	// them. No traffic leaves the host.
 	Loopback bool
-	// NoServices leaves every API but Service Usage and Resource Manager disabled.
+	// NoServices disables every API except Service Usage and Resource Manager.
 	NoServices bool
 }
 
-// World is Google. Make a new one for each test. It is safe for concurrent calls.
+// World is a fake Google Cloud. Create a new one for each test. It is safe for concurrent use.
 type World struct {
-	// Guarded is which calls fail, and the journal.
+	// Guarded holds the scheduled faults and the journal.
 	faults.Guarded
 
 	tb   testing.TB
 	docs *documents
 	acts map[string]act
 
-	mu       sync.Mutex // guards everything below
+	mu       sync.Mutex // guards all fields below
 	opt      Options
 	ahead    time.Duration
-	moved    chan struct{} // closed when the clock was moved
+	moved    chan struct{} // closed when the clock is moved
 	serial   uint64
-	changed  int // counts changes, so that a list can be stale by one
+	changed  int // number of changes, so that a list can be stale by one
 	projects map[string]*project
 	callers  map[string]*Caller // by token
 	attempts map[string]*attempt
@@ -98,8 +94,7 @@ type World struct {
 	enablings map[string]*enabling
 }
 
-// New makes a world with a project that has what a new one has, and every API that
-// det-deploy needs enabled.
+// New returns a world with a new project in which all APIs that det-deploy needs are enabled.
 func New(tb testing.TB, o Options) *World {
 	tb.Helper()
 	docs, err := loadDocuments(tb.Context())
@@ -126,8 +121,8 @@ func New(tb testing.TB, o Options) *World {
 	return w
 }
 
-// Now is the world's time: the machine's clock, and what Advance added to it. In a
-// synctest bubble it is the bubble's.
+// Now returns the world's time: the system clock plus the time added by Advance. In a synctest
+// bubble, it uses the bubble's clock.
 func (w *World) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +131,7 @@ func (w *World) Now() time.Time {
 
 func (w *World) now() time.Time { return time.Now().Add(w.ahead).UTC() }
 
-// stamp is the time as Google writes it.
+// stamp formats the current time like Google.
 func (w *World) stamp() string { return w.now().Format("2006-01-02T15:04:05.000000Z07:00") }
 
 // Advance moves the world's clock.
@@ -148,14 +143,14 @@ func (w *World) Advance(d time.Duration) {
 	w.moved = make(chan struct{})
 }
 
-// Tune changes the options of a world that is in use, such as its lags.
+// Tune changes the options of a world in use, such as its lags.
 func (w *World) Tune(f func(*Options)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f(&w.opt)
 }
 
-// Revive lets a new process make calls, without faults.
+// Revive simulates a new process, without faults.
 func (w *World) Revive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,14 +158,13 @@ func (w *World) Revive() {
 	clear(w.attempts)
 }
 
-// Sleep waits by moving the world's clock; it is for waiters that take their sleep
-// as a parameter.
+// Sleep moves the world's clock. It is for waiters with a configurable sleep function.
 func (w *World) Sleep(ctx context.Context, d time.Duration) error {
 	w.Advance(d)
 	return ctx.Err()
 }
 
-// nextID is a number that no other object has.
+// nextID returns a unique numeric ID.
 func (w *World) nextID() uint64 {
 	w.serial++
 	return 4_000_000_000_000_000_000 + w.serial

@@ -23,7 +23,7 @@ const (
 	zoneB   = "us-west1-b"
 )
 
-// clients are the clients that Google generates, of one caller.
+// clients holds Google's generated clients of one caller.
 type clients struct {
 	compute *compute.Service
 	storage *storage.Service
@@ -56,7 +56,7 @@ func newWorld(t *testing.T, o gcptest.Options) (*gcptest.World, clients) {
 	return w, clientsOf(t, w, gcptest.Caller{})
 }
 
-// pass waits in a bubble.
+// pass waits in a synctest bubble.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	if err := wait.For(t.Context(), d); err != nil {
@@ -64,7 +64,7 @@ func pass(t *testing.T, d time.Duration) {
 	}
 }
 
-// wantStatus holds an error against an HTTP status and a reason.
+// wantStatus compares an error with an HTTP status and a reason.
 func wantStatus(t *testing.T, err error, status int, reason string) {
 	t.Helper()
 	e, ok := errors.AsType[*googleapi.Error](err)
@@ -73,7 +73,7 @@ func wantStatus(t *testing.T, err error, status int, reason string) {
 	}
 }
 
-// recorder is a test that may fail, to see what fails it.
+// recorder is a testing.TB that records errors.
 type recorder struct {
 	testing.TB
 	faults []string

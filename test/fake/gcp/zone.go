@@ -6,15 +6,14 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// zone is one zone with the GPU types that it has.
+// zone is a zone with the GPU types that it offers.
 type zone struct {
 	name string
 	gpus []string
 }
 
-// zones are three of Google's regions with what stands in their zones. No zone has
-// nvidia-tesla-k80 any more.
-// https://cloud.google.com/compute/docs/gpus/gpu-regions-zones
+// zones returns the zones of three regions with their GPUs. No zone offers nvidia-tesla-k80 any
+// more. https://cloud.google.com/compute/docs/gpus/gpu-regions-zones
 func zones() []zone { return knownZones }
 
 var knownZones = []zone{
@@ -65,7 +64,7 @@ func describeZone(project string, z zone) *compute.Zone {
 	}
 }
 
-// firstDay is when what was always there was made.
+// firstDay is the creation time of built-in objects.
 const firstDay = "1969-12-31T16:00:00.000-08:00"
 
 func getZone(c *call) (any, error) {
@@ -138,7 +137,7 @@ func getComputeProject(c *call) (any, error) {
 	}, nil
 }
 
-// stableID is the number of what was always there.
+// stableID returns the numeric ID of a built-in object.
 func stableID(path string) uint64 {
 	var n uint64 = 1469598103934665603
 	for _, b := range []byte(path) {

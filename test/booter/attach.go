@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attach gives a machine that runs what the cloud has attached to it since it booted:
-// addresses, and disks.
+// attach adds the addresses and disks that the cloud has attached to a running machine since its
+// boot.
 func (b *Booter) attach(ctx context.Context, m Machine) error {
 	var errs []error
 	for _, a := range m.Addresses {
@@ -28,7 +28,7 @@ func (b *Booter) attach(ctx context.Context, m Machine) error {
 	return errors.Join(errs...)
 }
 
-// once does something to a machine that runs, until it has succeeded.
+// once attaches something to a running machine, and repeats it until it has succeeded.
 func (b *Booter) once(id, what string, do func(*running) error) error {
 	r := b.get(id)
 	if r == nil || r.dead || r.has[what] {
@@ -44,7 +44,7 @@ func (b *Booter) once(id, what string, do func(*running) error) error {
 	return nil
 }
 
-// answer lets the machine answer at one more address.
+// answer adds an address to the machine.
 func (m *machine) answer(ctx context.Context, address string) error {
 	out, err := exec.CommandContext(ctx, "ip", "-n", m.netns, "addr", "replace", address+"/32", "dev", "eth0").CombinedOutput()
 	if err != nil {
@@ -53,16 +53,15 @@ func (m *machine) answer(ctx context.Context, address string) error {
 	return nil
 }
 
-// DiskFile is the file with the content of a disk, which a test may write before a
-// machine has the disk.
+// DiskFile returns the file with the content of a disk. A test may write it before the disk is
+// attached.
 func (l *Lab) DiskFile(id string) string { return filepath.Join(l.Dir, id+".disk") }
 
-// diskSize is that of every disk. Its file is sparse.
+// diskSize is the size of every disk. Its file is sparse.
 const diskSize = 512 << 20
 
-// plug gives the machine a disk: a file of this machine's, shown there under the disk's
-// device and serial number, with its partitions. The file is there again for the next
-// machine.
+// plug attaches a disk: a file on the host, which appears in the machine under the disk's device
+// name and serial number, with its partitions. The file is kept for the next machine.
 func (m *machine) plug(ctx context.Context, d Disk) error {
 	file := m.lab.DiskFile(d.ID)
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -83,13 +82,13 @@ func (m *machine) plug(ctx context.Context, d Disk) error {
 	return m.inside(ctx, fmt.Sprintf("mkdir -p /sys/block/%[1]s/device && echo %[2]s >/sys/block/%[1]s/device/serial", d.Device, d.Serial))
 }
 
-// part is a disk, or a partition of it, which has a suffix.
+// part is a disk, or a partition of it with its suffix.
 type part struct {
 	device, suffix string
 	offset, size   int64
 }
 
-// readParts is the partitions of a disk. One that has no table has none.
+// readParts returns the partitions of a disk, or none if the disk has no partition table.
 func readParts(ctx context.Context, file, device string) []part {
 	text, err := exec.CommandContext(ctx, "sfdisk", "--json", file).Output()
 	var read struct {
@@ -112,7 +111,7 @@ func readParts(ctx context.Context, file, device string) []part {
 	return out
 }
 
-// plugPart shows a part of a disk's file in the machine, with its links.
+// plugPart attaches a part of a disk's file to the machine, with its links.
 func (m *machine) plugPart(ctx context.Context, d Disk, p part) error {
 	args := []string{"--find", "--show", "--offset", strconv.FormatInt(p.offset, 10), "--sizelimit", strconv.FormatInt(p.size, 10)}
 	if d.ReadOnly {
@@ -149,7 +148,7 @@ func (m *machine) inside(ctx context.Context, script string) error {
 	return nil
 }
 
-// unplug gives the disks back.
+// unplug detaches the disks from the host.
 func (m *machine) unplug(ctx context.Context) error {
 	var errs []error
 	for _, loop := range m.loops {

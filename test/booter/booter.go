@@ -11,39 +11,39 @@ import (
 	"time"
 )
 
-// look is how often the booter asks the cloud what there is.
+// look is the interval at which the booter polls the cloud.
 const look = 200 * time.Millisecond
 
-// Booter makes the machines of a cloud run.
+// Booter boots the machines of an emulated cloud.
 type Booter struct {
 	t        testing.TB
 	lab      *Lab
 	cloud    Cloud
 	platform Platform
 
-	// mu guards what is below, and whether machines are dead.
+	// mu guards the fields below, and whether machines are dead.
 	mu       sync.Mutex
 	machines map[string]*running
 	booted   int
 }
 
-// running is a machine that was booted. A dead one is kept for its console.
+// running is a booted machine. A dead one is kept for its console.
 type running struct {
 	*machine
 	root string
 	dead bool
-	// poweredOff says that the cloud was told.
+	// poweredOff reports whether the cloud was notified.
 	poweredOff bool
-	// has is what was attached to it since it boots: addresses and disks.
+	// has holds the addresses and disks that were attached since its boot.
 	has map[string]bool
-	// shown is how much of its console the cloud has seen, and pressed says that its
-	// power key was pressed. Only the booter's turns use them.
+	// shown is the length of the console output that the cloud has received. Pressed reports
+	// whether the power key was pressed. Both are used by turn only.
 	shown   int
 	pressed bool
 }
 
-// Start boots whatever the cloud launches, until the test ends. The cloud's server runs
-// in the lab.
+// Start boots all machines that the cloud launches, until the test ends. The cloud's server must
+// run in the lab.
 func Start(t testing.TB, lab *Lab, cloud Cloud) *Booter {
 	t.Helper()
 	b := &Booter{t: t, lab: lab, cloud: cloud, platform: cloud.Platform(), machines: map[string]*running{}}
@@ -77,7 +77,7 @@ func (b *Booter) run(ctx context.Context) {
 	}
 }
 
-// turn makes what runs what there is.
+// turn makes the running machines match those of the cloud.
 func (b *Booter) turn(ctx context.Context) error {
 	all, err := b.cloud.Machines(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (b *Booter) turn(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// showConsole shows a cloud that wants to see it what a machine wrote.
+// showConsole passes new console output to a cloud that implements ConsoleTaker.
 func (b *Booter) showConsole(id string) {
 	taker, ok := b.cloud.(ConsoleTaker)
 	r := b.get(id)
@@ -109,7 +109,7 @@ func (b *Booter) showConsole(id string) {
 	}
 }
 
-// unlisted are the machines that the cloud does not have any more.
+// unlisted returns the running machines that the cloud no longer lists.
 func (b *Booter) unlisted(listed map[string]bool) []*running {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,7 +182,7 @@ func (b *Booter) kill(ctx context.Context, r *running) error {
 	r.dead = true
 	b.mu.Unlock()
 	b.t.Logf("booter: %s dies", r.id)
-	// A machine that began to die dies.
+	// Once started, killing a machine is not canceled.
 	return r.stop(context.WithoutCancel(ctx))
 }
 
@@ -202,7 +202,7 @@ func (b *Booter) stopAll(ctx context.Context) {
 	}
 }
 
-// Console is what a machine has written to its terminal so far.
+// Console returns the console output of a machine.
 func (b *Booter) Console(id string) string {
 	if r := b.get(id); r != nil {
 		return r.console.String()
@@ -210,14 +210,14 @@ func (b *Booter) Console(id string) string {
 	return ""
 }
 
-// Booted is how often a machine has booted.
+// Booted returns the number of boots.
 func (b *Booter) Booted() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.booted
 }
 
-// Running are the machines that run.
+// Running returns the IDs of the running machines.
 func (b *Booter) Running() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -230,7 +230,7 @@ func (b *Booter) Running() []string {
 	return ids
 }
 
-// Command is a program inside of a machine that runs.
+// Command returns a command that runs inside of a machine.
 func (b *Booter) Command(ctx context.Context, id, name string, args ...string) (*exec.Cmd, error) {
 	r := b.get(id)
 	if r == nil || !slices.Contains(b.Running(), id) {

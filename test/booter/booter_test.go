@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/booter"
 )
 
-// rack is a cloud of which a test says what there is. Its machines run the startup script
-// that their metadata service has.
+// rack is a cloud whose machines are set by the test. They run the startup script of their metadata
+// service.
 type rack struct {
 	mu       sync.Mutex
 	machines map[string]booter.Machine
@@ -87,7 +87,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// A cloud need not be Amazon's: what its machines show, boot from and are given is its own.
+// The booter supports clouds other than Amazon's, with their own firmware data, images and
+// metadata.
 func TestMachinesOfAnyCloudBoot(t *testing.T) {
 	t.Parallel()
 	r := &rack{machines: map[string]booter.Machine{}}
@@ -118,21 +119,22 @@ func TestMachinesOfAnyCloudBoot(t *testing.T) {
 	eventually(t, "the cloud is told what powered itself off", func() bool { return r.count() == 0 })
 }
 
-// toolsBelowTmp makes a directory with a file where machines have a file system of their own.
+// toolsBelowTmp creates a directory with a file at a path where machines have their own file
+// system.
 func toolsBelowTmp(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "tools") //nolint:usetesting // TMPDIR may be elsewhere
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left of a temporary directory hurts nobody
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // remains of a temporary directory are harmless
 	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("of the host"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// run runs a program inside of a machine; one that fails says so in what it wrote.
+// run runs a program inside of a machine and returns its output.
 func run(t *testing.T, b *booter.Booter, id, name string, args ...string) string {
 	t.Helper()
 	c, err := b.Command(t.Context(), id, name, args...)

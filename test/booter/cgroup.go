@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// groups makes the control groups of one machine, in every hierarchy of this
-// one, below the test's own.
+// groups creates the control groups of one machine below the test's own, in every hierarchy of the
+// host.
 func groups(name string) ([]string, error) {
 	own, err := ownGroups()
 	if err != nil {
@@ -26,7 +26,7 @@ func groups(name string) ([]string, error) {
 			return out, err
 		}
 		out = append(out, dir)
-		// Where processors and memory are assigned, none are until it is said.
+		// A cpuset group has no CPUs and memory nodes until they are assigned.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			if text, err := os.ReadFile(filepath.Join(parent, file)); err == nil {
 				if err := os.WriteFile(filepath.Join(dir, file), text, 0); err != nil {
@@ -38,7 +38,7 @@ func groups(name string) ([]string, error) {
 	return out, nil
 }
 
-// ownGroups are the directories of this process's groups.
+// ownGroups returns the directories of this process's control groups.
 func ownGroups() ([]string, error) {
 	file, err := os.Open("/proc/self/cgroup")
 	if err != nil {
@@ -62,11 +62,11 @@ func ownGroups() ([]string, error) {
 	return out, nil
 }
 
-// dying is how long the last processes of a machine may take to be gone, once
-// its first one was killed.
+// dying is the timeout for the last processes of a machine to exit after its init process was
+// killed.
 const dying = 10 * time.Second
 
-// ungroup removes them when nothing is left in them.
+// ungroup removes control groups once they are empty.
 func ungroup(ctx context.Context, dirs []string) error {
 	ctx, cancel := context.WithTimeout(ctx, dying)
 	defer cancel()
@@ -87,14 +87,14 @@ func ungroup(ctx context.Context, dirs []string) error {
 	}
 }
 
-// removeGroup removes a group and those below it, the deepest first.
+// removeGroup removes a control group and its descendants, deepest first.
 func removeGroup(top string) error {
 	var all []string
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			all = append(all, path)
 		}
-		return nil // what is gone meanwhile is as wanted
+		return nil // a group that no longer exists is as wanted
 	})
 	errs := []error{err}
 	slices.Reverse(all)

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// console is a machine's terminal, and what it wrote there.
+// console is a machine's terminal and its output.
 type console struct {
-	// path is the machine's end.
+	// path is the machine's side of the terminal.
 	path   string
 	master *os.File
 	ended  chan struct{}
@@ -30,15 +30,15 @@ func openConsole() (*console, error) {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err != nil {
-		_ = unix.Close(fd) // the error to tell is the other
+		_ = unix.Close(fd) // the other error is returned
 		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
 	c := &console{path: fmt.Sprint("/dev/pts/", n), master: os.NewFile(uintptr(fd), "console"), ended: make(chan struct{})}
 	return c, nil
 }
 
-// read collects until the terminal is closed. While nobody has the machine's end
-// open, reading is an error that passes; so that end is held.
+// read collects the output until the terminal is closed. It holds the machine's side open, because
+// reading returns transient errors while that is closed.
 func (c *console) read(held *os.File) {
 	defer close(c.ended)
 	defer func() { _ = held.Close() }() // nothing was written
@@ -64,7 +64,7 @@ func (c *console) start() error {
 }
 
 func (c *console) close() {
-	_ = c.master.Close() // its reader sees it
+	_ = c.master.Close() // the reader returns
 	<-c.ended
 }
 

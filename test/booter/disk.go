@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// hidden is what a fresh machine does not have, though this one may, and what
-// makes this one start services of its own.
+// hidden returns paths that a fresh machine does not have, though the host may have them, and
+// configuration that makes the host start its own services.
 func hidden() []string {
 	const wants = "etc/systemd/system/"
 	return []string{
@@ -18,21 +18,21 @@ func hidden() []string {
 		"etc/determined", "etc/cloud/cloud-init.disabled", "var/lib/docker", "var/lib/containerd",
 		wants + "multi-user.target.wants", wants + "sockets.target.wants", wants + "timers.target.wants",
 		wants + "getty.target.wants", wants + "sysinit.target.wants",
-		// Nobody hands out addresses in a lab, and it would wait a minute for that.
+		// A lab has no DHCP server, for which it would wait a minute.
 		"usr/sbin/dhclient",
 		"usr/lib/systemd/system-generators/systemd-getty-generator", "usr/lib/modules-load.d", "etc/modules-load.d",
 	}
 }
 
-// virt and dmi answer as they do on a machine of the cloud.
+// virt and dmi are scripts that print the same as on a machine of the cloud.
 const (
 	virt = "#!/bin/sh\ncase \"$*\" in *c*) exit 1 ;; esac\necho %s\n"
 	dmi  = "#!/bin/sh\ncase \"$*\" in *uuid* | *serial*) echo %s ;; *product*) echo %s ;; *) echo %s ;; esac\n"
 )
 
-// disk is what a machine writes: the upper layer of its root. Only whoever has
-// read the kernel's overlay documentation edits it while the machine runs. That of a
-// machine that has booted before is left as it is.
+// disk creates the upper layer of a machine's root file system, which holds its writes. It must not
+// be edited while the machine runs, see the kernel's overlayfs documentation. The layer of a
+// machine that has booted before is not changed.
 func disk(dir string, p Platform, h Machine) error {
 	if _, err := os.Stat(filepath.Join(dir, "upper")); err == nil {
 		return nil
@@ -58,7 +58,7 @@ func disk(dir string, p Platform, h Machine) error {
 		put(path, text)
 	}
 	put("etc/systemd/journald.conf.d/booter.conf", "[Journal]\nStorage=persistent\nSeal=no\n")
-	// Without one, systemd would take this for a first boot and enable everything.
+	// Without a machine ID, systemd would consider this the first boot and enable all units.
 	put("etc/machine-id", strings.ReplaceAll(serial, "-", "")+"\n")
 	for _, path := range hidden() {
 		errs = append(errs, whiteout(filepath.Join(dir, "upper", path)))

@@ -1,9 +1,8 @@
-// Package booter makes the machines of an emulated cloud real: each becomes a
-// host of its own on this machine, with a network address, processes, systemd
-// and a disk that nobody else sees, boots as its cloud's image does, asks its
-// metadata service, and dies when it is terminated. They stand in a network
-// that has no way out, so that the addresses an emulator invents cannot reach
-// whose they are. Only tests may import it.
+// Package booter boots the machines of an emulated cloud: each becomes a container on the host with
+// its own network address, processes, systemd and disk. It boots like its cloud's image, reads its
+// metadata service, and is killed when it is terminated. The machines are in an isolated network,
+// so that the addresses invented by an emulator never reach their real owners. Only tests may
+// import it.
 package booter
 
 import (
@@ -28,28 +27,27 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-// Gateway is the lab's own address, where the emulated cloud and a master listen.
+// Gateway is the lab's own address, at which the emulated cloud and a master listen.
 const Gateway = "10.200.0.1"
 
-// prefix begins every name that a lab gives away. The number behind it is the
-// test's process, so that what a killed test left is known.
+// prefix is the prefix of all names that a lab creates. It is followed by the process ID of the
+// test, so that the remains of a killed test can be recognized.
 const prefix = "dd"
 
-// Lab is a closed network. Every address is looked for inside of it and nowhere
-// else.
+// Lab is an isolated network. All addresses are resolved inside of it.
 type Lab struct {
 	// Name is its network namespace.
 	Name string
 	// Dir holds its machines' disks.
 	Dir string
-	// Tools is a directory that machines see at the same path, read-only, also where
-	// their own /tmp or /run hides the host's. OpenLab makes it what setup installed.
+	// Tools is a directory that machines see read-only at the same path, even where their own /tmp
+	// or /run hides the host's. OpenLab sets it to the directory in which setup installs programs.
 	Tools string
 }
 
-// OpenLab opens a lab that ends with the test. It needs root, systemd and iproute2, and
-// Start what the cloud's image needs: a test is skipped with -short or where they are missing, or fails
-// under CI=true.
+// OpenLab opens a lab that is closed at the end of the test. It requires root, systemd and
+// iproute2; Start requires the programs of the cloud's image. A test is skipped with -short. If a
+// requirement is missing, the test is skipped, or fails under CI=true.
 func OpenLab(t testing.TB) *Lab {
 	t.Helper()
 	if testing.Short() {
@@ -67,7 +65,8 @@ func OpenLab(t testing.TB) *Lab {
 	l.must(t, ctx, "ip", "netns", "add", l.Name)
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"},
-		// A fixed address, or it changes when a machine goes and the others lose it.
+		// A fixed MAC address, otherwise it changes when a machine is removed and the others lose
+		// the connection.
 		{"link", "add", "br0", "address", "02:00:0a:c8:00:01", "type", "bridge"},
 		{"addr", "add", Gateway + "/32", "dev", "br0"},
 		{"link", "set", "br0", "up"},
@@ -78,7 +77,7 @@ func OpenLab(t testing.TB) *Lab {
 	return l
 }
 
-// tools returns the directory into which setup installs, "" if there is none.
+// tools returns the directory in which setup installs programs, or "" if it does not exist.
 func tools(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(installed.InProject(".cache"))
@@ -88,7 +87,7 @@ func tools(t testing.TB) string {
 	return dir
 }
 
-// need skips a test where programs are missing, or fails it under CI=true.
+// need skips a test if programs are missing, or fails it under CI=true.
 func need(t testing.TB, programs map[string]string) {
 	t.Helper()
 	missing := ""
@@ -112,12 +111,12 @@ func need(t testing.TB, programs map[string]string) {
 	}
 }
 
-// removeStale removes the networks and control groups of tests that were killed;
-// their machines died with them.
+// removeStale removes the networks and control groups of killed tests, whose machines were killed
+// with them.
 func removeStale(t testing.TB) {
 	t.Helper()
 	for _, path := range stale(t, "/run/netns") {
-		_ = exec.CommandContext(t.Context(), "ip", "netns", "del", filepath.Base(path)).Run() // another test may be at it, too
+		_ = exec.CommandContext(t.Context(), "ip", "netns", "del", filepath.Base(path)).Run() // another test may be removing it
 	}
 	own, err := ownGroups()
 	if err != nil {
@@ -125,12 +124,12 @@ func removeStale(t testing.TB) {
 	}
 	for _, dir := range own {
 		for _, path := range stale(t, dir) {
-			_ = removeGroup(path) // what does not go hurts nobody
+			_ = removeGroup(path) // a remaining group is harmless
 		}
 	}
 }
 
-// stale is what has the name of a lab whose test is gone.
+// stale returns the names of labs whose test has ended.
 func stale(t testing.TB, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, prefix+"*x*"))
@@ -144,7 +143,7 @@ func stale(t testing.TB, dir string) []string {
 	})
 }
 
-// must runs a command of the test's own network.
+// must runs a command that configures the test's network.
 func (l *Lab) must(t testing.TB, ctx context.Context, name string, args ...string) { //nolint:revive // a test comes first
 	t.Helper()
 	if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
@@ -152,16 +151,16 @@ func (l *Lab) must(t testing.TB, ctx context.Context, name string, args ...strin
 	}
 }
 
-// Wrap is the command that puts another into the lab.
+// Wrap returns the command prefix that runs a command in the lab.
 func (l *Lab) Wrap() []string { return []string{"nsenter", "--net=" + netns(l.Name)} }
 
-// Command is a program that runs in the lab.
+// Command returns a command that runs in the lab.
 func (l *Lab) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	wrap := append(l.Wrap(), name)
 	return exec.CommandContext(ctx, wrap[0], append(wrap[1:], args...)...)
 }
 
-// Client reaches what listens in the lab.
+// Client returns an HTTP client that connects to servers in the lab.
 func (l *Lab) Client() *http.Client {
 	dial := func(ctx context.Context, network, address string) (c net.Conn, err error) {
 		err = within(l.Name, func() error {
@@ -174,13 +173,13 @@ func (l *Lab) Client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}}
 }
 
-// Listen opens a port in the lab for somebody in the test.
+// Listen listens on a free port of the gateway.
 func (l *Lab) Listen(t testing.TB) net.Listener {
 	t.Helper()
 	return l.ListenAt(t, 0)
 }
 
-// ListenAt opens a port of the gateway.
+// ListenAt listens on a port of the gateway.
 func (l *Lab) ListenAt(t testing.TB, port int) net.Listener {
 	t.Helper()
 	var out net.Listener

@@ -20,24 +20,23 @@ import (
 //go:embed boot.sh
 var bootScript string
 
-// machine is one running host.
+// machine is a running machine.
 type machine struct {
 	lab      *Lab
 	platform Platform
 	id, dir  string
 	netns    string
 	groups   []string
-	// loops are this machine's devices behind its disks.
+	// loops are the host's loop devices of its disks.
 	loops   []string
 	console *console
 	server  *http.Server
 	cmd     *exec.Cmd
-	// ended is closed when its first process is gone.
+	// ended is closed when its init process has exited.
 	ended chan struct{}
 }
 
-// boot starts a machine of a lab, the n-th; what metadata answers is its
-// metadata service.
+// boot boots the n-th machine of a lab. Metadata serves its metadata service.
 func (l *Lab) boot(ctx context.Context, n int, p Platform, h Machine, metadata http.Handler) (*machine, error) {
 	short := strconv.Itoa(n)
 	m := &machine{
@@ -72,7 +71,7 @@ func (m *machine) prepare(ctx context.Context, short string, h Machine) (err err
 	return m.console.start()
 }
 
-// network gives the machine a network of its own, with one cable to the lab.
+// network creates the machine's network namespace and its link to the lab.
 func (m *machine) network(ctx context.Context, short string, addresses []string) error {
 	calls := [][]string{
 		{"netns", "add", m.netns},
@@ -94,7 +93,7 @@ func (m *machine) network(ctx context.Context, short string, addresses []string)
 	return nil
 }
 
-// serve answers in the machine's network, from outside of it.
+// serve serves an HTTP handler in the machine's network, from outside of the machine.
 func (m *machine) serve(metadata http.Handler) error {
 	var l net.Listener
 	err := within(m.netns, func() (err error) {
@@ -105,7 +104,7 @@ func (m *machine) serve(metadata http.Handler) error {
 		return err
 	}
 	m.server = &http.Server{Handler: metadata, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = m.server.Serve(l) }() // it ends when it is closed
+	go func() { _ = m.server.Serve(l) }() // it returns when the listener is closed
 	return nil
 }
 
@@ -114,7 +113,7 @@ func (m *machine) start(ctx context.Context, h Machine) error {
 	if err := os.WriteFile(script, []byte(bootScript), 0o755); err != nil { //nolint:gosec // it is a program
 		return err
 	}
-	// It ends by being killed, after the test's context.
+	// It is ended by killing it, after the test's context is done.
 	m.cmd = exec.CommandContext(context.WithoutCancel(ctx), script, "enter")
 	m.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "ROOT=" + filepath.Join(m.dir, "root"), "DISK=" + m.dir, "TOOLS=" + m.lab.Tools, "NETNS=" + m.netns,
@@ -125,21 +124,21 @@ func (m *machine) start(ctx context.Context, h Machine) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the machine has its own
+	defer func() { _ = log.Close() }() // the machine has its own descriptor
 	m.cmd.Stdout, m.cmd.Stderr = log, log
-	// A test that is killed takes its machines with it.
+	// If the test is killed, its machines are killed as well.
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {
 		return err
 	}
 	go func() {
 		defer close(m.ended)
-		_ = m.cmd.Wait() // that it ended is what is told
+		_ = m.cmd.Wait() // only its exit matters
 	}()
 	return nil
 }
 
-// command is a program inside of the machine.
+// command returns a command that runs inside of the machine.
 func (m *machine) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
 	pid, err := m.init()
 	if err != nil {
@@ -149,8 +148,9 @@ func (m *machine) command(ctx context.Context, name string, args ...string) (*ex
 	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil
 }
 
-// init is the machine's first process, as this machine counts. Before it is systemd its
-// root is still this machine's: what were done "inside" would be done here.
+// init returns the process ID of the machine's init process on the host. Until it has executed
+// systemd, its root is still the host's, so that a command "inside" the machine would change the
+// host.
 func (m *machine) init() (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", m.cmd.Process.Pid, m.cmd.Process.Pid))
 	if err != nil {
@@ -164,7 +164,7 @@ func (m *machine) init() (string, error) {
 	return pid, nil
 }
 
-// journal is what our units wrote there, for a test that fails.
+// journal returns the log of det-deploy's units, for a failed test.
 func (m *machine) journal(ctx context.Context) string {
 	cmd, err := m.command(ctx, "journalctl", "--no-pager", "--output=short-iso-precise", "--lines=200", "--unit=det-deploy-*")
 	if err != nil {
@@ -177,11 +177,11 @@ func (m *machine) journal(ctx context.Context) string {
 	return string(out)
 }
 
-// stop kills whatever runs in the machine, and removes its network.
+// stop kills all processes of the machine and removes its network.
 func (m *machine) stop(ctx context.Context) error {
 	var errs []error
 	if m.cmd != nil && m.cmd.Process != nil {
-		_ = m.cmd.Process.Kill() // it may be gone
+		_ = m.cmd.Process.Kill() // it may have exited
 		<-m.ended
 	}
 	if m.server != nil {

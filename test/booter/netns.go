@@ -11,8 +11,8 @@ import (
 
 func netns(name string) string { return "/run/netns/" + name }
 
-// within does something in another network. A socket belongs to the network in
-// which it was opened, wherever it is used.
+// within calls act in another network namespace. A socket belongs to the namespace in which it was
+// opened.
 func within(name string, act func() error) error {
 	there, err := os.Open(netns(name))
 	if err != nil {
@@ -35,7 +35,7 @@ func within(name string, act func() error) error {
 		err = act()
 		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
 			done <- errors.Join(err, fmt.Errorf("leave the network %s: %w", name, back))
-			return // the thread is not given back: it ends with its goroutine
+			return // the thread stays locked and exits with its goroutine
 		}
 		runtime.UnlockOSThread()
 		done <- err

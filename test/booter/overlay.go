@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whiteout hides a path of the lower layers: a device 0,0 of that name.
+// whiteout hides a path of the lower layers with a character device 0/0 of that name.
 func whiteout(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

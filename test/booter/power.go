@@ -2,8 +2,8 @@ package booter
 
 import "context"
 
-// powerKey does what logind does when the power key is pressed: it shuts the machine down
-// unless its configuration says otherwise. Nothing in a lab's machine can press it.
+// powerKey simulates logind's reaction to the power key: it shuts the machine down unless the
+// configuration ignores the key. A machine in a lab has no device for it.
 const powerKey = `key=$(systemd-analyze cat-config systemd/logind.conf | sed -n 's/^HandlePowerKey=//p' | tail -n 1)
 test "$key" = ignore || systemctl --no-block poweroff`
 

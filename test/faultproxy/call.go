@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Call is one call that came by.
+// Call is one call that passed through the proxy.
 type Call struct {
-	// Service is the name it was signed for, Action what it asks: "ec2",
+	// Service is the signing name of the service, Action the name of the call: "ec2",
 	// "RunInstances".
 	Service, Action string
-	// Body is what was sent, in a form to be matched.
+	// Body is the body of the request in a form for matching.
 	Body string
 	// Caller is the access key.
 	Caller string
-	// Status and Code are the answer's; Status is 0 when there was none.
+	// Status and Code are those of the response. Status is 0 if there was no response.
 	Status int
 	Code   string
-	// Fault names what was done to it.
+	// Fault describes the injected fault.
 	Fault string
 
 	form  form
 	empty bool
 }
 
-// form is how a service wants to be refused.
+// form is the format of a service's error responses.
 type form int
 
 const (
@@ -41,7 +41,7 @@ const (
 	cborSmithy
 )
 
-// scope is the part of a signature that names its key and service.
+// scope matches the credential scope of a signature, with its access key and service.
 var scope = regexp.MustCompile(`Credential=([^/]+)/\d{8}/[^/]*/([^/]+)/aws4_request`)
 
 func read(r *http.Request, body []byte) Call {
@@ -64,7 +64,7 @@ func read(r *http.Request, body []byte) Call {
 		if c.Service == "ec2" {
 			c.form = xmlEC2
 		}
-		fields, _ := url.ParseQuery(string(body)) // what is no field is not matched
+		fields, _ := url.ParseQuery(string(body)) // anything but fields is not matched
 		c.Action, c.Body = fields.Get("Action"), lines(fields)
 	default:
 		c.Action = s3Action(r)
@@ -88,14 +88,14 @@ func lines(fields url.Values) string {
 	return strings.Join(out, "\n")
 }
 
-// s3Parts is what a query asks of a bucket or an object instead of itself.
+// s3Parts maps query parameters that select a subresource of a bucket or object to its name.
 var s3Parts = map[string]string{
 	"versioning": "BucketVersioning", "publicAccessBlock": "PublicAccessBlock", "encryption": "BucketEncryption",
 	"lifecycle": "BucketLifecycleConfiguration", "tagging": "Tagging", "policy": "BucketPolicy", "location": "BucketLocation",
 	"ownershipControls": "BucketOwnershipControls",
 }
 
-// s3Action names a call of S3, which has no field for its name.
+// s3Action returns the name of an S3 call, which requests do not contain.
 func s3Action(r *http.Request) string {
 	_, object, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	query := r.URL.Query()
@@ -129,10 +129,10 @@ func s3Action(r *http.Request) string {
 	return verb + "Bucket"
 }
 
-// inXML is the code in a refusal.
+// inXML matches the code of an XML error response.
 var inXML = regexp.MustCompile(`<Code>([^<]+)</Code>`)
 
-// code is that of the cloud's own refusal.
+// code returns the error code of a response.
 func (r reply) code() string {
 	if r.status < http.StatusMultipleChoices {
 		return ""

@@ -14,8 +14,8 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// A launch whose reply is lost is sent again with its token and launches once;
-// signatures survive the proxy.
+// A launch whose response was lost is repeated with its token and launches once; signatures remain
+// valid through the proxy.
 func TestALostReplyLaunchesOnce(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)

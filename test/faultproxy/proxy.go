@@ -1,8 +1,7 @@
-// Package faultproxy stands between a program and an emulated cloud and lets
-// the network, or the cloud, fail: refusals in each service's own form,
-// throttling, requests and replies that are lost, delays and silence. It also
-// writes down every call, to compare with what a policy allows. Only tests may
-// import it.
+// Package faultproxy is a proxy for an emulated cloud that injects faults of the network and the
+// cloud: error responses in each service's format, throttling, lost requests and responses, delays
+// and timeouts. It records all calls, to compare them with the permissions in a policy. Only tests
+// may import it.
 package faultproxy
 
 import (
@@ -21,25 +20,25 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Proxy passes calls on, unless a rule says otherwise.
+// Proxy forwards calls unless a rule applies.
 type Proxy struct {
-	// URL is where it answers.
+	// URL is the URL of the proxy.
 	URL string
-	// Name is the action of a call to what is no cloud; nil names those of clouds. It
-	// is set before the first call.
+	// Name returns the action of a call to a server other than a cloud. Nil detects the calls of
+	// clouds. It must be set before the first call.
 	Name func(*http.Request) string
 
 	upstream *url.URL
 	client   *http.Client
 
-	// mu guards what is below.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	rand  *rand.Rand
 	rules []*active
 	calls []Call
 }
 
-// active is a rule and how often it was met, by action if each counts for itself.
+// active is a rule with its counters, one per action if Each is set.
 type active struct {
 	Rule
 	met map[string]*count
@@ -47,7 +46,7 @@ type active struct {
 
 type count struct{ seen, used int }
 
-// counts is how often the rule was met by calls like c.
+// counts returns the counter of the rule for calls like c.
 func (a *active) counts(c Call) *count {
 	of := ""
 	if a.Each {
@@ -59,9 +58,9 @@ func (a *active) counts(c Call) *count {
 	return a.met[of]
 }
 
-// Start starts a proxy before upstream that ends with the test. Rules with a
-// probability draw from seed; 0 draws a seed. It is printed, so that a failure
-// can be had again.
+// Start starts a proxy for upstream that is stopped at the end of the test. Rules with a
+// probability use the seed. 0 generates a seed, which is logged so that a failure can be
+// reproduced.
 func Start(t testing.TB, upstream string, seed uint64) *Proxy {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -71,7 +70,7 @@ func Start(t testing.TB, upstream string, seed uint64) *Proxy {
 	return Listen(t, l, upstream, &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}, seed)
 }
 
-// Listen is Start on a port of the caller's, with a client that reaches upstream.
+// Listen is like Start with an existing listener and a client that connects to upstream.
 func Listen(t testing.TB, l net.Listener, upstream string, client *http.Client, seed uint64) *Proxy {
 	t.Helper()
 	to, err := url.Parse(upstream)
@@ -88,19 +87,19 @@ func Listen(t testing.TB, l net.Listener, upstream string, client *http.Client, 
 		rand: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // faults are no secrets
 	}
 	server := httptest.NewUnstartedServer(p)
-	_ = server.Listener.Close() // it gets the caller's instead
+	_ = server.Listener.Close() // replaced by the given listener
 	server.Listener = l
 	server.Start()
 	t.Cleanup(func() {
-		server.CloseClientConnections() // a call that hangs ends with its connection
+		server.CloseClientConnections() // ends calls that hang
 		server.Close()
 	})
 	p.URL = server.URL
 	return p
 }
 
-// Add adds a rule. The first that matches a call decides. The function that is
-// returned takes it out again.
+// Add adds a rule. The first rule that matches a call applies. The returned function removes the
+// rule.
 func (p *Proxy) Add(r Rule) func() {
 	a := &active{Rule: r, met: map[string]*count{}}
 	p.mu.Lock()
@@ -113,21 +112,21 @@ func (p *Proxy) Add(r Rule) func() {
 	}
 }
 
-// Clear takes out all rules.
+// Clear removes all rules.
 func (p *Proxy) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = nil
 }
 
-// Calls returns every call so far, in the order in which they ended.
+// Calls returns all completed calls in the order of completion.
 func (p *Proxy) Calls() []Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.calls)
 }
 
-// Actions counts the calls by "service:Action".
+// Actions returns the number of calls by "service:Action".
 func (p *Proxy) Actions() map[string]int {
 	counts := map[string]int{}
 	for _, c := range p.Calls() {
@@ -136,11 +135,11 @@ func (p *Proxy) Actions() map[string]int {
 	return counts
 }
 
-// ServeHTTP passes one call on, or does what a rule says.
+// ServeHTTP forwards a call or applies the fault of a rule.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the caller is gone
+		panic(http.ErrAbortHandler) // the caller has disconnected
 	}
 	call := read(r, body)
 	if p.Name != nil {
@@ -165,7 +164,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer, err := p.forward(r, body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the emulator is gone, and so is this connection
+		panic(http.ErrAbortHandler) // the emulator is gone; drop the connection
 	}
 	call.Status, call.Code = answer.status, answer.code()
 	switch {
@@ -179,21 +178,21 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body) // a caller that is gone gets nothing
+	_, _ = w.Write(answer.body) // the caller may have disconnected
 }
 
-// reply is the cloud's own answer.
+// reply is a response of the cloud.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// forward sends a call on with the host that the caller signed.
+// forward forwards a call with the host that the caller signed.
 func (p *Proxy) forward(r *http.Request, body []byte) (reply, error) {
 	to := *r.URL
 	to.Scheme, to.Host = p.upstream.Scheme, p.upstream.Host
-	// A call that has been received is carried out, whether or not its caller waits.
+	// A received call is completed even if its caller disconnects.
 	request, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, to.String(), bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err

@@ -25,7 +25,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/faultproxy"
 )
 
-// upstream answers every call with nothing, and counts them.
+// upstream returns an empty response to every call and counts the calls.
 type upstream struct {
 	*httptest.Server
 
@@ -33,7 +33,7 @@ type upstream struct {
 	hosts []string
 }
 
-// calls are the hosts that were asked, one a call.
+// calls returns the host of each call.
 func (u *upstream) calls() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

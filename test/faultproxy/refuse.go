@@ -8,8 +8,7 @@ import (
 
 const requestID = "00000000-0000-4000-8000-000000000000"
 
-// refuse answers a call in its service's own form and returns the status and
-// the code.
+// refuse writes an error response in the service's format and returns its status and code.
 func (e Effect) refuse(w http.ResponseWriter, c Call) (int, string) {
 	code, status := e.Code, e.Status
 	if code == throttled {
@@ -26,7 +25,7 @@ func (e Effect) refuse(w http.ResponseWriter, c Call) (int, string) {
 	w.Header().Set("X-Amzn-Requestid", requestID)
 	w.WriteHeader(status)
 	if !c.empty {
-		_, _ = w.Write(body) // a caller that is gone gets nothing
+		_, _ = w.Write(body) // the caller may have disconnected
 	}
 	return status, code
 }
@@ -45,7 +44,7 @@ func throttledBy(f form) (string, int) {
 	return "Throttling", http.StatusBadRequest
 }
 
-// refusal is a code and its message in XML.
+// refusal is an XML error response.
 type refusal struct {
 	Type    string `xml:",omitempty"`
 	Code    string
@@ -83,7 +82,7 @@ func write(f form, code, message string) (string, []byte) {
 	return "text/xml", append([]byte(xml.Header), text...)
 }
 
-// cborMap writes a map of text to text.
+// cborMap encodes a map of strings to strings.
 func cborMap(pairs ...string) []byte {
 	out := []byte{0xa0 | byte(len(pairs)/2)}
 	for _, s := range pairs {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Rule says which calls have a fault, and which. An empty field matches all.
+// Rule selects calls and their fault. Empty fields match all calls.
 type Rule struct {
-	// Service is its signing name: "ec2", "iam", "s3", "monitoring".
+	// Service is the signing name: "ec2", "iam", "s3", "monitoring".
 	Service string
-	// Action and Body match the name of the call and what was sent; a form has
-	// one field a line, "InstanceType=t3.micro", with user data in clear.
+	// Action and Body match the name and the body of the call. A form has one field per line,
+	// "InstanceType=t3.micro", with user data decoded.
 	Action, Body *regexp.Regexp
-	// Skip lets the first calls through; Count is how many are hit then, 0 for
-	// all; Probability hits some of those, 0 for all. With Each, the calls of
-	// each action are counted for themselves.
+	// Skip is the number of initial calls without a fault, Count the number of calls with a fault
+	// after that, 0 for all. Probability selects some of those, 0 selects all. Each counts the
+	// calls of each action separately.
 	Skip, Count int
 	Probability float64
 	Each        bool
@@ -28,44 +28,42 @@ func (r *Rule) matches(c Call) bool {
 		(r.Body == nil || r.Body.MatchString(c.Body))
 }
 
-// Effect is what happens to a call. Delay may stand beside any other.
+// Effect is the fault of a call. Delay can be combined with the others.
 type Effect struct {
 	Delay time.Duration
-	// Code, Message and Status refuse the call in its service's own form.
+	// Code, Message and Status are returned as an error response in the service's format.
 	Code, Message string
 	Status        int
-	// Drop closes the connection before the call is passed on, Lose after it
-	// was carried out: the reply is lost, or becomes a Status if there is one.
-	// Hang never answers.
+	// Drop closes the connection before the call is forwarded, Lose after it was completed: the
+	// response is lost or, if Status is set, replaced by that status. Hang never responds.
 	Drop, Lose, Hang bool
 }
 
-// Refuse is a refusal. A status of 0 is 400.
+// Refuse returns an error response. A status of 0 means 400.
 func Refuse(status int, code, message string) Effect {
 	return Effect{Status: status, Code: code, Message: message}
 }
 
-// Throttle refuses for having come too soon after others, in each service's own
-// words.
+// Throttle returns a throttling error in each service's format.
 func Throttle() Effect { return Effect{Code: throttled, Message: "Rate exceeded"} }
 
-// throttled stands for the code that each service has for it.
+// throttled is replaced by each service's own error code for throttling.
 const throttled = "Throttled"
 
-// Drop loses the request.
+// Drop drops the request.
 func Drop() Effect { return Effect{Drop: true} }
 
-// Lose loses the reply to a call that was carried out.
+// Lose drops the response to a completed call.
 func Lose() Effect { return Effect{Lose: true} }
 
-// LoseBehind answers with a status instead of the reply to a call that was carried
-// out, as something between both ends does.
+// LoseBehind returns a status in place of the response to a completed call, like a gateway between
+// both ends.
 func LoseBehind(status int) Effect { return Effect{Lose: true, Status: status} }
 
-// Hang never answers.
+// Hang never responds.
 func Hang() Effect { return Effect{Hang: true} }
 
-// Delay answers late.
+// Delay delays the response.
 func Delay(d time.Duration) Effect { return Effect{Delay: d} }
 
 func (e Effect) name() string {

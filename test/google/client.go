@@ -11,25 +11,25 @@ import (
 
 // Client is one of Google's own clients.
 type Client struct {
-	// Name is what it is called.
+	// Name is the name of the client.
 	Name string
-	// Kinds are the kinds of objects that Owned asks it for. gcloud is a process for each.
+	// Kinds are the kinds of objects that Owned requests. gcloud needs a process for each.
 	Kinds []string
 	read  func(t testing.TB, sites []Site, lists []List) []Lists
 }
 
-// List is a list of Compute Engine, over all zones and regions.
+// List is an aggregated list of Compute Engine.
 type List struct {
-	// Name is Google's: "instances".
+	// Name is Google's name of the collection: "instances".
 	Name string
-	// Filter leaves objects out; empty leaves none.
+	// Filter selects objects. Empty selects all.
 	Filter string
 }
 
-// Lists are the objects of lists, by their names.
+// Lists holds the objects of lists by the name of their collection.
 type Lists map[string][]Object
 
-// Object is what a client shows of an object.
+// Object is an object as returned by a client.
 type Object struct {
 	Name        string            `json:"name"`
 	SelfLink    string            `json:"selfLink"`
@@ -37,13 +37,13 @@ type Object struct {
 	Labels      map[string]string `json:"labels"`
 }
 
-// Clients are all of them.
+// Clients returns all clients.
 func Clients() []Client {
 	gcloud := Client{"gcloud", []string{"address", "disk", "instance", "network"}, readByGcloud}
 	return []Client{gcloud, newLibrary("google-cloud-compute"), newLibrary("google-api-python-client")}
 }
 
-// newLibrary is one of Google's libraries for Python.
+// newLibrary returns one of Google's Python libraries.
 func newLibrary(name string) Client {
 	kinds := slices.Sorted(maps.Values(markedLists("")))
 	return Client{name, kinds, func(t testing.TB, sites []Site, lists []List) (out []Lists) {
@@ -60,8 +60,8 @@ func newLibrary(name string) Client {
 	}}
 }
 
-// markedLists are the lists of a cluster's objects. Those of kinds without labels are read whole:
-// their mark is in the description, for which clients have filters of their own.
+// markedLists returns the lists of a cluster's objects. Kinds without labels are listed without a
+// filter: their mark is in the description, for which clients have different filters.
 func markedLists(cluster string) map[List]string {
 	label := "labels.det-deploy-cluster=" + cluster
 	return map[List]string{
@@ -70,9 +70,9 @@ func markedLists(cluster string) map[List]string {
 	}
 }
 
-// Owned are the objects of Compute Engine that carry a cluster's mark at each of some
-// places, as this client shows them: "instance/det-lab-master", sorted. Boot disks go with
-// their machines. Where the client is not installed, the test is skipped.
+// Owned returns the Compute Engine objects with a cluster's mark at each of the sites, as seen by
+// this client: "instance/det-lab-master", sorted. It omits boot disks, which are deleted with their
+// instances. It skips the test if the client is not installed.
 func (c Client) Owned(t testing.TB, cluster string, sites ...Site) [][]string {
 	t.Helper()
 	lists, kinds := []List{}, make(map[string]string)

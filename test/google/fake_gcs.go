@@ -14,12 +14,12 @@ import (
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
-// startLimit is how long fake-gcs-server may take to answer: a moment, more on a loaded
+// startLimit is the startup timeout of fake-gcs-server, which takes a moment, or longer on a loaded
 // machine.
 const startLimit = time.Minute
 
-// FakeGCS starts fake-gcs-server, a Cloud Storage that other people wrote, and returns a
-// client whose requests end there, whatever host they name. It ends with the test. Its
+// FakeGCS starts fake-gcs-server, a third-party emulator of Cloud Storage, and returns a client
+// that sends all requests to it, whatever their host. It is stopped at the end of the test. Its
 // buckets belong to project number 0.
 func FakeGCS(t testing.TB) *http.Client {
 	t.Helper()
@@ -62,7 +62,7 @@ func awaitAnswer(t testing.TB, client *http.Client) {
 	}
 }
 
-// redirected sends every request to one host.
+// redirected sends all requests to one host.
 type redirected struct {
 	host string
 	next http.RoundTripper

@@ -9,9 +9,9 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// Gcloud runs a command of gcloud's against a site and decodes what it prints. It has a
-// configuration of its own. gcloud comes from no package registry: where it is not
-// installed, the test is skipped.
+// Gcloud runs a gcloud command against a site and decodes its output. It uses its own
+// configuration. gcloud is not available from a package registry: the test is skipped if it is not
+// installed.
 func Gcloud(t testing.TB, s Site, out any, args ...string) {
 	t.Helper()
 	if testing.Short() {
@@ -35,7 +35,7 @@ func Gcloud(t testing.TB, s Site, out any, args ...string) {
 	runCommand(t, cmd, nil, out)
 }
 
-// readByGcloud reads one list a command.
+// readByGcloud reads each list with one command.
 func readByGcloud(t testing.TB, sites []Site, lists []List) []Lists {
 	t.Helper()
 	var out []Lists
@@ -55,7 +55,7 @@ func readByGcloud(t testing.TB, sites []Site, lists []List) []Lists {
 	return out
 }
 
-// gcloudName is what gcloud calls a list.
+// gcloudName returns the gcloud command group of a collection.
 func gcloudName(list string) []string {
 	switch list {
 	case "firewalls":

@@ -1,6 +1,5 @@
-// Package googletest gives tests the clients and emulators of Google Cloud that det-deploy
-// did not write: gcloud, Google's libraries for Python, and fake-gcs-server. Only tests may
-// import it.
+// Package googletest runs third-party clients and emulators of Google Cloud in tests: gcloud,
+// Google's Python libraries, and fake-gcs-server. Only tests may import it.
 package googletest
 
 import (
@@ -16,15 +15,15 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-// Site is a Google in memory that answers over loopback.
+// Site is a fake Google Cloud that is served over a loopback connection.
 type Site struct {
 	URL string
-	// Token is one that its owner shows.
+	// Token is an access token of its owner.
 	Token string
 }
 
-// Serve lets a world answer over loopback until the test ends. Its clients are not ours:
-// they may send queries that the pinned documents lack.
+// Serve serves a world over a loopback connection until the test ends. It accepts the query
+// parameters of third-party clients that are missing in the pinned documents.
 func Serve(t testing.TB, w *gcptest.World) Site {
 	t.Helper()
 	w.Tune(func(o *gcptest.Options) { o.Foreign = true })
@@ -33,7 +32,7 @@ func Serve(t testing.TB, w *gcptest.World) Site {
 	return Site{URL: s.URL, Token: w.Token(gcptest.Caller{})}
 }
 
-// requirePython skips a test, or fails it under CI=true, where Google's libraries are missing.
+// requirePython skips a test if Google's libraries are missing, or fails it under CI=true.
 func requirePython(t testing.TB) {
 	t.Helper()
 	installed.Environment(t, "Google's libraries", "google", "python")
@@ -41,7 +40,7 @@ func requirePython(t testing.TB) {
 
 func pythonPath() string { return installed.InProject(".cache", "google", "bin", "python") }
 
-// program is a script of this package that Google's libraries run.
+// program is a script of this package that uses Google's libraries.
 type program struct {
 	script string
 	args   []string
@@ -49,7 +48,7 @@ type program struct {
 	input  any // sent as JSON
 }
 
-// runScript decodes what a script prints into out.
+// runScript runs the script and decodes its output into out.
 func (p program) runScript(t testing.TB, out any) {
 	t.Helper()
 	requirePython(t)
@@ -58,7 +57,7 @@ func (p program) runScript(t testing.TB, out any) {
 	runCommand(t, cmd, p.input, out)
 }
 
-// runCommand runs a command that is to succeed, and decodes what it prints.
+// runCommand runs a command and decodes its output. It fails the test if the command fails.
 func runCommand(t testing.TB, cmd *exec.Cmd, input, out any) {
 	t.Helper()
 	in, err := json.Marshal(input)

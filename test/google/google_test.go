@@ -9,8 +9,8 @@ import (
 	googletest "github.com/det-deploy/det-deploy/test/google"
 )
 
-// Google's libraries make, change and remove a machine of the Google in memory, and are
-// refused as Google refuses them.
+// Google's libraries create, update and delete an instance of the fake Google Cloud, and get the
+// same errors as from Google.
 func TestALifeByGooglesLibraries(t *testing.T) {
 	t.Parallel()
 	for _, library := range googletest.Libraries() {
@@ -31,7 +31,7 @@ func TestALifeByGooglesLibraries(t *testing.T) {
 	}
 }
 
-// shown is what gcloud prints of an object.
+// shown is the output of gcloud for an object.
 type shown struct {
 	Name   string            `json:"name"`
 	Status string            `json:"status"`

@@ -2,20 +2,20 @@ package googletest
 
 import "testing"
 
-// Judged is what google-auth thinks of tokens.
+// Judged is the result of google-auth's verification of tokens.
 type Judged struct {
-	// Fetched is the token that it was given by the metadata server, if there is one, Access
-	// one for calls, and Account whose both are.
+	// Fetched is the identity token that it obtained from the metadata server, if any, Access an
+	// access token, and Account their service account.
 	Fetched string `json:"fetched"`
 	Access  string `json:"access"`
 	Account string `json:"account"`
-	// Believed are the claims of tokens by their names, nil for those that are refused.
+	// Believed holds the claims of tokens by their names. They are nil for rejected tokens.
 	Believed map[string]map[string]any `json:"believed"`
 }
 
-// JudgeTokens has google-auth check tokens for an audience against the public keys at a
-// URL. Metadata is the host and port of a metadata server that gives it one more, with the
-// name "fetched"; empty is none.
+// JudgeTokens verifies tokens for an audience with google-auth and the public keys at a URL. If
+// metadata, the host and port of a metadata server, is not empty, it also verifies a token from
+// there, with the name "fetched".
 func JudgeTokens(t testing.TB, metadata, audience, certs string, tokens map[string]string) (out Judged) {
 	t.Helper()
 	p := program{script: "judge_tokens.py", args: []string{audience, certs}, input: tokens}

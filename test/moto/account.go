@@ -16,23 +16,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Region is where tests work unless they say otherwise.
+// Region is the default region of tests.
 const Region = "us-west-2"
 
-// Images that every account and region has.
+// The images of every account and region.
 const (
 	ImageAMD64 = "ami-0000000000000a001"
 	ImageARM64 = "ami-0000000000000a002"
 )
 
-// Account is one account of the emulated cloud. Nothing of another account is
-// seen in it, so that it begins empty but for the default network.
+// Account is an account of the emulated cloud. It is isolated from other accounts and initially
+// empty except for the default VPC.
 type Account struct {
-	// ID is its twelve digits.
+	// ID is the account ID, twelve digits.
 	ID string
-	// Endpoint is where all services answer.
+	// Endpoint is the endpoint URL of all services.
 	Endpoint string
-	// AccessKey and SecretKey are its root's, allowed everything.
+	// AccessKey and SecretKey belong to the root user, who has all permissions.
 	AccessKey, SecretKey string
 
 	client *http.Client
@@ -49,8 +49,8 @@ func (s *Server) Account(t testing.TB) *Account {
 	return &Account{ID: id, Endpoint: s.URL, AccessKey: "AKIAMOTO" + id, SecretKey: "not-a-secret", client: s.client}
 }
 
-// Env is what a program needs in its environment to work in the account as its
-// root, and to find nothing of the user's own.
+// Env returns the environment variables with which a program uses the account as its root user, and
+// ignores the user's own AWS configuration.
 func (a *Account) Env() []string {
 	return []string{
 		"AWS_ENDPOINT_URL=" + a.Endpoint, "AWS_REGION=" + Region,
@@ -59,12 +59,12 @@ func (a *Account) Env() []string {
 	}
 }
 
-// Config is the same for the SDK's clients.
+// Config returns the same configuration for the SDK.
 func (a *Account) Config() aws.Config {
 	return a.As(aws.Credentials{AccessKeyID: a.AccessKey, SecretAccessKey: a.SecretKey})
 }
 
-// As is the configuration of another caller.
+// As returns the configuration of another caller.
 func (a *Account) As(c aws.Credentials) aws.Config {
 	return aws.Config{
 		Region:       Region,
@@ -74,23 +74,23 @@ func (a *Account) As(c aws.Credentials) aws.Config {
 	}
 }
 
-// Settings is how the account's EC2 behaves. A nil field stays as it is; all
-// begin at zero, but Forget at an hour and Page at 1,000.
+// Settings configures the account's EC2. A nil field keeps its value. All are initially zero,
+// except Forget, an hour, and Page, 1,000.
 type Settings struct {
-	// Pending, Shutdown and Stopping are how long the states of transition last.
-	// Interfaces hold their groups and subnets until a machine is terminated.
+	// Pending, Shutdown and Stopping are the durations of transitional states. Interfaces use their
+	// groups and subnets until an instance is terminated.
 	Pending, Shutdown, Stopping *time.Duration
-	// Forget is how long a terminated machine is described.
+	// Forget is the time for which a terminated instance remains described.
 	Forget *time.Duration
-	// Visible is how long a new machine is not described yet.
+	// Visible is the delay until a new instance is described.
 	Visible *time.Duration
-	// ProfileLag is how long a new instance profile cannot be used yet.
+	// ProfileLag is the delay until a new instance profile can be used.
 	ProfileLag *time.Duration
-	// Page is the most reservations in one answer.
+	// Page is the maximum number of reservations per page.
 	Page *int
 }
 
-// Configure changes how the account behaves from now on.
+// Configure changes the settings of the account.
 func (a *Account) Configure(t testing.TB, s Settings) {
 	t.Helper()
 	values := map[string]float64{}
@@ -108,79 +108,78 @@ func (a *Account) Configure(t testing.TB, s Settings) {
 	a.act(t, "configure", map[string]any{"settings": values})
 }
 
-// Capacity limits what RunInstances grants. An empty field stands for any.
+// Capacity limits the capacity for RunInstances. Empty fields match anything.
 type Capacity struct {
 	Type string `json:"type"`
 	// Market is "spot" or "on-demand".
 	Market string `json:"market"`
 	Subnet string `json:"subnet"`
-	// Left is how many machines there are; below zero lifts the limit.
+	// Left is the number of available instances. A negative value removes the limit.
 	Left int `json:"left"`
-	// Code and Message are the refusal when nothing is left; without them it is
+	// Code and Message are the error if there is no capacity. The default is
 	// InsufficientInstanceCapacity.
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Limit sets or lifts a limit.
+// Limit sets or removes a limit.
 func (a *Account) Limit(t testing.TB, c Capacity) {
 	t.Helper()
 	a.act(t, "capacity", map[string]any{"capacity": c})
 }
 
-// Enforce switches access control on or off. While it is on, every caller but
-// the root needs keys that this server made, a right signature, and policies
-// that allow the action; passing a role needs iam:PassRole. Conditions are not
-// evaluated, and resources only where moto knows which one is meant.
+// Enforce enables or disables access control. If it is enabled, every caller but the root user
+// needs access keys created by this server, a valid signature, and policies that allow the action;
+// passing a role requires iam:PassRole. Conditions are not evaluated, and resources only as far as
+// moto supports them.
 func (a *Account) Enforce(t testing.TB, on bool) {
 	t.Helper()
 	a.act(t, "enforce", map[string]any{"on": on})
 }
 
-// Advance moves the account's clock, instead of waiting.
+// Advance moves the account's clock.
 func (a *Account) Advance(t testing.TB, d time.Duration) {
 	t.Helper()
 	a.act(t, "advance", map[string]any{"seconds": d.Seconds()})
 }
 
-// Interrupt gives a spot machine its notice and takes it back after a time.
+// Interrupt sends a spot instance its interruption notice and terminates it after a time.
 func (a *Account) Interrupt(t testing.TB, instance string, after time.Duration) {
 	t.Helper()
 	a.act(t, "interrupt", map[string]any{"instance": instance, "after": after.Seconds()})
 }
 
-// Rebalance gives a spot machine a rebalance recommendation.
+// Rebalance sends a spot instance a rebalance recommendation.
 func (a *Account) Rebalance(t testing.TB, instance string) {
 	t.Helper()
 	a.act(t, "rebalance", map[string]any{"instance": instance})
 }
 
-// End lets EC2 itself end a machine that it has granted, for one of its reasons.
+// End terminates a launched instance as EC2, with a state reason.
 func (a *Account) End(t testing.TB, instance, code, message string) {
 	t.Helper()
 	a.act(t, "fail", map[string]any{"instance": instance, "code": code, "message": message})
 }
 
-// Console sets what a machine wrote while it booted.
+// Console sets the console output of an instance.
 func (a *Account) Console(t testing.TB, instance, text string) {
 	t.Helper()
 	a.act(t, "console", map[string]any{"instance": instance, "text": text})
 }
 
-// Machine is what the cloud knows of a machine and its own metadata service has
-// to tell it.
+// Machine is an instance with the notices for its metadata service.
 type Machine struct {
 	ID        string `json:"id"`
 	State     string `json:"state"`
 	Type      string `json:"type"`
 	Lifecycle string `json:"lifecycle"`
-	// Notice is the spot interruption notice, Rebalance the recommendation, as
-	// the metadata service shows them.
+	// Notice is the spot interruption notice, Rebalance the rebalance recommendation, in the form
+	// of the metadata service.
 	Notice    json.RawMessage `json:"notice"`
 	Rebalance json.RawMessage `json:"rebalance"`
 }
 
-// Machines returns every machine that is not yet forgotten.
+// Machines returns all instances that EC2 still lists.
 func (a *Account) Machines(t testing.TB) []Machine {
 	t.Helper()
 	all, err := a.Look(t.Context())
@@ -190,14 +189,14 @@ func (a *Account) Machines(t testing.TB) []Machine {
 	return all
 }
 
-// Look is Machines for who has no test at hand.
+// Look is like Machines for callers without a test.
 func (a *Account) Look(ctx context.Context) ([]Machine, error) {
 	var all []Machine
 	err := a.ask(ctx, "state", map[string]any{}, &all)
 	return all, err
 }
 
-// act asks the server for something that no client of Amazon's can.
+// act sends a command to the server that is not part of the AWS API.
 func (a *Account) act(t testing.TB, what string, body map[string]any) {
 	t.Helper()
 	if err := a.ask(t.Context(), what, body, nil); err != nil {

@@ -1,7 +1,6 @@
-// Package motest gives a test an account of Amazon's that nobody pays for:
-// moto's server on this machine, with an EC2 that behaves as Amazon's does. One
-// server serves a test binary; each test gets an account of its own, so that
-// tests run side by side. Only tests may import it.
+// Package motest provides emulated AWS accounts for tests: a local moto server, extended with the
+// behavior of Amazon's EC2. A test binary shares one server; each test gets its own account, so
+// that tests can run in parallel. Only tests may import it.
 package motest
 
 import (
@@ -22,14 +21,14 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-// startLimit is how long the server may take until it tells its port: two
-// seconds of Python, more on a loaded machine.
+// startLimit is the startup timeout of the server, which takes two seconds, or longer on a loaded
+// machine.
 const startLimit = 60 * time.Second
 
-// Server is a running moto.
+// Server is a running moto server.
 type Server struct {
-	// URL is where it answers: "http://127.0.0.1:43567". It is an address and
-	// not a name, so that S3 is asked with the bucket in the path.
+	// URL is its URL: "http://127.0.0.1:43567". It contains an IP address and not a host name, so
+	// that S3 clients use path-style URLs.
 	URL string
 
 	client *http.Client
@@ -38,13 +37,12 @@ type Server struct {
 	cmd    *exec.Cmd
 }
 
-// shared starts the server of this test binary when the first test asks. It
-// ends with the binary, whose end closes its standard input.
+// shared returns the server of this test binary, which is started on first use. It exits with the
+// binary, when its standard input is closed.
 var shared = sync.OnceValues(func() (*Server, error) { return start(Place{Address: "127.0.0.1"}) })
 
-// Open returns a new account on the server that the tests of this binary share.
-// It is skipped with -short; where moto is missing the test is skipped, or
-// fails under CI=true.
+// Open returns a new account on the shared server. It skips the test with -short. If moto is
+// missing, it skips the test, or fails it under CI=true.
 func Open(t testing.TB) *Account {
 	t.Helper()
 	need(t)
@@ -55,18 +53,18 @@ func Open(t testing.TB) *Account {
 	return s.Account(t)
 }
 
-// Place is where a server runs.
+// Place configures a server.
 type Place struct {
-	// Address is what it listens on.
+	// Address is the address to listen on.
 	Address string
-	// Wrap is a command before the server's own: {"nsenter", "--net=…"} puts it
-	// into another network.
+	// Wrap is a command prefix: {"nsenter", "--net=…"} starts the server in another network
+	// namespace.
 	Wrap []string
-	// Client reaches it from the test; nil is one that reaches this machine.
+	// Client connects to the server from the test. Nil uses a client of the host's network.
 	Client *http.Client
 }
 
-// Serve starts a server of the test's own. It ends with the test.
+// Serve starts a separate server that is stopped at the end of the test.
 func Serve(t testing.TB, p Place) *Server {
 	t.Helper()
 	need(t)
@@ -76,7 +74,7 @@ func Serve(t testing.TB, p Place) *Server {
 	}
 	t.Cleanup(func() {
 		_ = s.input.Close()
-		_ = s.cmd.Wait() // it ends because its input did
+		_ = s.cmd.Wait() // it exits because its input was closed
 		_ = s.log.Close()
 	})
 	return s
@@ -91,7 +89,7 @@ func python() string { return installed.InProject(".cache", "moto", "bin", "pyth
 
 func start(p Place) (*Server, error) {
 	args := slices.Concat(p.Wrap, []string{python(), installed.InProject("test", "moto", "world", "serve.py"), p.Address})
-	// It ends when its input does; no test's context ends it.
+	// It exits when its input is closed, and is not bound to a test's context.
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // see above
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	input, err := cmd.StdinPipe()
@@ -106,14 +104,14 @@ func start(p Place) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(log.Name()) // it stays readable here, and goes with the process
+	_ = os.Remove(log.Name()) // it remains readable through the open file
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start moto: %w", err)
 	}
 	s := &Server{client: p.Client, input: input, log: log, cmd: cmd}
 	if s.client == nil {
-		// A kept connection would outlive the test.
+		// A kept-alive connection would outlive the test.
 		s.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	}
 	port, err := firstLine(output)
@@ -128,7 +126,7 @@ func start(p Place) (*Server, error) {
 func firstLine(r io.Reader) (string, error) {
 	line := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(r).ReadString('\n') // without a line it tells nothing
+		text, _ := bufio.NewReader(r).ReadString('\n') // without a line, the server has failed
 		line <- strings.TrimSpace(text)
 	}()
 	select {
@@ -142,7 +140,7 @@ func firstLine(r io.Reader) (string, error) {
 	}
 }
 
-// Log is what the server wrote so far, for a test that fails.
+// Log returns the server's log, for a failed test.
 func (s *Server) Log() string {
 	text, err := io.ReadAll(io.NewSectionReader(s.log, 0, 1<<20))
 	if err != nil {

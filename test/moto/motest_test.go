@@ -21,7 +21,7 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// world is one account and its EC2, as its root.
+// world is an account and its EC2 client as the root user.
 type world struct {
 	*motest.Account
 	ec2 *ec2.Client
@@ -131,7 +131,7 @@ func TestStatesTakeTheirTime(t *testing.T) {
 			t.Errorf("got %s, want %s", got, step.want)
 		}
 	}
-	w.terminate(t, id) // what is gone is terminated without complaint
+	w.terminate(t, id) // terminating a terminated instance is not an error
 	w.Advance(t, 601*time.Second)
 	_, err := w.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	wantCode(t, err, "InvalidInstanceID.NotFound")

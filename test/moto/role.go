@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// trust lets EC2's machines, and in this emulator anybody, assume a role.
+// trust allows EC2 instances, and in this emulator any caller, to assume a role.
 const trust = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`
 
-// Role makes a role with one policy, and an instance profile of the same name
-// that holds it. It returns the role's ARN.
+// Role creates a role with one policy, and an instance profile of the same name. It returns the
+// role's ARN.
 func (a *Account) Role(t testing.TB, name, policy string) string {
 	t.Helper()
 	c := iam.NewFromConfig(a.Config())
@@ -34,8 +34,8 @@ func (a *Account) Role(t testing.TB, name, policy string) string {
 	return aws.ToString(role.Role.Arn)
 }
 
-// Assume returns the keys of a session of a role, as a machine of that name
-// gets them from its metadata service.
+// Assume returns the credentials of a role session, as an instance of that name gets them from its
+// metadata service.
 func (a *Account) Assume(t testing.TB, role, session string) aws.Credentials {
 	t.Helper()
 	out, err := sts.NewFromConfig(a.Config()).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: &role, RoleSessionName: &session})

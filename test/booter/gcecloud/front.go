@@ -18,16 +18,16 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// trustedFile is where an image has the authorities that it trusts.
+// trustedFile is the image's file of trusted CA certificates.
 const trustedFile = "etc/ssl/certs/ca-certificates.crt"
 
-// front is Google at its own names in a lab.
+// front serves Google's host names in a lab.
 type front struct {
 	lab *booter.Lab
-	// hosts are the lines of /etc/hosts by which its names are found, trusted the
-	// authorities in PEM that a machine trusts: the lab's own beside those of this machine.
+	// hosts holds the lines of /etc/hosts for the host names, trusted the CA certificates in PEM
+	// that a machine trusts: those of the host and the lab's own.
 	hosts, trusted string
-	// dir has both as files for the programs of people.
+	// dir holds both as files, for client programs.
 	dir string
 	env []string
 }
@@ -49,18 +49,18 @@ func (f *front) writeHosts(t testing.TB, lines string) {
 	}
 }
 
-// serveMetadata answers as a machine's metadata server at the lab's gateway.
+// serveMetadata serves a machine's metadata server at the lab's gateway.
 func (f *front) serveMetadata(t testing.TB, h http.Handler) {
 	t.Helper()
 	listener := f.lab.ListenAt(t, 80)
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // it ends when it is closed
+	go func() { _ = server.Serve(listener) }() // it returns when the listener is closed
 	t.Cleanup(func() { _ = server.Close() })
 	f.writeHosts(t, f.hosts+booter.Gateway+" metadata.google.internal\n")
 	f.env = append(f.env, "GCE_METADATA_HOST="+booter.Gateway)
 }
 
-// authorize makes an authority that the lab trusts, and a certificate for names.
+// authorize creates a CA that the lab trusts, and a certificate for names.
 func (f *front) authorize(t testing.TB, names []string) tls.Certificate {
 	t.Helper()
 	ca, err := pki.NewAuthority("The lab's Google", time.Now())
@@ -86,7 +86,8 @@ func (f *front) authorize(t testing.TB, names []string) tls.Certificate {
 	return out
 }
 
-// route answers further names by their own handlers, and all others as Google.
+// route serves additional host names with their own handlers, and all others with the fake Google
+// Cloud.
 func route(world *gcptest.World, further map[string]http.Handler) http.Handler {
 	google := world.Front()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +99,7 @@ func route(world *gcptest.World, further map[string]http.Handler) http.Handler {
 	})
 }
 
-// serveTLS listens at the lab's gateway.
+// serveTLS serves HTTPS at the lab's gateway.
 func serveTLS(t testing.TB, lab *booter.Lab, certificate tls.Certificate, h http.Handler) {
 	t.Helper()
 	listener := lab.ListenAt(t, 443)
@@ -106,12 +107,12 @@ func serveTLS(t testing.TB, lab *booter.Lab, certificate tls.Certificate, h http
 		Handler: h, ReadHeaderTimeout: 10 * time.Second,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 	}
-	go func() { _ = server.ServeTLS(listener, "", "") }() // it ends when it is closed
+	go func() { _ = server.ServeTLS(listener, "", "") }() // it returns when the listener is closed
 	t.Cleanup(func() { _ = server.Close() })
 }
 
-// Command is a program that runs in the lab, where Google's names lead to the lab's
-// Google and is trusted by its environment, to which the caller adds.
+// Command returns a command that runs in the lab. Google's host names resolve to the lab's fake,
+// and its environment trusts the lab's CA. The caller may add to the environment.
 func (f *front) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	const enter = `mount --bind "$0" /etc/hosts && exec "$@"`
 	before := []string{"unshare", "--mount", "sh", "-c", enter, filepath.Join(f.dir, "hosts"), name}

@@ -1,7 +1,7 @@
-// Package gcecloud has a booter boot the Compute Engine machines of a Google in memory:
-// from their startup script, by Google's own runner, with a metadata server each. In the
-// lab Google answers at its own names, with certificates that the machines' image trusts.
-// Only tests may import it.
+// Package gcecloud boots the Compute Engine instances of a fake Google Cloud with a booter:
+// Google's guest agent runs their startup scripts, and each has a metadata server. In the lab, the
+// fake serves Google's own host names, with certificates that the instances' image trusts. Only
+// tests may import it.
 package gcecloud
 
 import (
@@ -21,23 +21,23 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// Cloud is the Compute Engine of a Google in memory.
+// Cloud is the Compute Engine service of a fake Google Cloud.
 type Cloud struct {
 	*front
 
 	world *gcptest.World
 	image map[string]string
 
-	// mu guards played, the machine that is not booted because the lab's gateway is it.
+	// mu guards played, the instance that is not booted because the lab's gateway takes its place.
 	mu     sync.Mutex
 	played string
 }
 
-// Options is what a test adds.
+// Options holds additions of a test.
 type Options struct {
-	// Names are answered by handlers of the test's own, such as that of a registry.
+	// Names are additional host names with handlers of the test, such as a registry.
 	Names map[string]http.Handler
-	// Image is further files of the image that machines boot, by their paths.
+	// Image holds additional files of the instances' image by path.
 	Image map[string]string
 }
 
@@ -46,7 +46,7 @@ var (
 	_ booter.ConsoleTaker = (*Cloud)(nil)
 )
 
-// New has a Google in memory answer in a lab.
+// New serves a fake Google Cloud in a lab.
 func New(t testing.TB, lab *booter.Lab, world *gcptest.World, o Options) *Cloud {
 	t.Helper()
 	return &Cloud{world: world, front: openFront(t, lab, world, o.Names), image: o.Image}
@@ -74,7 +74,7 @@ func (c *Cloud) Machines(context.Context) ([]booter.Machine, error) {
 	return out, nil
 }
 
-// addressesOf are the addresses of a machine's interfaces: internal ones first.
+// addressesOf returns the addresses of an instance's interfaces, internal ones first.
 func addressesOf(i *compute.Instance) []string {
 	var internal, external []string
 	for _, nic := range i.NetworkInterfaces {
@@ -86,7 +86,7 @@ func addressesOf(i *compute.Instance) []string {
 	return append(internal, external...)
 }
 
-// describeDisk is how a machine sees its n-th disk.
+// describeDisk returns an instance's n-th disk.
 // https://cloud.google.com/compute/docs/disks/disk-symlinks
 func describeDisk(n int, d *compute.AttachedDisk, number uint64) booter.Disk {
 	out := booter.Disk{
@@ -101,8 +101,8 @@ func describeDisk(n int, d *compute.AttachedDisk, number uint64) booter.Disk {
 
 func diskID(number uint64) string { return "disk-" + strconv.FormatUint(number, 10) }
 
-// DiskFile is the file with the content of a disk, which a test may write before a machine
-// has the disk.
+// DiskFile returns the file with the content of a disk. A test may write it before the disk is
+// attached.
 func (c *Cloud) DiskFile(t testing.TB, zone, name string) string {
 	t.Helper()
 	number, found := c.world.Disks()["projects/"+gcptest.Project+"/zones/"+zone+"/disks/"+name]
@@ -116,7 +116,7 @@ func pathOf(link string) string {
 	return strings.TrimPrefix(link, "https://www.googleapis.com/compute/v1/")
 }
 
-// Find is a machine as Google has it; nil when there is none of the name.
+// Find returns an instance by name, or nil.
 func (c *Cloud) Find(name string) *compute.Instance {
 	for _, i := range c.world.Instances() {
 		if i.Name == name {
@@ -126,7 +126,7 @@ func (c *Cloud) Find(name string) *compute.Instance {
 	return nil
 }
 
-// place is the project and the zone of a machine.
+// place returns the project and the zone of an instance.
 func (c *Cloud) place(name string) (project, zone string, found bool) {
 	i := c.Find(name)
 	if i == nil {
@@ -144,7 +144,7 @@ func (c *Cloud) Metadata(_ context.Context, id string) (http.Handler, error) {
 	return c.world.Metadata(project, zone, id), nil
 }
 
-// PoweredOff implements booter.Cloud: such a machine is stopped.
+// PoweredOff implements booter.Cloud. It stops the instance.
 func (c *Cloud) PoweredOff(_ context.Context, id string) error {
 	if project, zone, found := c.place(id); found {
 		c.world.PowerOff(project, zone, id)
@@ -152,16 +152,16 @@ func (c *Cloud) PoweredOff(_ context.Context, id string) error {
 	return nil
 }
 
-// TakeConsole implements booter.ConsoleTaker: what a machine writes is read from its
-// serial port.
+// TakeConsole implements booter.ConsoleTaker. It appends the output to the instance's serial port
+// output.
 func (c *Cloud) TakeConsole(id, text string) {
 	if project, zone, found := c.place(id); found {
 		c.world.WriteConsole(project, zone, id, text)
 	}
 }
 
-// Preempt has Google take a machine back: its metadata says so, its power key is pressed,
-// and when World's time for stopping is over it is off.
+// Preempt preempts an instance: its metadata announces it, its power key is pressed, and it is
+// stopped after the World's stopping time.
 func (c *Cloud) Preempt(t testing.TB, id string) {
 	t.Helper()
 	project, zone, found := c.place(id)
@@ -171,8 +171,8 @@ func (c *Cloud) Preempt(t testing.TB, id string) {
 	c.world.Preempt(project, zone, id)
 }
 
-// RunOn has the programs of Command run on a machine: it is not booted, and the lab's
-// gateway is the machine, with its metadata server.
+// RunOn makes the programs of Command run on an instance: it is not booted, and the lab's gateway
+// serves its metadata.
 func (c *Cloud) RunOn(t testing.TB, id string) {
 	t.Helper()
 	h, err := c.Metadata(t.Context(), id)

@@ -17,7 +17,7 @@ import (
 
 const zone = "us-west1-b"
 
-// startupScript says what a machine sees, and asks Google as its service account.
+// startupScript prints the instance's environment and calls Google as its service account.
 const startupScript = `#!/bin/sh
 ask() { curl -sf -H 'Metadata-Flavor: Google' "http://metadata.google.internal/computeMetadata/v1/instance/$1"; }
 echo "I am $(ask name) at $(ask network-interfaces/0/ip), $(hostname), $(systemd-detect-virt) $(dmidecode -s system-product-name)"
@@ -31,10 +31,10 @@ echo "second disk: $(ls /mnt/second), $(touch /mnt/second/x 2>&1)"
 echo done
 `
 
-// ended is what Google's runner writes when a startup script has succeeded.
+// ended is logged by Google's guest agent after a startup script has succeeded.
 const ended = "startup-script exit status 0"
 
-// shutdownScript tells that the machine was given time.
+// shutdownScript shows that the instance had time to shut down.
 const shutdownScript = "#!/bin/sh\necho preempted is $(curl -sf -H 'Metadata-Flavor: Google' http://metadata.google.internal/computeMetadata/v1/instance/preempted)\n"
 
 func eventually(t *testing.T, what string, ok func() bool) {
@@ -46,7 +46,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// newDisk writes a disk with one partition, on which there is a file.
+// newDisk writes a disk with one partition that contains a file.
 func newDisk(t *testing.T, path string) {
 	t.Helper()
 	const make = `set -e
@@ -113,7 +113,7 @@ func TestAMachineBootsFromItsStartupScriptAndIsTakenBack(t *testing.T) {
 	eventually(t, "the deleted one dies and the other stays", func() bool { return len(b.Running()) == 1 && b.Running()[0] == "one" })
 }
 
-// machine is a spot machine with a second disk.
+// machine returns a Spot VM with a second disk.
 func machine(name string) *compute.Instance {
 	script, shutdown, restart := startupScript, shutdownScript, false
 	return &compute.Instance{

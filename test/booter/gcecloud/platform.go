@@ -9,10 +9,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/booter"
 )
 
-// units is what the image starts of Google's: the runner of startup and shutdown scripts.
+// units makes the image start Google's services for startup and shutdown scripts.
 const units = "[Unit]\nWants=google-startup-scripts.service google-shutdown-scripts.service\n"
 
-// onConsole has a unit write to the serial port as well, as stock images do.
+// onConsole makes a unit write to the serial port as well, like in stock images.
 const onConsole = "[Service]\nStandardOutput=journal+console\nStandardError=journal+console\n"
 
 // Platform implements booter.Cloud.
@@ -36,7 +36,7 @@ func (c *Cloud) Platform() booter.Platform {
 	return p
 }
 
-// serial is a machine's number in the form of a UUID.
+// serial returns an instance's serial number in the form of a UUID.
 func serial(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	text := hex.EncodeToString(sum[:16])

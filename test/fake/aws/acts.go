@@ -2,12 +2,12 @@ package awstest
 
 import "maps"
 
-// act carries out one call.
+// act implements one call.
 type act func(s *site, in any) (any, error)
 
 func on[In, Out any](f func(*site, *In) (*Out, error)) act {
 	return func(s *site, in any) (any, error) {
-		out, err := f(s, in.(*In)) // the table pairs names with their inputs; a test calls each
+		out, err := f(s, in.(*In)) // the table maps names to inputs; a test makes each call
 		if err != nil {
 			return nil, err
 		}
@@ -15,7 +15,7 @@ func on[In, Out any](f func(*site, *In) (*Out, error)) act {
 	}
 }
 
-// acts is what the world can do. A test holds it to the list of calls.
+// acts returns the implementations of all calls. A test compares it with the list of calls.
 func acts() map[string]act {
 	out := make(map[string]act)
 	for _, m := range []map[string]act{lookActs(), netActs(), machineActs(), iamActs(), bucketActs(), otherActs()} {

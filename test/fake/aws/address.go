@@ -30,13 +30,13 @@ func addressLook() look[types.Address] {
 	}
 }
 
-// describeAddresses has no pages.
+// describeAddresses returns a single page.
 func (s *site) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
 	all, err := find(s.net.addresses, in.AllocationIds, in.Filters, addressLook())
 	return &ec2.DescribeAddressesOutput{Addresses: all}, err
 }
 
-// allocateAddress has no idempotency token: asking twice makes two.
+// allocateAddress has no idempotency token: two calls allocate two addresses.
 func (s *site) allocateAddress(in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	if len(s.net.addresses.all()) >= int(s.quotas["L-0263D0A3"]) {
 		return nil, refuse(400, "AddressLimitExceeded", "The maximum number of addresses has been reached.")
@@ -81,12 +81,12 @@ func (s *site) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAd
 	return &ec2.AssociateAddressOutput{AssociationId: a.AssociationId}, nil
 }
 
-// online reports whether a network has a gateway.
+// online reports whether a VPC has an internet gateway.
 func (s *site) online(vpc string) bool {
 	return slices.ContainsFunc(s.net.gateways.all(), func(g *types.InternetGateway) bool { return attachedTo(*g) == vpc })
 }
 
-// unmap takes an address from whatever has it.
+// unmap disassociates an address.
 func (s *site) unmap(a *types.Address) {
 	if n, ok := s.net.nics.get(aws.ToString(a.NetworkInterfaceId)); ok {
 		n.Association = nil

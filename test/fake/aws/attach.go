@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// hang gives a machine a disk.
+// hang attaches a volume to an instance.
 func (s *site) hang(m *types.Instance, volume, device string, ends bool) {
-	v, _ := s.ec2.volumes.get(volume) // its callers have it
+	v, _ := s.ec2.volumes.get(volume) // callers have checked that it exists
 	v.State = types.VolumeStateInUse
 	v.Attachments = []types.VolumeAttachment{{
 		VolumeId: v.VolumeId, InstanceId: m.InstanceId, Device: &device, DeleteOnTermination: &ends,
@@ -51,7 +51,7 @@ func (s *site) attachVolume(in *ec2.AttachVolumeInput) (*ec2.AttachVolumeOutput,
 	return &ec2.AttachVolumeOutput{VolumeId: v.VolumeId, InstanceId: m.InstanceId, Device: &device, State: types.VolumeAttachmentStateAttached, AttachTime: a.AttachTime, DeleteOnTermination: a.DeleteOnTermination}, nil
 }
 
-// detachVolume: a machine that runs is taken to let go by itself.
+// detachVolume detaches a volume, even from a running instance.
 func (s *site) detachVolume(in *ec2.DetachVolumeInput) (*ec2.DetachVolumeOutput, error) {
 	v, ok := s.ec2.volumes.ask(aws.ToString(in.VolumeId))
 	if !ok {
@@ -76,13 +76,14 @@ func (s *site) detachVolume(in *ec2.DetachVolumeInput) (*ec2.DetachVolumeOutput,
 	return &ec2.DetachVolumeOutput{VolumeId: v.VolumeId, InstanceId: a.InstanceId, Device: a.Device, State: types.VolumeAttachmentStateDetaching}, nil
 }
 
-// takes has what a disk does take as long as the world says.
+// takes marks an object as busy for the duration in the options.
 func (s *site) takes(id string) {
 	s.ec2.busy[id] = s.now().Add(s.opt.Disk)
 	s.settleDisks(s.now())
 }
 
-// settleDisks ends what is due: a volume is there, or free; a snapshot complete.
+// settleDisks completes the transitions that are due: volumes become available, snapshots
+// completed.
 func (s *site) settleDisks(now time.Time) {
 	for id, until := range s.ec2.busy {
 		if now.Before(until) {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// boot makes one machine with its interface and disks.
+// boot creates one instance with its interface and volumes.
 func (s *site) boot(l launch, reservation string, index int) types.Instance {
 	id, in := s.id("i"), l.in
 	nic := s.plug(id, l)
@@ -32,7 +32,7 @@ func (s *site) boot(l launch, reservation string, index int) types.Instance {
 		v.SpotInstanceRequestId = s.requested(l, id)
 	}
 	s.disks(&v, l)
-	data, _ := base64.StdEncoding.DecodeString(aws.ToString(in.UserData)) // checked when it was looked up
+	data, _ := base64.StdEncoding.DecodeString(aws.ToString(in.UserData)) // validated by look
 	m := &machine{reservation: reservation, userData: string(data), protected: aws.ToBool(in.DisableApiTermination), public: l.public, shutdown: types.ShutdownBehaviorStop}
 	if in.InstanceInitiatedShutdownBehavior != "" {
 		m.shutdown = in.InstanceInitiatedShutdownBehavior
@@ -62,7 +62,7 @@ func metadata(in *types.InstanceMetadataOptionsRequest) *types.InstanceMetadataO
 	return out
 }
 
-// disks makes those of the image, changed and added to by the launch.
+// disks creates the volumes of the image, as overridden and extended by the launch.
 func (s *site) disks(v *types.Instance, l launch) {
 	want := append([]types.BlockDeviceMapping{}, l.image.BlockDeviceMappings...)
 	for _, m := range l.in.BlockDeviceMappings {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// s3State is the buckets of the account, whose names are unique across all accounts.
+// s3State holds the buckets of the account. Bucket names are global.
 type s3State struct {
 	buckets *table[bucket]
 	foreign map[string]bool // buckets of other accounts
@@ -22,7 +22,7 @@ type bucket struct {
 	versioning   types.BucketVersioningStatus
 	access       *types.PublicAccessBlockConfiguration
 	policy       string
-	objects      []object // all versions, the oldest first
+	objects      []object // all versions, oldest first
 	uploads      []types.MultipartUpload
 }
 
@@ -30,14 +30,14 @@ func newS3(w *World) s3State {
 	return s3State{buckets: &table[bucket]{w: w}, foreign: make(map[string]bool)}
 }
 
-// GiveForeignBucket has a name taken by another account.
+// GiveForeignBucket adds a bucket of another account.
 func (w *World) GiveForeignBucket(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.s3.foreign[name] = true
 }
 
-// bucketOf finds a bucket as seen from the site's region.
+// bucketOf returns a bucket as seen from the site's region.
 func (s *site) bucketOf(name *string) (*bucket, error) {
 	n := aws.ToString(name)
 	if s.s3.foreign[n] {
@@ -71,7 +71,7 @@ func (s *site) createBucket(in *s3.CreateBucketInput) (*s3.CreateBucketOutput, e
 	}
 	if old, ok := s.s3.buckets.get(name); ok {
 		if s.region == "us-east-1" && old.region == s.region {
-			return &s3.CreateBucketOutput{Location: aws.String("/" + name)}, nil // the oldest region sees no mistake in it
+			return &s3.CreateBucketOutput{Location: aws.String("/" + name)}, nil // us-east-1 returns success for an existing bucket of the account
 		}
 		return nil, refuse(409, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it.")
 	}
@@ -95,7 +95,7 @@ func (s *site) headBucket(in *s3.HeadBucketInput) (*s3.HeadBucketOutput, error) 
 	return nil, refuse(301, "MovedPermanently", "Moved Permanently")
 }
 
-// listBuckets shows those of all regions.
+// listBuckets returns the buckets of all regions.
 func (s *site) listBuckets(in *s3.ListBucketsInput) (*s3.ListBucketsOutput, error) {
 	var all []types.Bucket
 	for _, b := range s.s3.buckets.listed() {
@@ -104,7 +104,7 @@ func (s *site) listBuckets(in *s3.ListBucketsInput) (*s3.ListBucketsOutput, erro
 		}
 	}
 	slices.SortFunc(all, func(a, b types.Bucket) int { return strings.Compare(*a.Name, *b.Name) })
-	if in.MaxBuckets == nil { // S3 pages only when it is asked to
+	if in.MaxBuckets == nil { // S3 pages only on request
 		return &s3.ListBucketsOutput{Buckets: all}, nil
 	}
 	some, next, err := page(s, all, in.ContinuationToken, in.MaxBuckets)

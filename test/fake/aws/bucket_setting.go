@@ -13,7 +13,7 @@ func (s *site) getBucketLocation(in *s3.GetBucketLocationInput) (*s3.GetBucketLo
 	if !ok {
 		return nil, refuse(404, "NoSuchBucket", "The specified bucket does not exist")
 	}
-	if b.region == "us-east-1" { // it has no name there
+	if b.region == "us-east-1" { // its location constraint is empty
 		return &s3.GetBucketLocationOutput{}, nil
 	}
 	return &s3.GetBucketLocationOutput{LocationConstraint: types.BucketLocationConstraint(b.region)}, nil
@@ -40,7 +40,7 @@ func (s *site) putBucketTagging(in *s3.PutBucketTaggingInput) (*s3.PutBucketTagg
 	return &s3.PutBucketTaggingOutput{}, nil
 }
 
-// getBucketEncryption: every bucket is encrypted, since 2023.
+// getBucketEncryption returns the encryption, which every bucket has since 2023.
 func (s *site) getBucketEncryption(in *s3.GetBucketEncryptionInput) (*s3.GetBucketEncryptionOutput, error) {
 	b, err := s.bucketOf(in.Bucket)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *site) putBucketVersioning(in *s3.PutBucketVersioningInput) (*s3.PutBuck
 	return &s3.PutBucketVersioningOutput{}, nil
 }
 
-// getPublicAccessBlock: every new bucket blocks public access, since 2023.
+// getPublicAccessBlock returns the access block, which every new bucket has since 2023.
 func (s *site) getPublicAccessBlock(in *s3.GetPublicAccessBlockInput) (*s3.GetPublicAccessBlockOutput, error) {
 	b, err := s.bucketOf(in.Bucket)
 	if err != nil {

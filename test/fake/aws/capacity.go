@@ -7,16 +7,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// SetCapacity says how many machines of a type a zone still has; a zone that was
-// never set has unlimited capacity.
+// SetCapacity limits the remaining capacity for an instance type in a zone. By default, it is
+// unlimited.
 func (w *World) SetCapacity(machineType, zone string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.site(zone[:len(zone)-1]).ec2.capacity[machineType+" "+zone] = n
 }
 
-// room decides how many machines a launch gets: by the account's quota, by what
-// the zone has, and by the price that is offered.
+// room sets the number of instances of a launch. It is limited by the account's quota, the capacity
+// of the zone and the spot price.
 func (s *site) room(l *launch) error {
 	least, most := int(aws.ToInt32(l.in.MinCount)), int(aws.ToInt32(l.in.MaxCount))
 	if least < 1 || most < least {
@@ -46,11 +46,11 @@ func (s *site) room(l *launch) error {
 	return nil
 }
 
-// vcpus is how many count against the quota that a type falls under.
+// vcpus returns the number of vCPUs that count against the quota of an instance type.
 func (s *site) vcpus(name string, spot bool) int {
 	n := 0
 	for _, v := range s.ec2.instances.all() {
-		m, _ := modelOf(string(v.InstanceType)) // it was launched
+		m, _ := modelOf(string(v.InstanceType)) // the type of an existing instance is known
 		alive := v.State.Name == types.InstanceStateNamePending || v.State.Name == types.InstanceStateNameRunning
 		sameMarket := (v.InstanceLifecycle == types.InstanceLifecycleTypeSpot) == spot
 		if alive && sameMarket && quotaOf(m.name, spot) == quotaOf(name, spot) {
@@ -60,7 +60,7 @@ func (s *site) vcpus(name string, spot bool) int {
 	return n
 }
 
-// quotaOf is Service Quotas' code for the vCPUs of a type.
+// quotaOf returns the Service Quotas code of an instance type's vCPU quota.
 func quotaOf(name string, spot bool) string {
 	switch {
 	case strings.HasPrefix(name, "g") && spot:

@@ -96,7 +96,7 @@ func roleFacts() []fact {
 	}
 }
 
-// bucket makes one whose name nobody else has.
+// bucket creates a bucket with a unique name.
 func (s stand) bucket(t *testing.T) *string {
 	t.Helper()
 	id := get[*sts.GetCallerIdentityOutput](t)(s.STS.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{}))

@@ -13,16 +13,16 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// stand is an empty account in which a fact is tried.
+// stand is an empty account in which a fact is tested.
 type stand struct {
 	api.Clients
 	amd64, arm64 string // images
 }
 
-// fact is something Amazon does that det-deploy relies on.
+// fact is a behavior of AWS that det-deploy relies on.
 type fact struct {
 	name string
-	// moto is why moto does otherwise, where it does.
+	// moto is the reason why moto differs, if it does.
 	moto  string
 	check func(t *testing.T, s stand)
 }
@@ -35,8 +35,7 @@ func facts() []fact {
 	return out
 }
 
-// The world in memory and moto, which other people wrote and which is asked over
-// HTTP, agree on what Amazon does.
+// The in-memory fake and moto, a third-party emulator used over HTTP, agree on the behavior of AWS.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	t.Run("in memory", func(t *testing.T) {
@@ -85,7 +84,7 @@ func (s stand) group(t *testing.T, vpc, name string) string {
 	return *out.GroupId
 }
 
-// gateway makes one and attaches it.
+// gateway creates and attaches an internet gateway.
 func (s stand) gateway(t *testing.T, vpc string) string {
 	t.Helper()
 	out, err := s.EC2.CreateInternetGateway(t.Context(), &ec2.CreateInternetGatewayInput{})
@@ -95,7 +94,7 @@ func (s stand) gateway(t *testing.T, vpc string) string {
 	return id
 }
 
-// machine launches one, changed by f.
+// machine launches an instance with a request modified by f.
 func (s stand) machine(t *testing.T, f func(*ec2.RunInstancesInput)) types.Instance {
 	t.Helper()
 	out, err := s.EC2.RunInstances(t.Context(), s.launch(f))
@@ -131,7 +130,7 @@ func byTag(cluster string) []types.Filter {
 	return []types.Filter{{Name: aws.String("tag:det-deploy-cluster"), Values: []string{cluster}}}
 }
 
-// refused is for calls whose answer is a refusal and nothing else.
+// refused returns a check for calls that must return an error of a kind.
 func refused[T any](t *testing.T, want cloud.Kind) func(T, error) {
 	return func(_ T, err error) {
 		t.Helper()

@@ -7,8 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// SetDiskKey makes a KMS key the one that disks are encrypted with when a call
-// names none. Empty is Amazon's own.
+// SetDiskKey sets the default KMS key for EBS encryption. An empty ARN means the AWS managed key.
 func (w *World) SetDiskKey(arn string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

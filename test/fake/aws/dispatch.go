@@ -17,10 +17,10 @@ import (
 
 type stack = middleware.Stack
 
-// add ends the SDK's stack in the world: after retries, where an attempt would be
-// signed and sent.
+// add terminates the SDK's middleware stack in the world: after the retries, where an attempt would
+// be signed and sent.
 func (s *site) add(st *stack) error {
-	// After: the SDK has filled in its idempotency tokens by then.
+	// After the SDK's own middleware, which adds idempotency tokens.
 	if err := st.Initialize.Add(middleware.InitializeMiddlewareFunc("awstest-call", s.remember), middleware.After); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *site) remember(ctx context.Context, in middleware.InitializeInput, next
 }
 
 func (s *site) answer(ctx context.Context, _ middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
-	c, _ := middleware.GetStackValue(ctx, callKey{}).(*call) // put there by remember
+	c, _ := middleware.GetStackValue(ctx, callKey{}).(*call) // stored by remember
 	if err := s.travel(ctx); err != nil {
 		return out, md, err
 	}
@@ -59,7 +59,7 @@ func (s *site) answer(ctx context.Context, _ middleware.FinalizeInput, _ middlew
 	return out, md, err
 }
 
-// travel takes as long as a call is on its way.
+// travel waits for the latency of a call.
 func (s *site) travel(ctx context.Context) error {
 	s.mu.Lock()
 	d := s.opt.Latency
@@ -70,8 +70,7 @@ func (s *site) travel(ctx context.Context) error {
 	return wait.For(ctx, d)
 }
 
-// clock is what an answer says of the world's time, as the SDK reads it off a
-// header.
+// clock returns response metadata with the world's time, which the SDK reads from the Date header.
 func (s *site) clock(ctx context.Context) (middleware.Metadata, error) {
 	date := s.Now().UTC().Format(http.TimeFormat)
 	reply := func(context.Context, middleware.DeserializeInput) (middleware.DeserializeOutput, middleware.Metadata, error) {
@@ -126,7 +125,7 @@ func (s *site) act(c *call) (any, error) {
 	return act(s, c.in)
 }
 
-// operation is a call in the words of policies, as package api has them.
+// operation returns the IAM name of a call, like package api.
 func operation(ctx context.Context) string {
 	short := map[string]string{
 		"EC2": "ec2", "IAM": "iam", "STS": "sts", "S3": "s3", "Secrets Manager": "secretsmanager", "SSM": "ssm",
@@ -135,14 +134,14 @@ func operation(ctx context.Context) string {
 	return short[awsmiddleware.GetServiceID(ctx)] + ":" + awsmiddleware.GetOperationName(ctx)
 }
 
-// Deny has calls that need one of these actions refused: "iam:PassRole", "s3:*".
+// Deny denies calls that require one of these actions: "iam:PassRole", "s3:*".
 func (w *World) Deny(actions ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.denied = append(w.denied, actions...)
 }
 
-// Allow takes back every Deny.
+// Allow reverts all calls of Deny.
 func (w *World) Allow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

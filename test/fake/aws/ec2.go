@@ -6,19 +6,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// ec2State is the machines and disks of a region.
+// ec2State holds the instances and volumes of a region.
 type ec2State struct {
 	instances *table[types.Instance]
 	volumes   *table[types.Volume]
 	snapshots *table[types.Snapshot]
 	requests  *table[types.SpotInstanceRequest]
 	keys      *table[types.KeyPairInfo]
-	// machines is what EC2 keeps of an instance and does not show in lists.
+	// machines holds the attributes of instances that describe calls do not return.
 	machines map[string]*machine
-	busy     map[string]time.Time // volumes and snapshots, until when
-	tokens   map[string]string    // "op token" -> what it made
-	asked    map[string]string    // token -> what RunInstances was asked for
-	capacity map[string]int       // "type zone" -> how many are left
+	busy     map[string]time.Time // volumes and snapshots in transition, and the end of it
+	tokens   map[string]string    // "op token" -> ID of the created object
+	asked    map[string]string    // token -> RunInstances request
+	capacity map[string]int       // "type zone" -> remaining capacity
 	price    map[string]float64
 }
 
@@ -28,13 +28,13 @@ type machine struct {
 	userData    string
 	console     string
 	protected   bool
-	public      bool // it was launched with a public address
+	public      bool // launched with a public address
 	shutdown    types.ShutdownBehavior
-	// next is the state it will be in when due comes; "" when it stays.
+	// next is the state after due, or "" if the current state is final.
 	next types.InstanceStateName
 	due  time.Time
-	// unplug is when its interface goes, forget when EC2 forgets it; zero while
-	// that is not settled.
+	// unplug is the time at which its interface is deleted, forget the time at which EC2 stops
+	// listing it. Both are zero until the instance is terminated.
 	unplug, forget time.Time
 }
 

@@ -15,7 +15,7 @@ func (s *site) deleteTags(in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error
 	return &ec2.DeleteTagsOutput{}, s.retag(in.Resources, func(old []types.Tag) []types.Tag { return without(old, in.Tags) })
 }
 
-// retag changes the tags of all objects, or of none.
+// retag changes the tags of all objects or, if one does not exist, of none.
 func (s *site) retag(ids []string, f func([]types.Tag) []types.Tag) error {
 	var found []*[]types.Tag
 	for _, id := range ids {
@@ -32,8 +32,7 @@ func (s *site) retag(ids []string, f func([]types.Tag) []types.Tag) error {
 	return nil
 }
 
-// tagsOf is where the tags of an object are kept, nil when there is no such
-// object.
+// tagsOf returns a pointer to the tags of an object, or nil if the object does not exist.
 func (s *site) tagsOf(id string) *[]types.Tag {
 	return first(
 		in(s.net.vpcs, id, func(v *types.Vpc) *[]types.Tag { return &v.Tags }),

@@ -66,8 +66,8 @@ func (s *site) createVpcEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateVpc
 	return &ec2.CreateVpcEndpointOutput{VpcEndpoint: &out, ClientToken: in.ClientToken}, nil
 }
 
-// deleteVpcEndpoints tells of what it could not delete in its reply, not by an
-// error: a client that does not look takes it for done.
+// deleteVpcEndpoints reports failures in its response and not as an error, so that a client that
+// ignores the response mistakes them for success.
 func (s *site) deleteVpcEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.DeleteVpcEndpointsOutput, error) {
 	out := &ec2.DeleteVpcEndpointsOutput{}
 	for _, id := range in.VpcEndpointIds {

@@ -10,7 +10,7 @@ import (
 	stypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 )
 
-// defaultQuotas is roughly what a small account has, by Service Quotas' codes.
+// defaultQuotas returns typical quotas of a small account by Service Quotas code.
 func defaultQuotas() map[string]float64 {
 	return map[string]float64{
 		"L-1216C47A": 64,  // running on-demand standard vCPUs
@@ -27,7 +27,7 @@ func defaultQuotas() map[string]float64 {
 	}
 }
 
-// SetQuota changes a quota of the world's region.
+// SetQuota sets a quota in the world's region.
 func (w *World) SetQuota(code string, n float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *site) getServiceQuota(in *servicequotas.GetServiceQuotaInput) (*service
 	return &servicequotas.GetServiceQuotaOutput{Quota: &qtypes.ServiceQuota{ServiceCode: in.ServiceCode, QuotaCode: in.QuotaCode, Value: &n, Adjustable: true}}, nil
 }
 
-// getParameter knows the public parameters that name images.
+// getParameter returns the public parameters with image IDs.
 func (s *site) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
 	name := aws.ToString(in.Name)
 	image := ""

@@ -8,36 +8,36 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// FailAt has the n-th call from the start, counted from 1, fail.
+// FailAt injects a fault into the n-th call from the start, counted from 1.
 func (w *World) FailAt(n int, f faults.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.schedule.FailAt(n, f)
 }
 
-// FailChange has the n-th changing call from the start, counted from 1, fail.
+// FailChange injects a fault into the n-th modifying call from the start, counted from 1.
 func (w *World) FailChange(n int, f faults.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.schedule.FailChange(n, f)
 }
 
-// FailOp has the next calls of an operation ("ec2:RunInstances") fail, one for
-// each fault; "" lets one pass.
+// FailOp injects faults into the next calls of an operation ("ec2:RunInstances"), one per call. The
+// fault "" lets a call succeed.
 func (w *World) FailOp(op string, fs ...faults.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.schedule.FailOp(op, fs...)
 }
 
-// Revive lets a new process make calls, without faults.
+// Revive simulates a new process, without faults.
 func (w *World) Revive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.schedule.Revive()
 }
 
-// before is what fails before a call has its effect.
+// before injects faults before a call has its effect.
 func (s *site) before(c *call) error {
 	s.back = 0
 	switch c.fault {
@@ -63,7 +63,7 @@ func (s *site) before(c *call) error {
 	return nil
 }
 
-// after is what fails when a call has had its effect.
+// after injects faults after a call has had its effect.
 func (s *site) after(c *call) error {
 	switch c.fault {
 	case faults.LoseReply:

@@ -9,18 +9,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// look is how EC2 describes one kind of object.
+// look describes how EC2 finds and filters objects of one kind.
 type look[T any] struct {
-	// absent is the code for an identity that does not exist.
+	// absent is the error code for an unknown ID.
 	absent string
 	tags   func(T) []types.Tag
-	// field is the values of a filter; ok is false for a filter that the kind
-	// does not have.
+	// field returns the values of an object for a filter. Ok is false if the kind does not support
+	// the filter.
 	field func(v T, name string) (values []string, ok bool)
 }
 
-// find is what a describe returns: the objects of the identities, all or none,
-// or those that pass the filters.
+// find implements describe calls: it returns the objects with the given IDs, or an error if one
+// does not exist, or the objects that match the filters.
 func find[T any](t *table[T], ids []string, filters []types.Filter, l look[T]) ([]T, error) {
 	var out []T
 	if len(ids) == 0 {
@@ -36,7 +36,7 @@ func find[T any](t *table[T], ids []string, filters []types.Filter, l look[T]) (
 	return sift(out, filters, l)
 }
 
-// sift keeps what passes all filters.
+// sift returns the objects that match all filters.
 func sift[T any](in []T, filters []types.Filter, l look[T]) ([]T, error) {
 	var out []T
 	for _, v := range in {
@@ -83,7 +83,7 @@ func passes[T any](v T, f types.Filter, l look[T]) (bool, error) {
 	return false, nil
 }
 
-// match is EC2's and IAM's: * is any text, ? one character.
+// match implements the patterns of EC2 and IAM: * matches any text, ? matches one character.
 func match(pattern, s string) bool {
 	for pattern != "" {
 		switch {
@@ -102,7 +102,7 @@ func match(pattern, s string) bool {
 	return s == ""
 }
 
-// page cuts one page out of a list. The token is where the next begins.
+// page returns one page of a list. The token is the offset of the next page.
 func page[T any](s *site, all []T, token *string, most *int32) (out []T, next *string, err error) {
 	from, size := 0, s.opt.Page
 	if most != nil && int(*most) < size {

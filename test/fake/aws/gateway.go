@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// attachedTo is a gateway's network, "" when it has none.
+// attachedTo returns the VPC of a gateway, or "" if it is detached.
 func attachedTo(v types.InternetGateway) string {
 	if len(v.Attachments) == 0 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// defaultGroup is the group that comes with a network.
+// defaultGroup returns the default security group of a VPC.
 func (s *site) defaultGroup(vpc string) types.SecurityGroup {
 	return types.SecurityGroup{
 		GroupId: aws.String(s.id("sg")), GroupName: aws.String("default"), Description: aws.String("default VPC security group"),
@@ -17,7 +17,7 @@ func (s *site) defaultGroup(vpc string) types.SecurityGroup {
 	}
 }
 
-// everywhere is what a new group lets out.
+// everywhere returns the egress rule of a new group.
 func everywhere() []types.IpPermission {
 	return []types.IpPermission{{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String("0.0.0.0/0")}}}}
 }
@@ -104,7 +104,7 @@ func (s *site) noGroup(id string) error {
 	return refuse(400, "InvalidGroup.NotFound", "The security group '"+id+"' does not exist")
 }
 
-// groupOf finds a group for a rule change.
+// groupOf returns a group for a change of its rules.
 func (s *site) groupOf(id *string) (*types.SecurityGroup, error) {
 	g, ok := s.net.groups.ask(aws.ToString(id))
 	if !ok {
@@ -113,11 +113,11 @@ func (s *site) groupOf(id *string) (*types.SecurityGroup, error) {
 	return g, nil
 }
 
-// permission is one rule of a group: one protocol, one range of ports, one source.
+// permission is one rule of a group with one protocol, port range and source.
 type permission struct {
 	protocol string
 	from, to int32
-	source   string // CIDR block or group
+	source   string // CIDR block or group ID
 	text     string
 }
 

@@ -45,7 +45,7 @@ func (s *site) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.Revoke
 	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true)}, err
 }
 
-// authorized is old and more. One duplicate refuses the whole call.
+// authorized returns old with more added. It returns an error if one rule already exists.
 func (s *site) authorized(old, more []types.IpPermission) ([]types.IpPermission, error) {
 	have := explode(old)
 	if len(explode(more)) == 0 {
@@ -65,7 +65,7 @@ func (s *site) authorized(old, more []types.IpPermission) ([]types.IpPermission,
 	return implode(have), nil
 }
 
-// revoked is old less what is named. One that is not there refuses the whole call.
+// revoked returns old without less. It returns an error if one rule does not exist.
 func revoked(old, less []types.IpPermission) ([]types.IpPermission, error) {
 	have := explode(old)
 	for _, p := range explode(less) {
@@ -78,8 +78,7 @@ func revoked(old, less []types.IpPermission) ([]types.IpPermission, error) {
 	return implode(have), nil
 }
 
-// implode writes rules as EC2 shows them: one entry for each protocol and range
-// of ports.
+// implode groups rules like EC2: one entry per protocol and port range.
 func implode(in []permission) []types.IpPermission {
 	var out []types.IpPermission
 	for _, p := range in {

@@ -16,18 +16,18 @@ func (s *site) getCallerIdentity(*sts.GetCallerIdentityInput) (*sts.GetCallerIde
 	return &sts.GetCallerIdentityOutput{Account: aws.String(Account), Arn: aws.String(callerARN), UserId: aws.String("AIDAANN")}, nil
 }
 
-// Granted is what policies say of an action on a resource by who gives some tags:
-// whether it is allowed, and which conditions could not be judged.
+// Granted evaluates policies for an action on a resource in a request with tags. It returns whether
+// the action is allowed, and the condition keys that it could not evaluate.
 type Granted func(action, resource string, tags map[string]string) (allowed bool, missing []string)
 
-// Grant has simulations and dry runs, besides what Deny says, judged by g.
+// Grant makes policy simulations and dry runs use g in addition to Deny.
 func (w *World) Grant(g Granted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.granted = g
 }
 
-// grants judges dry runs, as of something in the region that is about to be made.
+// grants evaluates dry runs, for a resource that is about to be created in the region.
 func (s *site) grants(action string, in any) bool {
 	if s.granted == nil || !asksOnly(in) {
 		return true
@@ -36,15 +36,15 @@ func (s *site) grants(action string, in any) bool {
 	return allowed
 }
 
-// marksIn is the tags that an input gives; inputs have only their field names in
-// common.
+// marksIn returns the tags in an input. It uses reflection, because the input types share no
+// interface.
 func marksIn(in any) map[string]string {
 	out := make(map[string]string)
 	f := reflect.Indirect(reflect.ValueOf(in)).FieldByName("TagSpecifications")
 	if !f.IsValid() {
 		return out
 	}
-	specs, _ := f.Interface().([]ec2types.TagSpecification) // not those: no tags
+	specs, _ := f.Interface().([]ec2types.TagSpecification) // a field of another type has no tags
 	for _, s := range specs {
 		for _, t := range s.Tags {
 			out[aws.ToString(t.Key)] = aws.ToString(t.Value)
@@ -53,9 +53,8 @@ func marksIn(in any) map[string]string {
 	return out
 }
 
-// simulate answers for a role from its policies, and for others from what Deny and
-// Grant were told. Without resources it is
-// about all of them at once, which a policy for some does not allow.
+// simulate evaluates the policies of a role, or Deny and Grant for other principals. Without
+// resources it simulates "*", which a policy restricted to some resources does not allow.
 func (s *site) simulate(in *iam.SimulatePrincipalPolicyInput) (*iam.SimulatePrincipalPolicyOutput, error) {
 	resources := in.ResourceArns
 	if len(resources) == 0 {

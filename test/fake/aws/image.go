@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// The images that every region has, so that tests can name them. Canonical is the
-// account that publishes Ubuntu.
+// The images of every region, for use in tests. Canonical is the account that publishes Ubuntu
+// images.
 const (
 	Canonical   = "099720109477"
 	ImageAMD64  = "ami-0abc0000000000064"
 	ImageARM64  = "ami-0abc0000000000a64"
 	ImageDebian = "ami-0abc0000000000deb"
 	ImageMine   = "ami-0abc0000000000e1f"
-	// ImageNobleAMD64 and ImageNobleARM64 are Ubuntu 24.04, ImageGPUAMD64 and
-	// ImageGPUARM64 Amazon's image with NVIDIA drivers.
+	// ImageNobleAMD64 and ImageNobleARM64 are Ubuntu 24.04, ImageGPUAMD64 and ImageGPUARM64 are
+	// Amazon's images with NVIDIA drivers.
 	ImageNobleAMD64 = "ami-0abc0000000002464"
 	ImageNobleARM64 = "ami-0abc0000000024a64"
 	ImageGPUAMD64   = "ami-0abc0000000000d1a"

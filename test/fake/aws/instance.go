@@ -48,7 +48,7 @@ func instanceLook() look[types.Instance] {
 	}
 }
 
-// describeInstances returns reservations; a page is counted in them.
+// describeInstances returns reservations. The page size counts reservations.
 func (s *site) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	if len(in.InstanceIds) > 0 && in.MaxResults != nil {
 		return nil, refuse(400, "InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// forgetAfter is how long EC2 lists what has been terminated: about an hour.
+// forgetAfter is the time for which EC2 lists a terminated instance, about an hour.
 const forgetAfter = time.Hour
 
 func state(name types.InstanceStateName) *types.InstanceState {
@@ -19,7 +19,7 @@ func state(name types.InstanceStateName) *types.InstanceState {
 	return &types.InstanceState{Name: name, Code: aws.Int32(codes[name])}
 }
 
-// settle brings everything to where it is by now. Of a machine:
+// settle completes all transitions that are due. The states of an instance:
 //
 //	pending ──Boot──▶ running ──stop──▶ stopping ──Shutdown──▶ stopped ──start──▶ pending
 //	   └────────────────┴──terminate──▶ shutting-down ──Shutdown──▶ terminated ──an hour──▶ forgotten
@@ -51,7 +51,7 @@ func (s *site) settle() {
 	}
 }
 
-// buried is what happens to all that a machine had.
+// buried releases the resources of a terminated instance.
 func (s *site) buried(v *types.Instance, m *machine) {
 	m.unplug, m.forget = m.due.Add(s.opt.Linger), m.due.Add(forgetAfter)
 	for _, vol := range s.ec2.volumes.all() {
@@ -102,20 +102,20 @@ func (s *site) terminateInstances(in *ec2.TerminateInstancesInput) (*ec2.Termina
 	return out, nil
 }
 
-// end has a machine shut down for good.
+// end terminates an instance.
 func (s *site) end(v *types.Instance, code, message string) {
 	v.StateReason = &types.StateReason{Code: &code, Message: &message}
 	v.StateTransitionReason = aws.String("User initiated (" + s.now().Format("2006-01-02 15:04:05") + " GMT)")
 	s.shift(v, types.InstanceStateNameShuttingDown, types.InstanceStateNameTerminated, s.opt.Shutdown)
 }
 
-// shift puts a machine into one state, and into another after a while.
+// shift sets the state of an instance, and schedules the following state.
 func (s *site) shift(v *types.Instance, now, then types.InstanceStateName, after time.Duration) {
 	m := s.ec2.machines[*v.InstanceId]
 	v.State, m.next, m.due = state(now), then, s.now().Add(after)
 }
 
-// each finds machines, all or none.
+// each returns instances, or an error if one does not exist.
 func (s *site) each(ids []string) ([]*types.Instance, error) {
 	if len(ids) == 0 {
 		return nil, missing("InstanceId")
@@ -172,7 +172,7 @@ func (s *site) startInstances(in *ec2.StartInstancesInput) (*ec2.StartInstancesO
 	return out, nil
 }
 
-// halt stops a machine. A public address that is Amazon's goes when it stops.
+// halt stops an instance. A public address assigned by Amazon is released.
 func (s *site) halt(v *types.Instance) {
 	s.shift(v, types.InstanceStateNameStopping, types.InstanceStateNameStopped, s.opt.Shutdown)
 	if n := s.nicOf(*v.InstanceId); n != nil && n.Association != nil && n.Association.AllocationId == nil {
@@ -180,8 +180,8 @@ func (s *site) halt(v *types.Instance) {
 	}
 }
 
-// readdress gives a machine that starts again another public address, if it had
-// one of Amazon's before.
+// readdress assigns a new public address to an instance that starts again, if it had one assigned
+// by Amazon before.
 func (s *site) readdress(v *types.Instance) {
 	n := s.nicOf(*v.InstanceId)
 	if !s.ec2.machines[*v.InstanceId].public || n == nil || n.Association != nil {
@@ -191,8 +191,8 @@ func (s *site) readdress(v *types.Instance) {
 	v.PublicIpAddress = n.Association.PublicIp
 }
 
-// PowerOff has a machine shut itself down; what becomes of it was said when it
-// was launched.
+// PowerOff shuts an instance down from inside. It is then stopped or terminated, as configured at
+// its launch.
 func (w *World) PowerOff(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,8 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// describeKeyPairs has no pages. The key pairs "lab" and "spare" are there from
-// the start.
+// describeKeyPairs returns a single page. The key pairs "lab" and "spare" exist from the start.
 func (s *site) describeKeyPairs(in *ec2.DescribeKeyPairsInput) (*ec2.DescribeKeyPairsOutput, error) {
 	all, err := find(s.ec2.keys, in.KeyNames, in.Filters, look[types.KeyPairInfo]{
 		absent: "InvalidKeyPair.NotFound",

@@ -291,7 +291,7 @@ func TestSimulationAnswersWhatDenySaid(t *testing.T) {
 		t.Errorf("got -, want +:\n%s", d)
 	}
 	s := standOn(w)
-	s.machine(t, nil) // no role is handed on
+	s.machine(t, nil) // passes no role
 	refused[*ec2.RunInstancesOutput](t, cloud.Denied)(s.EC2.RunInstances(t.Context(), s.launch(func(in *ec2.RunInstancesInput) {
 		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("p")}
 	})))

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// launch is a RunInstances whose words have been looked up.
+// launch is a RunInstances request with its references resolved.
 type launch struct {
 	in      *ec2.RunInstancesInput
 	model   model
@@ -23,7 +23,7 @@ type launch struct {
 	count   int
 }
 
-// runInstances is idempotent by its token.
+// runInstances is idempotent by its client token.
 func (s *site) runInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	asked, err := json.Marshal(in)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *site) sameAgain(token string) *ec2.RunInstancesOutput {
 	return out
 }
 
-// look finds everything a launch names.
+// look resolves all references of a launch.
 func (s *site) look(in *ec2.RunInstancesInput) (launch, error) {
 	l := launch{in: in, spot: in.InstanceMarketOptions != nil && in.InstanceMarketOptions.MarketType == types.MarketTypeSpot}
 	var known bool
@@ -100,7 +100,7 @@ func (s *site) look(in *ec2.RunInstancesInput) (launch, error) {
 	return l, err
 }
 
-// place finds the subnet and the groups, which are named in one of two ways.
+// place resolves the subnet and the groups, which can be specified in two ways.
 func (s *site) place(l *launch) error {
 	subnet, groups := aws.ToString(l.in.SubnetId), l.in.SecurityGroupIds
 	var public *bool
@@ -140,7 +140,7 @@ func (s *site) subnetFor(id string, p *types.Placement) (*types.Subnet, error) {
 	return nil, refuse(400, "VPCIdNotSpecified", "No default VPC for this user")
 }
 
-// groupsOf finds groups of one network; none means its default group.
+// groupsOf returns groups of one VPC. Without IDs it returns the default group.
 func (s *site) groupsOf(ids []string, vpc string) ([]types.GroupIdentifier, error) {
 	var out []types.GroupIdentifier
 	for _, id := range ids {

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Live is everything that exists in all regions and was not there from the start,
-// as "kind identity", sorted: what a test looks at behind the engine's back. What
-// is on its way out, but for a secret that can still be restored, does not count.
+// Live returns all existing objects in all regions that did not exist before the test, as sorted
+// "kind identity", independent of API calls. Objects that are being deleted do not count, except
+// secrets that can still be restored.
 func (w *World) Live() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *site) secretsAlive() []string {
 	return out
 }
 
-// ownGroups leaves out those that come and go with a network.
+// ownGroups returns the security groups without the VPCs' default groups.
 func (s *site) ownGroups() []string {
 	var out []string
 	for _, g := range s.net.groups.all() {
@@ -96,7 +96,7 @@ func (s *site) openRequests() []string {
 	return out
 }
 
-// Instances is every machine of the world's region that lives.
+// Instances returns the instances of the world's region that are not terminated.
 func (w *World) Instances() []types.Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,16 +104,16 @@ func (w *World) Instances() []types.Instance {
 	s.settle()
 	var out []types.Instance
 	for _, id := range s.alive() {
-		v, _ := s.ec2.instances.get(id) // alive lists what is there
+		v, _ := s.ec2.instances.get(id) // alive returns existing IDs
 		out = append(out, *v)
 	}
 	return out
 }
 
-// UserData is what a machine was told to do when it boots, decoded.
+// UserData returns the decoded user data of an instance.
 func (w *World) UserData(instance string) string { return w.hidden(instance).userData }
 
-// Protected reports whether a machine may not be terminated.
+// Protected reports whether termination protection of an instance is enabled.
 func (w *World) Protected(instance string) bool { return w.hidden(instance).protected }
 
 func (w *World) hidden(instance string) machine {
@@ -127,7 +127,7 @@ func (w *World) hidden(instance string) machine {
 	return machine{}
 }
 
-// SetConsole is what a machine wrote while it booted.
+// SetConsole sets the console output of an instance.
 func (w *World) SetConsole(instance, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +138,7 @@ func (w *World) SetConsole(instance, text string) {
 	}
 }
 
-// Object is what a bucket holds under a key now.
+// Object returns the current content of an object.
 func (w *World) Object(bucketName, key string) (body []byte, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,8 +150,8 @@ func (w *World) Object(bucketName, key string) (body []byte, found bool) {
 	return slices.Clone(o.body), found
 }
 
-// Secret is a secret's value in the world's region, also while it can still be
-// restored.
+// Secret returns the value of a secret in the world's region, including one that is scheduled for
+// deletion.
 func (w *World) Secret(name string) (text string, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

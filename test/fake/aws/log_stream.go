@@ -21,7 +21,7 @@ func (s *site) createLogStream(in *cloudwatchlogs.CreateLogStreamInput) (*cloudw
 	return &cloudwatchlogs.CreateLogStreamOutput{}, nil
 }
 
-// putLogEvents takes at most 10,000 events in the order of their times.
+// putLogEvents accepts at most 10,000 events in chronological order.
 func (s *site) putLogEvents(in *cloudwatchlogs.PutLogEventsInput) (*cloudwatchlogs.PutLogEventsOutput, error) {
 	g, err := s.logGroupOf(in.LogGroupName)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *site) putLogEvents(in *cloudwatchlogs.PutLogEventsInput) (*cloudwatchlo
 	return &cloudwatchlogs.PutLogEventsOutput{}, nil
 }
 
-// filterLogEvents knows plain words as patterns.
+// filterLogEvents supports plain words as patterns only.
 func (s *site) filterLogEvents(in *cloudwatchlogs.FilterLogEventsInput) (*cloudwatchlogs.FilterLogEventsOutput, error) {
 	g, err := s.logGroupOf(in.LogGroupName)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 )
 
-// logState is the log groups and metrics of a region.
+// logState holds the log groups and metrics of a region.
 type logState struct {
 	groups  *table[logGroup]
 	metrics map[string][]cwtypes.MetricDatum // by namespace
@@ -67,7 +67,7 @@ func (s *site) deleteLogGroup(in *cloudwatchlogs.DeleteLogGroupInput) (*cloudwat
 	return &cloudwatchlogs.DeleteLogGroupOutput{}, nil
 }
 
-// retentions is what CloudWatch accepts, in days.
+// retentions returns the retention periods that CloudWatch accepts, in days.
 func retentions() []int32 {
 	return []int32{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 }
@@ -93,7 +93,7 @@ func (s *site) deleteRetention(in *cloudwatchlogs.DeleteRetentionPolicyInput) (*
 	return &cloudwatchlogs.DeleteRetentionPolicyOutput{}, nil
 }
 
-// byARN finds a group by its ARN without the star that describes put behind it.
+// byARN returns a group by its ARN, without the suffix ":*" that DescribeLogGroups returns.
 func (s *site) byARN(arn *string) (*logGroup, error) {
 	for _, g := range s.logs.groups.all() {
 		if g.arn == aws.ToString(arn) {
@@ -129,7 +129,7 @@ func (s *site) putMetricData(in *cw.PutMetricDataInput) (*cw.PutMetricDataOutput
 	return &cw.PutMetricDataOutput{}, nil
 }
 
-// Metrics is every datum that was put into a namespace.
+// Metrics returns all data written to a namespace.
 func (w *World) Metrics(namespace string) []cwtypes.MetricDatum {
 	w.mu.Lock()
 	defer w.mu.Unlock()

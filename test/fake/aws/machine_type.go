@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// model is an instance type, with the facts that det-deploy asks for.
+// model describes an instance type.
 type model struct {
 	name      string
 	vcpu      int32
@@ -18,12 +18,12 @@ type model struct {
 	gpus      int32
 	gpu       string
 	gpuMiB    int32
-	// zones are the last letters of those that have it.
+	// zones holds the letters of the zones that offer it.
 	zones string
 }
 
-// models is a few of EC2's types, with the facts Amazon publishes. Not every zone
-// has each.
+// models returns a selection of EC2's instance types with Amazon's published data. Not every zone
+// offers each.
 func models() []model {
 	const x86, arm = types.ArchitectureTypeX8664, types.ArchitectureTypeArm64
 	return []model{

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// netState is the networks of a region.
+// netState holds the networks of a region.
 type netState struct {
 	vpcs      *table[types.Vpc]
 	subnets   *table[types.Subnet]
@@ -18,7 +18,7 @@ type netState struct {
 	groups    *table[types.SecurityGroup]
 	nics      *table[types.NetworkInterface]
 	addresses *table[types.Address]
-	leaving   map[string]time.Time // endpoints that are being deleted
+	leaving   map[string]time.Time // VPC endpoints that are being deleted
 }
 
 func newNet(w *World) netState {
@@ -31,11 +31,11 @@ func newNet(w *World) netState {
 	}
 }
 
-// zones of every region; EC2 has three or more almost everywhere.
+// zones returns the zones of the region. Almost all EC2 regions have three or more.
 func (s *site) zones() []string { return []string{s.region + "a", s.region + "b", s.region + "c"} }
 
-// makeDefaultVPC makes what every account begins with: a network that reaches
-// the internet, with one subnet a zone.
+// makeDefaultVPC creates the default VPC of a new account, with an internet gateway and one subnet
+// per zone.
 func (s *site) makeDefaultVPC() {
 	vpc := s.id("vpc")
 	s.net.vpcs.give(vpc, types.Vpc{VpcId: &vpc, CidrBlock: aws.String("172.31.0.0/16"), IsDefault: aws.Bool(true), State: types.VpcStateAvailable, OwnerId: aws.String(Account)})
@@ -57,21 +57,21 @@ func (s *site) makeDefaultVPC() {
 	}
 }
 
-// overlap reports whether two CIDR blocks share an address.
+// overlap reports whether two CIDR blocks overlap.
 func overlap(a, b string) bool {
 	p, errP := netip.ParsePrefix(a)
 	q, errQ := netip.ParsePrefix(b)
 	return errP == nil && errQ == nil && p.Overlaps(q)
 }
 
-// within reports whether a block lies in another.
+// within reports whether a CIDR block contains another.
 func within(inner, outer string) bool {
 	p, errP := netip.ParsePrefix(inner)
 	q, errQ := netip.ParsePrefix(outer)
 	return errP == nil && errQ == nil && q.Contains(p.Addr()) && p.Bits() >= q.Bits()
 }
 
-// block checks a CIDR block as EC2 does: a network's address, from /16 to /28.
+// block validates a CIDR block like EC2: a network address with a prefix from /16 to /28.
 func block(cidr string) bool {
 	p, err := netip.ParsePrefix(cidr)
 	return err == nil && p.Masked() == p && p.Bits() >= 16 && p.Bits() <= 28

@@ -63,8 +63,8 @@ func (s *site) deleteNetworkInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
 }
 
-// GiveInterface leaves an unused network interface behind, in a subnet and groups of the
-// world's region, as some services of Amazon's do.
+// GiveInterface adds an unattached network interface in a subnet and groups of the world's region,
+// as some AWS services leave behind.
 func (w *World) GiveInterface(subnet string, tags map[string]string, groups ...string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *World) GiveInterface(subnet string, tags map[string]string, groups ...s
 	return id
 }
 
-// plug gives a machine its interface.
+// plug creates the network interface of an instance.
 func (s *site) plug(instance string, l launch) types.NetworkInterface {
 	id := s.id("eni")
 	sub := l.subnet
@@ -104,7 +104,7 @@ func (s *site) plug(instance string, l launch) types.NetworkInterface {
 	return *s.net.nics.add(id, n)
 }
 
-// nicOf is a machine's interface, nil when it has gone.
+// nicOf returns the network interface of an instance, or nil if it was deleted.
 func (s *site) nicOf(instance string) *types.NetworkInterface {
 	for _, n := range s.net.nics.all() {
 		if n.Attachment != nil && aws.ToString(n.Attachment.InstanceId) == instance {
@@ -114,12 +114,12 @@ func (s *site) nicOf(instance string) *types.NetworkInterface {
 	return nil
 }
 
-// privateIP is an address in a block: the first four are Amazon's, the last is
-// for broadcasts.
+// privateIP returns an address of a CIDR block. Amazon reserves the first four addresses and the
+// last one.
 func (s *site) privateIP(cidr string) string {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		return "" // subnets are checked when they are made
+		return "" // subnets are validated at creation
 	}
 	s.serial++
 	a := p.Addr().As4()
@@ -129,8 +129,8 @@ func (s *site) privateIP(cidr string) string {
 	return netip.AddrFrom4(a).String()
 }
 
-// publicIP is in the block reserved for documentation: no host can be reached there by
-// mistake.
+// publicIP returns an address of the block reserved for documentation, where no host can be reached
+// by mistake.
 func (s *site) publicIP() string {
 	s.serial++
 	return fmt.Sprintf("203.0.113.%d", 1+s.serial%254)

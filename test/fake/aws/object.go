@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// object is one version of an object, or the mark that it was deleted.
+// object is one version of an object, or a delete marker.
 type object struct {
 	key, version string
 	marker       bool
@@ -24,7 +24,7 @@ type object struct {
 	at           time.Time
 }
 
-// latest is the index of the newest version of a key, -1 without versions.
+// latest returns the index of the newest version of a key, or -1 if the key has no versions.
 func (b *bucket) latest(key string) int {
 	for i := len(b.objects) - 1; i >= 0; i-- {
 		if b.objects[i].key == key {
@@ -34,7 +34,7 @@ func (b *bucket) latest(key string) int {
 	return -1
 }
 
-// current is what a key holds now.
+// current returns the current version of a key.
 func (b *bucket) current(key string) (object, bool) {
 	i := b.latest(key)
 	if i < 0 || b.objects[i].marker {
@@ -43,7 +43,7 @@ func (b *bucket) current(key string) (object, bool) {
 	return b.objects[i], true
 }
 
-// putObject keeps the promises of If-Match and If-None-Match.
+// putObject implements If-Match and If-None-Match.
 func (s *site) putObject(in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
 	b, err := s.bucketOf(in.Bucket)
 	if err != nil {
@@ -65,12 +65,12 @@ func (s *site) putObject(in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
 			return nil, err
 		}
 	}
-	sum := md5.Sum(body) // what S3 calls an ETag
+	sum := md5.Sum(body) // the ETag of S3
 	o := object{key: key, body: body, etag: `"` + hex.EncodeToString(sum[:]) + `"`, kind: in.ContentType, meta: maps.Clone(in.Metadata), at: s.now()}
 	return &s3.PutObjectOutput{ETag: &o.etag, VersionId: s.store(b, o)}, nil
 }
 
-// store adds a version, or replaces the only one there is.
+// store adds a version, or replaces the only version if versioning is disabled.
 func (s *site) store(b *bucket, o object) *string {
 	var version *string
 	if b.versioning == "Enabled" {

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// erase deletes a version, or puts a marker over all of them where versions are
-// kept. What is not there is deleted already.
+// erase deletes a version, or adds a delete marker if versioning is enabled. A missing object
+// counts as deleted.
 func (s *site) erase(b *bucket, key, version *string) (marker bool, id string) {
 	k := aws.ToString(key)
 	if version != nil {
@@ -38,7 +38,7 @@ func (s *site) deleteObject(in *s3.DeleteObjectInput) (*s3.DeleteObjectOutput, e
 	return &s3.DeleteObjectOutput{DeleteMarker: &marker, VersionId: &id}, nil
 }
 
-// deleteObjects takes at most a thousand.
+// deleteObjects accepts at most 1,000 keys.
 func (s *site) deleteObjects(in *s3.DeleteObjectsInput) (*s3.DeleteObjectsOutput, error) {
 	b, err := s.bucketOf(in.Bucket)
 	if err != nil {
@@ -61,8 +61,8 @@ func (s *site) deleteObjects(in *s3.DeleteObjectsInput) (*s3.DeleteObjectsOutput
 	return out, nil
 }
 
-// Undeletable has DeleteObjects report an object as one that may not be deleted,
-// in its reply rather than by an error.
+// Undeletable makes DeleteObjects report that an object cannot be deleted, in its response and not
+// as an error.
 func (w *World) Undeletable(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

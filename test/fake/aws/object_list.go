@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// keys is what a bucket shows, in order, each once.
+// keys returns the visible keys of a bucket in order.
 func (b *bucket) keys(prefix string) []string {
 	var out []string
 	for _, o := range b.objects {
@@ -46,8 +46,8 @@ func (s *site) listObjects(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, 
 	return out, err
 }
 
-// listVersions shows versions and markers, the newest of each key first. A page
-// ends between two of them, so it uses both markers.
+// listVersions returns versions and delete markers, the newest of each key first. A page may end
+// between two versions of a key, so it uses both markers.
 func (s *site) listVersions(in *s3.ListObjectVersionsInput) (*s3.ListObjectVersionsOutput, error) {
 	b, err := s.bucketOf(in.Bucket)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *site) listVersions(in *s3.ListObjectVersionsInput) (*s3.ListObjectVersi
 	from := 0
 	if in.KeyMarker != nil {
 		from = 1 + slices.IndexFunc(all, func(o object) bool { return o.key == *in.KeyMarker && o.version == aws.ToString(in.VersionIdMarker) })
-		if from == 0 { // that one has been deleted meanwhile
+		if from == 0 { // the version of the marker was deleted in the meantime
 			from = max(0, slices.IndexFunc(all, func(o object) bool { return o.key >= *in.KeyMarker }))
 		}
 	}
@@ -84,8 +84,7 @@ func (s *site) listVersions(in *s3.ListObjectVersionsInput) (*s3.ListObjectVersi
 	return out, nil
 }
 
-// GiveUpload leaves a multipart upload behind that was never finished; it costs
-// what its parts take.
+// GiveUpload adds an incomplete multipart upload, whose parts are billed.
 func (w *World) GiveUpload(bucketName, key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 type profile struct {
 	types.InstanceProfile
 	role  string
-	fresh int // how often EC2 still does not know it
+	fresh int // remaining calls in which EC2 does not know it
 }
 
 func (s *site) profileNamed(name *string) (*profile, error) {
@@ -26,7 +26,7 @@ func (s *site) profileNamed(name *string) (*profile, error) {
 	return p, nil
 }
 
-// shown is a profile with its role in it.
+// shown returns a profile with its role.
 func (s *site) shown(p profile) types.InstanceProfile {
 	out := p.InstanceProfile
 	if r, ok := s.iam.roles.get(p.role); ok {
@@ -58,7 +58,7 @@ func (s *site) getInstanceProfile(in *iam.GetInstanceProfileInput) (*iam.GetInst
 	return &iam.GetInstanceProfileOutput{InstanceProfile: &out}, nil
 }
 
-// listInstanceProfiles leaves tags out, as IAM does.
+// listInstanceProfiles omits tags, like IAM.
 func (s *site) listInstanceProfiles(in *iam.ListInstanceProfilesInput) (*iam.ListInstanceProfilesOutput, error) {
 	var all []types.InstanceProfile
 	for _, p := range s.iam.profiles.listed() {
@@ -112,8 +112,8 @@ func (s *site) deleteInstanceProfile(in *iam.DeleteInstanceProfileInput) (*iam.D
 	return &iam.DeleteInstanceProfileOutput{}, nil
 }
 
-// profileOf finds what a launch names, by name or ARN. EC2 does not know a new
-// profile at first, nor one without a role.
+// profileOf returns the instance profile of a launch by name or ARN. Like EC2, it does not know a
+// new profile at first, nor one without a role.
 func (s *site) profileOf(in *ec2types.IamInstanceProfileSpecification) (*ec2types.IamInstanceProfile, error) {
 	if in == nil {
 		return nil, nil

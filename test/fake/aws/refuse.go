@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// refusal is what a service says no with.
+// refusal is the error response of a service.
 type refusal struct {
 	code, message string
 	status        int
@@ -26,12 +26,12 @@ func (r *refusal) ErrorCode() string             { return r.code }
 func (r *refusal) ErrorMessage() string          { return r.message }
 func (r *refusal) ErrorFault() smithy.ErrorFault { return smithy.FaultUnknown }
 
-// refuse is an answer as the SDK returns it: with the status it came under.
+// refuse returns an error response in the form of the SDK, with its HTTP status.
 func refuse(status int, code, message string) error {
 	return wire(&refusal{code, message, status, nil})
 }
 
-// injected is a refusal that a test asked for.
+// injected returns an error response requested by a test.
 func injected(status int, code, message string) error {
 	return wire(&refusal{code, message, status, faults.ErrInjected})
 }
@@ -53,8 +53,8 @@ func codeOf(err error) string {
 	return err.Error()
 }
 
-// asksOnly reports whether an input says DryRun; inputs have only their field
-// names in common.
+// asksOnly reports whether an input has DryRun set. It uses reflection, because the input types
+// share no interface.
 func asksOnly(in any) bool {
 	v := reflect.Indirect(reflect.ValueOf(in))
 	if v.Kind() != reflect.Struct {
@@ -64,7 +64,7 @@ func asksOnly(in any) bool {
 	if !f.IsValid() {
 		return false
 	}
-	b, _ := f.Interface().(*bool) // not a *bool: not that field
+	b, _ := f.Interface().(*bool) // a field of another type is not the DryRun flag
 	return aws.ToBool(b)
 }
 

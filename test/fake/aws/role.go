@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// iamState is the roles of the account; they have no region.
+// iamState holds the roles of the account, which have no region.
 type iamState struct {
 	roles    *table[role]
 	profiles *table[profile]
@@ -77,7 +77,7 @@ func (s *site) getRole(in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
 	return &iam.GetRoleOutput{Role: &out}, nil
 }
 
-// listRoles leaves tags out, as IAM does.
+// listRoles omits tags, like IAM.
 func (s *site) listRoles(in *iam.ListRolesInput) (*iam.ListRolesOutput, error) {
 	var all []types.Role
 	for _, r := range s.iam.roles.listed() {
@@ -115,7 +115,7 @@ func (s *site) updateAssumeRolePolicy(in *iam.UpdateAssumeRolePolicyInput) (*iam
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
 }
 
-// deleteRole refuses while a policy or a profile hangs on the role.
+// deleteRole returns an error while the role has policies or instance profiles.
 func (s *site) deleteRole(in *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, error) {
 	r, err := s.roleOf(in.RoleName)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *site) deleteRole(in *iam.DeleteRoleInput) (*iam.DeleteRoleOutput, error
 	return &iam.DeleteRoleOutput{}, nil
 }
 
-// createServiceLinkedRole makes the role that Amazon's own services use.
+// createServiceLinkedRole creates the service-linked role of a service.
 func (s *site) createServiceLinkedRole(in *iam.CreateServiceLinkedRoleInput) (*iam.CreateServiceLinkedRoleOutput, error) {
 	service := aws.ToString(in.AWSServiceName)
 	if service != "spot.amazonaws.com" {
@@ -148,7 +148,7 @@ func (s *site) createServiceLinkedRole(in *iam.CreateServiceLinkedRoleInput) (*i
 		return nil, refuse(400, "InvalidInput", "Service role name "+name+" has been taken in this account, please try a different suffix.")
 	}
 	path := "/aws-service-role/" + service + "/"
-	// Given: it belongs to the account and stays.
+	// Added with give, because it belongs to the account and is not deleted.
 	r := s.iam.roles.give(name, role{Role: types.Role{RoleName: aws.String(name), Path: &path, Arn: aws.String("arn:aws:iam::" + Account + ":role" + path + name)}})
 	out := r.Role
 	return &iam.CreateServiceLinkedRoleOutput{Role: &out}, nil

@@ -21,7 +21,7 @@ func (s *site) putRolePolicy(in *iam.PutRolePolicyInput) (*iam.PutRolePolicyOutp
 	}
 	inline := slices.DeleteFunc(slices.Clone(r.inline), func(d document) bool { return d.name == name })
 	inline = append(inline, document{name, text})
-	// All inline policies of a role together have 10,240 characters.
+	// All inline policies of a role together are limited to 10,240 characters.
 	size := 0
 	for _, d := range inline {
 		size += len(d.text)

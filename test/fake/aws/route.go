@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// mainTable is the table that comes with a network.
+// mainTable returns the main route table of a VPC.
 func (s *site) mainTable(vpc, cidr string) types.RouteTable {
 	rt := s.routeTable(vpc, cidr)
 	rt.Associations = []types.RouteTableAssociation{{
@@ -99,7 +99,7 @@ func (s *site) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, er
 			continue
 		}
 		if aws.ToString(r.GatewayId) == aws.ToString(in.GatewayId) {
-			return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil // the same route again is no mistake
+			return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil // creating the same route again is not an error
 		}
 		return nil, refuse(400, "RouteAlreadyExists", "The route identified by "+aws.ToString(in.DestinationCidrBlock)+" already exists.")
 	}

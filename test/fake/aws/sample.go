@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Sample fills an input of the SDK's with whatever it must have to be sent, "x"
-// for every text, so that a test can make every call there is.
+// Sample sets all required fields of an input of the SDK, strings to "x", so that a test can make
+// every call.
 func Sample(in any) { sample(reflect.ValueOf(in).Elem()) }
 
 func sample(v reflect.Value) {

@@ -10,8 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// judgeOf is who judges what a principal may do: a role's own policies, and for
-// everybody else what Grant was told.
+// judgeOf returns the evaluation for a principal: a role's own policies, and Grant for all others.
 func (s *site) judgeOf(principal string) Granted {
 	for _, r := range s.iam.roles.listed() {
 		if aws.ToString(r.Arn) == principal {
@@ -21,7 +20,7 @@ func (s *site) judgeOf(principal string) Granted {
 	return s.granted
 }
 
-// statement is the part of a policy that a simulation evaluates.
+// statement is the part of a policy statement that a simulation evaluates.
 type statement struct {
 	Effect    string
 	Action    texts
@@ -29,7 +28,7 @@ type statement struct {
 	Condition map[string]map[string]any
 }
 
-// texts is one text, or a list of them.
+// texts is a string or a list of strings.
 type texts []string
 
 func (t *texts) UnmarshalJSON(data []byte) error {
@@ -45,15 +44,15 @@ func (t texts) match(value string) bool {
 	return slices.ContainsFunc(t, func(pattern string) bool { return likeness(pattern, value) })
 }
 
-// likeness compares as IAM does: a star is any text.
+// likeness matches like IAM: a star matches any text.
 func likeness(pattern, value string) bool {
 	flat := strings.NewReplacer("/", ":", "[", "(", "]", ")")
 	ok, err := path.Match(flat.Replace(pattern), flat.Replace(value))
 	return err == nil && ok
 }
 
-// grants judges by the role's inline policies. Conditions are not judged: their
-// keys are named as missing.
+// grants evaluates the role's inline policies. It does not evaluate conditions and returns their
+// keys as missing.
 func (r *role) grants(action, resource string, _ map[string]string) (allowed bool, missing []string) {
 	for _, d := range r.inline {
 		var policy struct{ Statement []statement }

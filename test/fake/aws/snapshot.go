@@ -40,7 +40,7 @@ func (s *site) describeSnapshots(in *ec2.DescribeSnapshotsInput) (*ec2.DescribeS
 	return &ec2.DescribeSnapshotsOutput{Snapshots: some, NextToken: next}, err
 }
 
-// createSnapshot has no idempotency token: asking twice makes two.
+// createSnapshot has no idempotency token: two calls create two snapshots.
 func (s *site) createSnapshot(in *ec2.CreateSnapshotInput) (*ec2.CreateSnapshotOutput, error) {
 	v, ok := s.ec2.volumes.ask(aws.ToString(in.VolumeId))
 	if !ok {
@@ -64,7 +64,7 @@ func (s *site) deleteSnapshot(in *ec2.DeleteSnapshotInput) (*ec2.DeleteSnapshotO
 	return &ec2.DeleteSnapshotOutput{}, nil
 }
 
-// GiveSnapshot adds a snapshot that was there before, for a volume to be made from.
+// GiveSnapshot adds a snapshot that existed before the test.
 func (w *World) GiveSnapshot(sizeGiB int32) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -37,7 +37,7 @@ func (s *site) describeSpotRequests(in *ec2.DescribeSpotInstanceRequestsInput) (
 	return &ec2.DescribeSpotInstanceRequestsOutput{SpotInstanceRequests: some, NextToken: next}, err
 }
 
-// requested is the request that stands behind a spot machine.
+// requested creates the spot request of an instance.
 func (s *site) requested(l launch, instance string) *string {
 	id := s.id("sir")
 	r := types.SpotInstanceRequest{
@@ -57,7 +57,7 @@ func (s *site) requested(l launch, instance string) *string {
 
 func fulfilled(code string) *types.SpotInstanceStatus { return &types.SpotInstanceStatus{Code: &code} }
 
-// cancelSpotRequests leaves the machines of active requests alone.
+// cancelSpotRequests does not terminate the instances of active requests.
 func (s *site) cancelSpotRequests(in *ec2.CancelSpotInstanceRequestsInput) (*ec2.CancelSpotInstanceRequestsOutput, error) {
 	out := &ec2.CancelSpotInstanceRequestsOutput{}
 	for _, id := range in.SpotInstanceRequestIds {
@@ -66,7 +66,7 @@ func (s *site) cancelSpotRequests(in *ec2.CancelSpotInstanceRequestsInput) (*ec2
 		}
 	}
 	for _, id := range in.SpotInstanceRequestIds {
-		r, _ := s.ec2.requests.get(id) // looked for above
+		r, _ := s.ec2.requests.get(id) // it was found above
 		if r.State == types.SpotInstanceStateOpen || r.State == types.SpotInstanceStateActive {
 			r.State, r.Status = types.SpotInstanceStateCancelled, fulfilled("request-canceled-and-instance-running")
 		}
@@ -77,21 +77,21 @@ func (s *site) cancelSpotRequests(in *ec2.CancelSpotInstanceRequestsInput) (*ec2
 	return out, nil
 }
 
-// ended closes the request of a machine that is gone.
+// ended closes the request of a terminated instance.
 func (s *site) ended(v *types.Instance) {
 	if r, ok := s.ec2.requests.get(aws.ToString(v.SpotInstanceRequestId)); ok && r.State == types.SpotInstanceStateActive {
 		r.State, r.Status = types.SpotInstanceStateClosed, fulfilled("instance-terminated-by-user")
 	}
 }
 
-// SetSpotPrice is what an hour of a type costs now on the spot market, in dollars.
+// SetSpotPrice sets the current hourly spot price of an instance type in US dollars.
 func (w *World) SetSpotPrice(machineType string, dollars float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.site(w.opt.Region).ec2.price[machineType] = dollars
 }
 
-// Interrupt takes a spot machine back, as Amazon does when it needs it.
+// Interrupt interrupts a spot instance.
 func (w *World) Interrupt(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *World) Interrupt(id string) {
 	}
 }
 
-// tooCheap reports that an offer is below the market.
+// tooCheap reports whether the maximum price is below the spot price.
 func (s *site) tooCheap(l launch) bool {
 	o := l.in.InstanceMarketOptions.SpotOptions
 	if o == nil || o.MaxPrice == nil {

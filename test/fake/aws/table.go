@@ -2,18 +2,18 @@ package awstest
 
 import "time"
 
-// row is one object with its history, which lists that lag need.
+// row is an object with its history, from which lagging lists are computed.
 type row[T any] struct {
 	id         string
 	v          *T
 	born, died time.Time
-	bornAt     int // number of the change that made it
-	diedAt     int // number of the change that removed it, 0 while it lives
-	shy        int // how often it is still not found by identity
+	bornAt     int // number of the change that created it
+	diedAt     int // number of the change that deleted it, 0 while it exists
+	shy        int // remaining reads by ID in which it is not found
 	given      bool
 }
 
-// table is all objects of one kind in one place, in the order of their creation.
+// table holds all objects of one kind in one region, in the order of creation.
 type table[T any] struct {
 	w    *World
 	rows []*row[T]
@@ -25,7 +25,8 @@ func (t *table[T]) add(id string, v T) *T {
 	return r.v
 }
 
-// give adds an object that was there before the test: it is no leak and never shy.
+// give adds an object that existed before the test: it does not count as leaked and is visible at
+// once.
 func (t *table[T]) give(id string, v T) *T {
 	p := t.add(id, v)
 	r := t.rows[len(t.rows)-1]
@@ -33,7 +34,7 @@ func (t *table[T]) give(id string, v T) *T {
 	return p
 }
 
-// get is the live object of an identity, whatever lists show.
+// get returns the live object of an ID, independent of lists.
 func (t *table[T]) get(id string) (*T, bool) {
 	for _, r := range t.rows {
 		if r.id == id && r.diedAt == 0 {
@@ -43,7 +44,7 @@ func (t *table[T]) get(id string) (*T, bool) {
 	return nil, false
 }
 
-// lately reports whether an object of that identity was removed less than d ago.
+// lately reports whether an object of that ID was deleted less than d ago.
 func (t *table[T]) lately(id string, d time.Duration) bool {
 	for _, r := range t.rows {
 		if r.id == id && r.diedAt != 0 && t.w.now().Before(r.died.Add(d)) {
@@ -53,7 +54,7 @@ func (t *table[T]) lately(id string, d time.Duration) bool {
 	return false
 }
 
-// ask is get as a client sees it: what is new hides at first.
+// ask is like get as seen by a client: a new object is not found at first.
 func (t *table[T]) ask(id string) (*T, bool) {
 	for _, r := range t.rows {
 		if r.id != id || r.diedAt != 0 {
@@ -76,7 +77,7 @@ func (t *table[T]) remove(id string) {
 	}
 }
 
-// all is every live object.
+// all returns the live objects.
 func (t *table[T]) all() []*T {
 	var out []*T
 	for _, r := range t.rows {
@@ -87,7 +88,7 @@ func (t *table[T]) all() []*T {
 	return out
 }
 
-// listed is what a list shows now: with lag, the past.
+// listed returns the objects as seen by a list: with lag, a past state.
 func (t *table[T]) listed() []T {
 	then, change := t.w.now().Add(-t.w.opt.Lag), t.w.changed-t.w.back
 	lagging := t.w.opt.Lag > 0
@@ -102,7 +103,7 @@ func (t *table[T]) listed() []T {
 	return out
 }
 
-// made is the identities of what lives and was not given.
+// made returns the IDs of live objects that did not exist before the test.
 func (t *table[T]) made() []string {
 	var out []string
 	for _, r := range t.rows {

@@ -16,7 +16,7 @@ func tagOf(tags []types.Tag, key string) (string, bool) {
 	return "", false
 }
 
-// tagged is the tags that a creating call puts on objects of one type.
+// tagged returns the tags that a creating call sets on objects of one type.
 func tagged(specs []types.TagSpecification, of types.ResourceType) []types.Tag {
 	var out []types.Tag
 	for _, s := range specs {
@@ -27,8 +27,7 @@ func tagged(specs []types.TagSpecification, of types.ResourceType) []types.Tag {
 	return out
 }
 
-// merged is old with new in it, in a slice of its own: what was handed out does
-// not change.
+// merged returns old with more added. It copies the slice, so that earlier results do not change.
 func merged(old, more []types.Tag) []types.Tag {
 	out := slices.Clone(old)
 	for _, t := range more {
@@ -38,8 +37,7 @@ func merged(old, more []types.Tag) []types.Tag {
 	return out
 }
 
-// without is old less what is named; a tag with a value goes only if it has that
-// value.
+// without returns old without less. A tag with a value is removed only if the value matches.
 func without(old, less []types.Tag) []types.Tag {
 	return slices.DeleteFunc(slices.Clone(old), func(o types.Tag) bool {
 		return slices.ContainsFunc(less, func(t types.Tag) bool {

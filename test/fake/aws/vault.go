@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 )
 
-// vault is the secrets of a region.
+// vault holds the secrets of a region.
 type vault struct{ secrets *table[secret] }
 
 type secret struct {
@@ -21,12 +21,12 @@ type secret struct {
 	version                     string
 	tags                        []types.Tag
 	token                       string
-	doomed                      *time.Time // when it will be gone
+	doomed                      *time.Time // scheduled deletion
 }
 
 func newVault(w *World) vault { return vault{secrets: &table[secret]{w: w}} }
 
-// secretOf finds by name or ARN.
+// secretOf returns a secret by name or ARN.
 func (s *site) secretOf(id *string) (*secret, error) {
 	for _, v := range s.vault.secrets.all() {
 		if v.doomed != nil && !s.now().Before(*v.doomed) {
@@ -40,7 +40,7 @@ func (s *site) secretOf(id *string) (*secret, error) {
 	return nil, refuse(400, "ResourceNotFoundException", "Secrets Manager can't find the specified secret.")
 }
 
-// usable is secretOf, less what is on its way out.
+// usable is like secretOf, and returns an error for secrets that are scheduled for deletion.
 func (s *site) usable(id *string) (*secret, error) {
 	v, err := s.secretOf(id)
 	if err == nil && v.doomed != nil {
@@ -102,7 +102,7 @@ func (s *site) describeSecret(in *sm.DescribeSecretInput) (*sm.DescribeSecretOut
 	return out, nil
 }
 
-// listSecrets leaves out what is on its way out, unless it is asked for.
+// listSecrets omits secrets that are scheduled for deletion unless the request includes them.
 func (s *site) listSecrets(in *sm.ListSecretsInput) (*sm.ListSecretsOutput, error) {
 	var all []types.SecretListEntry
 	for _, v := range s.vault.secrets.listed() {
@@ -121,7 +121,7 @@ func (s *site) listSecrets(in *sm.ListSecretsInput) (*sm.ListSecretsOutput, erro
 	return &sm.ListSecretsOutput{SecretList: some, NextToken: next}, err
 }
 
-// passes is Secrets Manager's filter: names and tags by their beginnings.
+// passes implements the filters of Secrets Manager: names and tags match by prefix.
 func (v secret) passes(f types.Filter) bool {
 	var have []string
 	for _, t := range v.tags {
@@ -141,7 +141,7 @@ func (v secret) passes(f types.Filter) bool {
 	})
 }
 
-// deleteSecret gives thirty days to change one's mind, unless it is forced.
+// deleteSecret schedules the deletion after 30 days unless it is forced.
 func (s *site) deleteSecret(in *sm.DeleteSecretInput) (*sm.DeleteSecretOutput, error) {
 	force := aws.ToBool(in.ForceDeleteWithoutRecovery)
 	if force && in.RecoveryWindowInDays != nil {
@@ -150,7 +150,7 @@ func (s *site) deleteSecret(in *sm.DeleteSecretInput) (*sm.DeleteSecretOutput, e
 	v, err := s.secretOf(in.SecretId)
 	if err != nil {
 		if force {
-			return &sm.DeleteSecretOutput{Name: in.SecretId}, nil // force asks for nothing to be there
+			return &sm.DeleteSecretOutput{Name: in.SecretId}, nil // a forced deletion ignores missing secrets
 		}
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func (s *site) describeVolumes(in *ec2.DescribeVolumesInput) (*ec2.DescribeVolum
 	return &ec2.DescribeVolumesOutput{Volumes: some, NextToken: next}, err
 }
 
-// createVolume is idempotent by its token.
+// createVolume is idempotent by its client token.
 func (s *site) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOutput, error) {
 	if v, ok := again[types.Volume](s, s.ec2.volumes, "CreateVolume", in.ClientToken); ok {
 		return volumeOut(*v), nil
@@ -92,7 +92,7 @@ func noVolume(id *string) error {
 	return refuse(400, "InvalidVolume.NotFound", "The volume '"+aws.ToString(id)+"' does not exist.")
 }
 
-// modifyVolume grows only.
+// modifyVolume can only grow a volume.
 func (s *site) modifyVolume(in *ec2.ModifyVolumeInput) (*ec2.ModifyVolumeOutput, error) {
 	v, ok := s.ec2.volumes.ask(aws.ToString(in.VolumeId))
 	if !ok {

@@ -44,7 +44,7 @@ func (s *site) describeVpcs(in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput,
 	return &ec2.DescribeVpcsOutput{Vpcs: some, NextToken: next}, err
 }
 
-// createVpc has no idempotency token: asking twice makes two.
+// createVpc has no idempotency token: two calls create two VPCs.
 func (s *site) createVpc(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 	cidr := aws.ToString(in.CidrBlock)
 	if !block(cidr) {
@@ -71,7 +71,7 @@ func (s *site) noVpc(id *string) error {
 	return refuse(400, "InvalidVpcID.NotFound", "The vpc ID '"+aws.ToString(id)+"' does not exist")
 }
 
-// deleteVpc takes along what createVpc made, and nothing else.
+// deleteVpc also deletes the objects created by createVpc, and no others.
 func (s *site) deleteVpc(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	id := aws.ToString(in.VpcId)
 	if _, ok := s.net.vpcs.get(id); !ok {

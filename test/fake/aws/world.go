@@ -1,10 +1,9 @@
-// Package awstest is Amazon in memory: the real SDK's clients, whose requests end
-// in a World instead of on a wire. Everything that stands before the wire (gate,
-// retries, translation of refusals) is the code that runs in earnest. It keeps
-// the rules that an installer stumbles over: tags put on by the creating call,
-// pages, dependencies, idempotency tokens where Amazon has them and none where
-// it has none, states that take time, lists that lag; and it fails at whichever
-// call a test asks for. Only tests may import it.
+// Package awstest is an in-memory fake of AWS: clients of the real SDK whose requests are handled
+// by a World instead of being sent. Everything above the network (gate, retries, error translation)
+// is production code. It implements the behavior that affects an installer: tags set by the
+// creating call, pages, dependencies, idempotency tokens where Amazon supports them, transitions
+// that take time, lists that lag; and it can inject a fault into any call. Only tests may import
+// it.
 package awstest
 
 import (
@@ -25,60 +24,56 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// Account is whose world it is.
+// Account is the ID of the world's account.
 const Account = "123456789012"
 
-// Options is what a world is like. The zero value is a world that answers at
-// once and whose lists are always right.
+// Options configures a world. In the zero value, calls return at once and lists are always up to
+// date.
 type Options struct {
-	// Region is where Clients are; us-west-2 when empty.
+	// Region is the region of Clients. Empty means us-west-2.
 	Region string
-	// Page is how many objects a list returns at most; 3 when zero, so that a
-	// client that does not page is noticed.
+	// Page is the maximum number of objects per page. Zero means 3, so that clients without paging
+	// fail.
 	Page int
-	// Boot is how long a machine is pending, Shutdown how long it is stopping or
-	// shutting down, and Linger how long its network interfaces, and endpoints
-	// that were deleted, hold on to their network.
+	// Boot is the time for which an instance is pending, Shutdown the time for which it is stopping
+	// or shutting down, and Linger the time for which its network interfaces, and deleted
+	// endpoints, remain in the network.
 	Boot, Shutdown, Linger time.Duration
-	// Disk is how long a volume is being made, let go of, or copied into a
-	// snapshot.
+	// Disk is the time for creating, detaching or snapshotting a volume.
 	Disk time.Duration
-	// Reuse is how long the name of a bucket, or of a secret that was deleted by
-	// force, is not free again.
+	// Reuse is the time for which the name of a deleted bucket or secret cannot be reused.
 	Reuse time.Duration
-	// Latency is how long each attempt of a call is on its way.
+	// Latency is the latency of each attempt of a call.
 	Latency time.Duration
-	// Lag is how long a list by filters stays as it was after a change. Objects
-	// that are asked for by identity are not concerned.
+	// Lag is the delay of lists with filters after a change. Reads by ID are not affected.
 	Lag time.Duration
-	// Shy is how often a new object is not found when it is asked for by
-	// identity.
+	// Shy is the number of reads by ID in which a new object is not found.
 	Shy int
-	// FreshProfile is how often RunInstances does not know a new profile.
+	// FreshProfile is the number of RunInstances calls in which a new profile is not found.
 	FreshProfile int
-	// NoDefaultVPC leaves out the network that every account begins with.
+	// NoDefaultVPC omits the default VPC.
 	NoDefaultVPC bool
 }
 
-// World is Amazon. Make a new one for each test. It is safe for concurrent calls.
+// World is a fake AWS account. Create a new one for each test. It is safe for concurrent use.
 type World struct {
 	opt Options
 
-	mu       sync.Mutex // guards everything below
+	mu       sync.Mutex // guards all fields below
 	ahead    time.Duration
 	serial   int
-	changed  int // counts changes, so that a list can be stale by one
-	back     int // how many changes the list of the call in hand is behind
+	changed  int // number of changes, so that a list can be stale by one
+	back     int // number of changes by which the lists of the current call are stale
 	sites    map[string]*site
 	iam      iamState
 	s3       s3State
 	schedule faults.Schedule
 	denied   []string
-	granted  Granted // nil for everything
-	diskKey  string  // empty for Amazon's own
+	granted  Granted // nil allows everything
+	diskKey  string  // empty for the AWS managed key
 
-	acts  map[string]act       // what it can do; does not change
-	calls map[string]edge.Call // what package api knows of it; does not change
+	acts  map[string]act       // implementations; immutable
+	calls map[string]edge.Call // calls of package api; immutable
 }
 
 // site is one region of a world.
@@ -92,8 +87,8 @@ type site struct {
 	quotas map[string]float64
 }
 
-// New makes a world that has what a new account has: zones, instance types,
-// images, and a default network in each region.
+// New returns a world in the state of a new account: zones, instance types, images, and a default
+// VPC in each region.
 func New(o Options) *World {
 	if o.Region == "" {
 		o.Region = "us-west-2"
@@ -108,10 +103,10 @@ func New(o Options) *World {
 	return w
 }
 
-// Clients are clients in the world's region. Gate may be nil.
+// Clients returns clients in the world's region. Gate may be nil.
 func (w *World) Clients(gate *resource.Gate) api.Clients { return w.ClientsIn(w.opt.Region, gate) }
 
-// ClientsIn are clients in another region of the same account.
+// ClientsIn returns clients in another region of the same account.
 func (w *World) ClientsIn(region string, gate *resource.Gate) api.Clients {
 	w.mu.Lock()
 	s := w.site(region)
@@ -143,8 +138,8 @@ func (w *World) site(region string) *site {
 	return s
 }
 
-// Now is the world's time: the machine's clock, and what Advance added to it. In
-// a synctest bubble it is the bubble's.
+// Now returns the world's time: the system clock plus the time added by Advance. In a synctest
+// bubble, it uses the bubble's clock.
 func (w *World) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,27 +155,26 @@ func (w *World) Advance(d time.Duration) {
 	w.ahead += d
 }
 
-// Sleep waits by moving the world's clock; it is for waiters that take their
-// sleep as a parameter.
+// Sleep moves the world's clock. It is for waiters with a configurable sleep function.
 func (w *World) Sleep(ctx context.Context, d time.Duration) error {
 	w.Advance(d)
 	return ctx.Err()
 }
 
-// Tune changes the options of a world that is in use, such as its lags.
+// Tune changes the options of a world in use, such as its lags.
 func (w *World) Tune(f func(*Options)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f(&w.opt)
 }
 
-// id makes an identity as EC2's are: a prefix and 17 hexadecimal digits.
+// id returns an ID like EC2's: a prefix and 17 hexadecimal digits.
 func (w *World) id(prefix string) string {
 	w.serial++
 	return fmt.Sprintf("%s-%017x", prefix, w.serial)
 }
 
-// arn names an object of the account's.
+// arn returns the ARN of an object of the account.
 func (s *site) arn(service, path string) string {
 	return "arn:aws:" + service + ":" + s.region + ":" + Account + ":" + path
 }

@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// get is for calls whose failure ends the test.
+// get returns a function that fails the test if a call returns an error.
 func get[T any](t *testing.T) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -44,8 +44,7 @@ func wantKind(t *testing.T, err error, want cloud.Kind) {
 	}
 }
 
-// Every call of the interfaces reaches the world and is understood there, also
-// with nothing in it.
+// Every call of the interfaces is implemented, also in an empty world.
 func TestEveryCallIsKnown(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})

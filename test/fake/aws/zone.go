@@ -25,7 +25,7 @@ func (s *site) describeRegions(in *ec2.DescribeRegionsInput) (*ec2.DescribeRegio
 	return out, nil
 }
 
-// zoneID is the name of a zone that is the same for all accounts.
+// zoneID returns the zone ID, which is the same for all accounts.
 func zoneID(zone string) string { return "az-" + zone }
 
 func zoneLook() look[types.AvailabilityZone] {

@@ -7,38 +7,38 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// Deny fails without an effect, and the caller can know.
+// Deny returns a definite error without an effect.
 const Deny faults.Fault = "deny"
 
-// Faults lists those that a cloud of whole calls knows: it has no attempts within a call,
-// and its lists lag by World.Lag.
+// Faults returns the faults that World supports: a World has no attempts within a call, and its
+// lists lag by World.Lag.
 func Faults() []faults.Fault {
 	return []faults.Fault{faults.Refuse, Deny, faults.Throttle, faults.LoseRequest, faults.LoseReply, faults.KillBefore, faults.KillAfter}
 }
 
-// FailAt has the n-th changing call from the start, counted from 1, fail.
+// FailAt injects a fault into the n-th modifying call from the start, counted from 1.
 func (w *World) FailAt(n int, f faults.Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.schedule.FailChange(n, f)
 }
 
-// Calls returns how many changing calls were made.
+// Calls returns the number of modifying calls.
 func (w *World) Calls() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.schedule.Changes
 }
 
-// Revive lets a new process make calls, without faults.
+// Revive simulates a new process, without faults.
 func (w *World) Revive() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.schedule.Revive()
 }
 
-// Store is for the Before hook of a record's store, so that its calls count and
-// fail among the others. Reading does not count.
+// Store is a Before hook for a record's store, so that its calls are counted and can fail like the
+// others. Reads are not counted.
 func (w *World) Store(op string) error {
 	if op[:3] == "get" {
 		w.mu.Lock()
@@ -51,15 +51,15 @@ func (w *World) Store(op string) error {
 	return w.Act(op, func() error { return nil })
 }
 
-// Act makes a changing call whose effect is f, also for what a test adds to a world: it
-// counts and fails among the others.
+// Act makes a modifying call with the effect f. Tests can use it for their own calls, which are
+// counted and can fail like the others.
 func (w *World) Act(op string, f func() error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return carry(&w.schedule, op, true, f)
 }
 
-// carry makes a call, or has it fail as the schedule says.
+// carry makes a call, or injects the scheduled fault.
 func carry(s *faults.Schedule, op string, changes bool, act func() error) error {
 	if s.Dead {
 		return faults.ErrKilled

@@ -11,13 +11,13 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// Fleet is a platform that launches machines, in memory. Pool gives the view of
-// one resource pool, which is a cloud.Instances. What its machines do follows
-// from its clock alone: nothing runs in the background.
+// Fleet is an in-memory platform that launches machines. Pool returns the view of one resource
+// pool, which implements cloud.Instances. The state of its machines is computed from its clock:
+// there are no background goroutines.
 //
-// The knobs may be turned at any time through Set.
+// The knobs can be changed at any time through Set.
 type Fleet struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	knobs    Knobs
 	now      func() time.Time
 	offset   time.Duration
@@ -29,59 +29,58 @@ type Fleet struct {
 	litter   map[string][]string
 }
 
-// Knobs are the manners of a Fleet. The zero value is a platform that does
-// everything at once.
+// Knobs configures a Fleet. In the zero value, all transitions are immediate.
 type Knobs struct {
-	// Boot is how long a machine is starting before it runs.
+	// Boot is the time for which a machine is starting.
 	Boot time.Duration
-	// Shutdown is how long a machine is stopping before it is terminated.
+	// Shutdown is the time for which a machine is stopping.
 	Shutdown time.Duration
-	// Forget is how long a terminated machine is still listed. EC2 takes about
-	// an hour; zero forgets it at once.
+	// Forget is the time for which a terminated machine remains listed. EC2 takes about an hour;
+	// zero removes it at once.
 	Forget time.Duration
-	// AppearLate is how long lists do not show a new machine, ChangeLate how
-	// long they show a machine in the state it was in.
+	// AppearLate is the delay until lists show a new machine, ChangeLate the delay until they show
+	// a change of state.
 	AppearLate, ChangeLate time.Duration
-	// Most is how many machines of one offer may be alive at a time; a launch
-	// is granted in part up to it and refused beyond. Zero is no limit.
+	// Most is the maximum number of live machines per offer. A launch is fulfilled in part up to
+	// the limit, and fails once it is reached. Zero means no limit.
 	Most int
-	// Console is what a machine wrote while it booted; nil is a sentence.
+	// Console returns the console output of a machine. Nil returns a fixed sentence.
 	Console func(cloud.InstanceID) string
-	// DenyConsole refuses to show it, as a role without the permission is.
+	// DenyConsole makes Console return a Denied error, as for a missing permission.
 	DenyConsole bool
 }
 
-// machine is one that was granted. Its state is a function of these times.
+// machine is a launched machine. Its state is a function of these times.
 type machine struct {
 	cloud.Instance
 	pool string
-	// boot is how long this one takes until it runs; negative is for ever.
+	// boot is its boot time. A negative value means that it never boots.
 	boot time.Duration
-	// ended is when it was ended, zero while it runs; shutdown is how long that
+	// ended is the time of its termination, or zero. Shutdown is the time that the termination
 	// takes.
 	ended    time.Time
 	shutdown time.Duration
 }
 
-// promise is what a token stands for.
+// promise records the launch and the machines of a token.
 type promise struct {
 	pool   string
 	launch cloud.Launch
 	ids    []cloud.InstanceID
 }
 
-// refusal has some launches of an offer fail.
+// refusal makes some launches of an offer fail.
 type refusal struct {
 	offer cloud.Offer
 	kind  cloud.Kind
 	left  int
 }
 
-// Epoch is where the clock of a Fleet starts that was given none.
+// Epoch returns the initial time of a Fleet without a clock.
 func Epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// NewFleet returns a platform without machines. A nil clock stands at Epoch and
-// moves with Advance; time.Now is right inside of testing/synctest.
+// NewFleet returns a platform without machines. A nil clock starts at Epoch and moves with Advance.
+// Inside of testing/synctest, use time.Now.
 func NewFleet(k Knobs, clock func() time.Time) *Fleet {
 	if clock == nil {
 		clock = Epoch
@@ -92,7 +91,7 @@ func NewFleet(k Knobs, clock func() time.Time) *Fleet {
 	}
 }
 
-// Set turns knobs.
+// Set changes the knobs.
 func (f *Fleet) Set(turn func(*Knobs)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +105,7 @@ func (f *Fleet) Advance(d time.Duration) {
 	f.offset += d
 }
 
-// Now is the platform's time.
+// Now returns the platform's time.
 func (f *Fleet) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,22 +114,21 @@ func (f *Fleet) Now() time.Time {
 
 func (f *Fleet) time() time.Time { return f.now().Add(f.offset) }
 
-// Truth is every machine of a pool that was ever granted, as it is at this
-// moment, whatever lists show. An empty pool stands for all.
+// Truth returns the current state of all machines that a pool has ever launched, independent of
+// lists. An empty pool matches all pools.
 func (f *Fleet) Truth(pool string) []cloud.Instance {
 	return f.machinesIn(pool, func(cloud.InstanceState) bool { return true })
 }
 
-// Alive is the part of Truth that costs money: machines that have not been
-// ended.
+// Alive returns the machines of Truth that are billed: those that are not terminated.
 func (f *Fleet) Alive(pool string) []cloud.Instance {
 	return f.machinesIn(pool, func(s cloud.InstanceState) bool {
 		return s == cloud.InstanceStarting || s == cloud.InstanceRunning
 	})
 }
 
-// machinesIn is what Truth has in certain states. Only these are copied: a year of machines
-// is a long list.
+// machinesIn returns the machines of Truth in certain states. It copies only these, because a
+// simulated year has many machines.
 func (f *Fleet) machinesIn(pool string, wanted func(cloud.InstanceState) bool) []cloud.Instance {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -149,7 +147,7 @@ func (f *Fleet) machinesIn(pool string, wanted func(cloud.InstanceState) bool) [
 	return byID(out)
 }
 
-// End has the platform itself end a machine, with a reason in its words:
+// End terminates a machine as the platform, with the platform's reason:
 // "Server.SpotInstanceTermination", "Client.InstanceInitiatedShutdown".
 func (f *Fleet) End(id cloud.InstanceID, reason string) {
 	f.mu.Lock()
@@ -159,8 +157,8 @@ func (f *Fleet) End(id cloud.InstanceID, reason string) {
 	}
 }
 
-// Reject has the platform end a machine that it has granted, with what that
-// amounts to: Quota and "Client.VolumeLimitExceeded".
+// Reject terminates a launched machine as the platform, with the kind of the error and its reason:
+// Quota and "Client.VolumeLimitExceeded".
 func (f *Fleet) Reject(id cloud.InstanceID, kind cloud.Kind, reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +168,7 @@ func (f *Fleet) Reject(id cloud.InstanceID, kind cloud.Kind, reason string) {
 	}
 }
 
-// Hang keeps a machine that is starting from ever running.
+// Hang prevents a starting machine from ever running.
 func (f *Fleet) Hang(id cloud.InstanceID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +177,7 @@ func (f *Fleet) Hang(id cloud.InstanceID) {
 	}
 }
 
-// Leave makes something of a pool's that Sweep finds.
+// Leave adds a resource of a pool that Sweep removes.
 func (f *Fleet) Leave(pool, what string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -194,7 +192,7 @@ func (f *Fleet) machine(id cloud.InstanceID) *machine {
 	return f.machines[i]
 }
 
-// grant makes one machine.
+// grant creates one machine.
 func (f *Fleet) grant(pool string, l cloud.Launch) *machine {
 	m := &machine{
 		pool: pool, boot: f.knobs.Boot,
@@ -207,20 +205,20 @@ func (f *Fleet) grant(pool string, l cloud.Launch) *machine {
 	return m
 }
 
-// padded sorts as it counts.
+// padded formats a number with leading zeros, so that the text order is the numeric order.
 func padded(n int) string {
 	s := strconv.Itoa(n)
 	return "0000000"[min(len(s), 7):] + s
 }
 
-// at is the machine as it is at a time after it was granted.
+// at returns the machine in its state at a time.
 func (m *machine) at(now time.Time) cloud.Instance {
 	i := m.Instance
 	i.State, i.Reason = m.stateAt(now)
 	return i
 }
 
-// stateAt is the state of the machine at a time after it was granted, and the reason of that.
+// stateAt returns the state of the machine at a time, and the reason.
 func (m *machine) stateAt(now time.Time) (cloud.InstanceState, string) {
 	switch {
 	case !m.ended.IsZero() && !now.Before(m.ended.Add(m.shutdown)):

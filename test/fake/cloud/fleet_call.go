@@ -12,7 +12,7 @@ import (
 // Op is a call on a Fleet.
 type Op string
 
-// The calls. Launch, terminate and sweep change something.
+// The calls. Launch, terminate and sweep are modifying calls.
 const (
 	OpLaunch    Op = "launch"
 	OpTerminate Op = "terminate"
@@ -21,20 +21,20 @@ const (
 	OpSweep     Op = "sweep"
 )
 
-// Call is one line of a Fleet's journal.
+// Call is an entry in the journal of a Fleet.
 type Call struct {
 	At     time.Time
 	Op     Op
 	Pool   string
 	Launch cloud.Launch
-	// IDs are the machines that were granted, named or listed, whether or not
-	// the caller got to know.
+	// IDs are the machines that were launched, named or listed, even if the caller did not receive
+	// the response.
 	IDs []cloud.InstanceID
-	// Err is what the caller was told.
+	// Err is the error returned to the caller.
 	Err error
 }
 
-// Calls is the journal: every call in the order in which it came.
+// Calls returns the journal: all calls in order, restricted to some operations if any are given.
 func (f *Fleet) Calls(of ...Op) []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,22 +42,22 @@ func (f *Fleet) Calls(of ...Op) []Call {
 	return slices.DeleteFunc(out, func(c Call) bool { return len(of) > 0 && !slices.Contains(of, c.Op) })
 }
 
-// Refuse has the next n launches of an offer refused with a kind; empty parts of
-// the offer match anything, and a negative n is until Allow.
+// Refuse makes the next n launches of an offer fail with a kind. Empty fields of the offer match
+// anything. A negative n applies until Allow.
 func (f *Fleet) Refuse(o cloud.Offer, k cloud.Kind, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refusals = append(f.refusals, &refusal{o, k, n})
 }
 
-// Allow ends every refusal.
+// Allow reverts all calls of Refuse.
 func (f *Fleet) Allow() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.refusals = nil
 }
 
-// refused is the kind with which a launch is refused, empty for none.
+// refused returns the kind with which a launch fails, or "".
 func (f *Fleet) refused(o cloud.Offer) cloud.Kind {
 	for _, r := range f.refusals {
 		if r.left != 0 && r.matches(o) {
@@ -73,21 +73,21 @@ func (r *refusal) matches(o cloud.Offer) bool {
 	return (w.Type == "" || w.Type == o.Type) && (w.Zone == "" || w.Zone == o.Zone) && (w.Price == "" || w.Price == o.Price)
 }
 
-// FailAt has the n-th changing call from now, counted from 1, fail.
+// FailAt injects a fault into the n-th modifying call from now, counted from 1.
 func (f *Fleet) FailAt(n int, fault faults.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.schedule.FailChange(f.schedule.Changes+n, fault)
 }
 
-// Revive lets a new process make calls, without faults.
+// Revive simulates a new process, without faults.
 func (f *Fleet) Revive() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.schedule.Revive()
 }
 
-// call runs one call of the platform's, and has it fail where a test wants that.
+// call makes one call, or injects the scheduled fault.
 func (f *Fleet) call(ctx context.Context, c Call, act func(*Call) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

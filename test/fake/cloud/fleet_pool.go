@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// FleetPool is one pool's view of a Fleet. Two of the same name are two masters'
-// views of the same machines.
+// FleetPool is the view of one pool of a Fleet. Two views of the same name are those of two masters
+// on the same machines.
 type FleetPool struct {
 	fleet *Fleet
 	name  string
@@ -22,13 +22,13 @@ var (
 	_ cloud.Sweeper   = (*FleetPool)(nil)
 )
 
-// Fleet is the platform behind the view.
+// Fleet returns the platform of the view.
 func (p *FleetPool) Fleet() *Fleet { return p.fleet }
 
-// Pool is the view of one resource pool.
+// Pool returns the view of one resource pool.
 func (f *Fleet) Pool(name string) *FleetPool { return &FleetPool{f, name} }
 
-// Launch grants what the knobs allow.
+// Launch launches machines as the knobs permit.
 func (p *FleetPool) Launch(ctx context.Context, l cloud.Launch) (out []cloud.Instance, err error) {
 	call := Call{Op: OpLaunch, Pool: p.name, Launch: l}
 	err = p.fleet.call(ctx, call, func(c *Call) error {
@@ -42,7 +42,7 @@ func (p *FleetPool) Launch(ctx context.Context, l cloud.Launch) (out []cloud.Ins
 	return out, nil
 }
 
-// Terminate ends machines of the pool.
+// Terminate terminates machines of the pool.
 func (p *FleetPool) Terminate(ctx context.Context, gone []cloud.InstanceID) error {
 	call := Call{Op: OpTerminate, Pool: p.name, IDs: slices.Clone(gone)}
 	return p.fleet.call(ctx, call, func(*Call) error {
@@ -55,7 +55,7 @@ func (p *FleetPool) Terminate(ctx context.Context, gone []cloud.InstanceID) erro
 	})
 }
 
-// List shows the machines of the pool as late as the knobs want.
+// List returns the machines of the pool with the delay in the knobs.
 func (p *FleetPool) List(ctx context.Context) (out []cloud.Instance, err error) {
 	err = p.fleet.call(ctx, Call{Op: OpList, Pool: p.name}, func(c *Call) error {
 		out = p.fleet.list(p.name)
@@ -65,7 +65,7 @@ func (p *FleetPool) List(ctx context.Context) (out []cloud.Instance, err error) 
 	return out, err
 }
 
-// Console is what a machine of the pool wrote.
+// Console returns the console output of a machine of the pool.
 func (p *FleetPool) Console(ctx context.Context, id cloud.InstanceID) (text string, err error) {
 	call := Call{Op: OpConsole, Pool: p.name, IDs: []cloud.InstanceID{id}}
 	err = p.fleet.call(ctx, call, func(*Call) error {
@@ -88,7 +88,7 @@ func (p *FleetPool) Console(ctx context.Context, id cloud.InstanceID) (text stri
 	return text, err
 }
 
-// Sweep removes what Leave left.
+// Sweep removes the resources added by Leave.
 func (p *FleetPool) Sweep(ctx context.Context) (swept []string, err error) {
 	err = p.fleet.call(ctx, Call{Op: OpSweep, Pool: p.name}, func(*Call) error {
 		swept = p.fleet.litter[p.name]
@@ -98,7 +98,7 @@ func (p *FleetPool) Sweep(ctx context.Context) (swept []string, err error) {
 	return swept, err
 }
 
-// launch is what the platform does; the caller holds mu.
+// launch launches machines. The caller holds mu.
 func (f *Fleet) launch(pool string, l cloud.Launch) ([]cloud.Instance, error) {
 	if l.Token == "" || len(l.Token) > 64 || l.Count < 1 || l.Offer.Type == "" {
 		return nil, refused(cloud.Invalid, OpLaunch, fmt.Sprintf("%+v is not a launch", l))
@@ -124,7 +124,7 @@ func (f *Fleet) launch(pool string, l cloud.Launch) ([]cloud.Instance, error) {
 	return f.promised(made), nil
 }
 
-// room is how many of the wanted machines may be granted.
+// room returns the number of machines that may be launched.
 func (f *Fleet) room(l cloud.Launch) int {
 	if f.knobs.Most == 0 {
 		return l.Count
@@ -146,7 +146,7 @@ func (f *Fleet) promised(p promise) []cloud.Instance {
 	return out
 }
 
-// list is the platform's late answer; the caller holds mu.
+// list returns the delayed list. The caller holds mu.
 func (f *Fleet) list(pool string) []cloud.Instance {
 	now := f.time()
 	var out []cloud.Instance

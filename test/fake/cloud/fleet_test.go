@@ -16,7 +16,7 @@ func offer() cloud.Offer {
 	return cloud.Offer{Type: "g5.xlarge", Zone: "zone-a", Price: cloud.Spot}
 }
 
-// The platform in memory passes the contract, or it is not a platform.
+// The in-memory platform fulfills the contract of cloud.Instances.
 func TestFleetKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]cloudtest.Knobs{
@@ -31,7 +31,7 @@ func TestFleetKeepsTheContract(t *testing.T) {
 	}
 }
 
-// contract keeps each test's platform beside its pool, because a test has one.
+// contract returns the suite with the platform of each test stored beside its pool.
 func contract(k cloudtest.Knobs) cloudtest.InstancesSuite {
 	return cloudtest.InstancesSuite{
 		New:     func(*testing.T) cloud.Instances { return cloudtest.NewFleet(k, quick()).Pool("a") },
@@ -52,7 +52,7 @@ func contract(k cloudtest.Knobs) cloudtest.InstancesSuite {
 	}
 }
 
-// quick is a clock on which a millisecond is a minute.
+// quick returns a clock on which a millisecond is a minute.
 func quick() func() time.Time {
 	start := time.Now()
 	return func() time.Time { return cloudtest.Epoch().Add(time.Since(start) * 60_000) }

@@ -12,34 +12,33 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// InstancesSuite is the contract of cloud.Instances, run against one platform. A
-// rule that a platform cannot be made to show is left out with a sentence.
+// InstancesSuite tests the contract of cloud.Instances with one platform. It skips rules that the
+// platform cannot reproduce, with a reason.
 type InstancesSuite struct {
-	// New returns an empty pool; it registers its own clean-up with t.
+	// New returns an empty pool and registers its cleanup with t.
 	New func(t *testing.T) cloud.Instances
-	// Offer is one that New's platform grants, with the zone as it lists it.
+	// Offer is an offer that the platform fulfills, with the zone as listed.
 	Offer cloud.Offer
-	// Reopen returns the same pool as a restarted master sees it.
+	// Reopen returns the same pool as seen by a restarted master.
 	Reopen func(t *testing.T, p cloud.Instances) cloud.Instances
 	// Other returns another pool of the same platform.
 	Other func(t *testing.T, p cloud.Instances) cloud.Instances
-	// NoCapacity has every later launch refused because nothing is left.
+	// NoCapacity makes all later launches fail for lack of capacity.
 	NoCapacity func(t *testing.T, p cloud.Instances)
-	// LoseReply has the next launch act and its answer be lost.
+	// LoseReply drops the response to the next launch.
 	LoseReply func(t *testing.T, p cloud.Instances)
-	// Unknown is an ID in the platform's form that belongs to no machine.
+	// Unknown is a valid ID of the platform that belongs to no machine.
 	Unknown cloud.InstanceID
-	// TokensEnd says that a token whose machines are gone and forgotten may
-	// launch again.
+	// TokensEnd reports that a token may launch again after its machines were deleted and are no
+	// longer listed.
 	TokensEnd bool
-	// Patience bounds every wait, as the platform's lists may be late; zero is
-	// ten seconds.
+	// Patience is the timeout of every wait, because lists may lag. Zero means ten seconds.
 	Patience time.Duration
-	// Wait lets time pass for the platform; nil waits in this process.
+	// Wait advances the time of the platform. Nil waits in real time.
 	Wait func(d time.Duration)
 }
 
-// Run runs the contract.
+// Run runs the suite.
 func (s InstancesSuite) Run(t *testing.T) {
 	if s.Patience == 0 {
 		s.Patience = 10 * time.Second
@@ -132,7 +131,7 @@ func launchesOnceAtOnce(t *testing.T, s InstancesSuite) {
 	}
 	wg.Wait()
 	for n, err := range errs {
-		// EC2 refuses the second while the first is under way.
+		// EC2 rejects the second call while the first is in progress.
 		if k := cloud.KindOf(err); err != nil && k != cloud.RateLimited && k != cloud.Ambiguous && k != cloud.Conflict {
 			t.Fatalf("launch: got %v, want none or one that asks to try again", err)
 		}

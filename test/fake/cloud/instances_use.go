@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// look is how often the suite looks again.
+// look is the polling interval.
 const look = 50 * time.Millisecond
 
 func (s InstancesSuite) launch(t *testing.T, p cloud.Instances, token string, count int) []cloud.Instance {
@@ -41,8 +41,7 @@ func (s InstancesSuite) terminate(t *testing.T, p cloud.Instances, gone ...cloud
 	}
 }
 
-// same checks that two answers are of the same machines, and that there are no
-// more of them.
+// same checks that two results contain the same machines, and that no others exist.
 func (s InstancesSuite) same(t *testing.T, p cloud.Instances, a, b []cloud.Instance) {
 	t.Helper()
 	if diff := cmp.Diff(sorted(b), sorted(a)); diff != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// CheckInvalid fails the test unless err refuses a setting in words that contain want, or is
-// nil where want is empty.
+// CheckInvalid fails the test unless err is an Invalid error whose text contains want, or nil if
+// want is empty.
 func CheckInvalid(t testing.TB, err error, want string) {
 	t.Helper()
 	switch {

@@ -7,29 +7,29 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// The tags that everything carries.
+// The tags of all objects.
 const (
 	clusterTag = "det-deploy-cluster"
 	nameTag    = "name"
 	nonceTag   = "det-deploy-nonce"
 )
 
-// Target is one process's view of a world.
+// Target is the view of one process on a world.
 type Target struct {
 	World   *World
 	Gate    *resource.Gate
 	Cluster string
-	// Machines is how many machines are wanted.
+	// Machines is the wanted number of machines.
 	Machines int
-	// Size is the wanted attribute of the bucket, which can be changed in place.
+	// Size is the wanted size of the bucket, which can be changed in place.
 	Size string
-	// Zone is the wanted attribute of the network, which cannot.
+	// Zone is the wanted zone of the network, which cannot be changed in place.
 	Zone string
 }
 
 var _ resource.Target = (*Target)(nil)
 
-// Inventory lists what carries the cluster's tag, as the world's lists show it.
+// Inventory returns the objects with the cluster's tag, as seen by the world's lists.
 func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
 	os, err := t.World.List(ctx, "", clusterTag, cluster, true)
 	if err != nil {
@@ -42,10 +42,10 @@ func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	return out, nil
 }
 
-// Kinds has what others refer to first.
+// Kinds returns the kinds, dependencies first.
 func (t *Target) Kinds() []string { return []string{"role", "bucket", "network", "subnet", "machine"} }
 
-// Remove deletes by identity.
+// Remove deletes an object by its ID.
 func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	if err := t.Gate.Pass(ctx, "delete "+f.ID); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	return err
 }
 
-// Wanted is a cluster in miniature, with one resource of each shape.
+// Wanted returns a small cluster with one resource of each type.
 func (t *Target) Wanted() ([]resource.Resource, error) {
 	net := &joined{tagged{thing: thing{
 		t: t, kind: "network", name: "main",
@@ -74,13 +74,13 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	return out, nil
 }
 
-// thing is what all shapes share.
+// thing is the common part of all resources.
 type thing struct {
 	t          *Target
 	kind, name string
 	needs      []*thing
 	attrs      map[string]string
-	later      map[string]string // attributes that take a call of their own
+	later      map[string]string // attributes set by a separate call
 	id         string
 }
 
@@ -144,7 +144,7 @@ func found(o Object) resource.Found {
 	return f
 }
 
-// named is found by a name that is unique on the platform.
+// named is a resource with a unique name on the platform.
 type named struct{ thing }
 
 func (r *named) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
@@ -164,12 +164,12 @@ func (r *named) Create(ctx context.Context) error {
 	o, ok, findErr := r.t.World.Named(ctx, r.kind, r.name)
 	if findErr == nil && ok && o.Tags[clusterTag] == r.t.Cluster {
 		r.id = o.ID
-		return nil // lost the race, or met its own lost reply
+		return nil // created concurrently, or by a call whose response was lost
 	}
 	return err
 }
 
-// sized can be changed in place.
+// sized is a resource that can be changed in place.
 type sized struct{ named }
 
 func (r *sized) Update(ctx context.Context, drift []resource.Drift) error {
@@ -184,7 +184,7 @@ func (r *sized) Update(ctx context.Context, drift []resource.Drift) error {
 	return nil
 }
 
-// tagged has no name of its own: asking twice makes two, unless the API takes a
+// tagged is a resource without a unique name: two calls create two objects unless the API has a
 // token.
 type tagged struct {
 	thing
@@ -229,7 +229,7 @@ func (r *tagged) Made(ctx context.Context, nonce string) ([]resource.Found, erro
 	return out, nil
 }
 
-// joined is made by one call and ready after another.
+// joined is a resource that is created by one call and ready after another.
 type joined struct{ tagged }
 
 var _ resource.Updater = (*joined)(nil)

@@ -1,6 +1,6 @@
-// Package cloudtest is a cloud in memory on which the engine is tried: it has
-// the shapes that real ones have (names, tags, idempotency tokens, dependency
-// violations, lists that lag) and fails at whichever call a test asks for.
+// Package cloudtest is an in-memory cloud for testing the engine: it has the characteristics of
+// real ones (names, tags, idempotency tokens, dependency violations, lists that lag) and can inject
+// a fault into any call.
 package cloudtest
 
 import (
@@ -17,31 +17,31 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// Object is one thing in the world.
+// Object is an object in the world.
 type Object struct {
 	ID, Kind, Name string
 	Tags, Attrs    map[string]string
 	// Refs are the IDs of objects that cannot be deleted before this one.
 	Refs []string
-	// Token is the idempotency token it was made with.
+	// Token is the idempotency token of its creation.
 	Token string
 
 	made, deleted time.Time
 }
 
-// World is one account. Make a new one for each test.
+// World is an account. Create a new one for each test.
 type World struct {
-	// Lag is how long lists stay as they were after a change.
+	// Lag is the delay of lists after a change.
 	Lag time.Duration
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	objects  []*Object
 	serial   int
 	schedule faults.Schedule
 }
 
-// Create makes an object. A name is unique within its kind, where there is one.
-// The same token gives the same object.
+// Create creates an object. Its name, if any, is unique within its kind. The same token returns the
+// same object.
 func (w *World) Create(_ context.Context, in Object) (id string, err error) {
 	err = w.Act("create "+in.Kind, func() error {
 		if old := w.sameToken(in); old != nil {
@@ -68,7 +68,7 @@ func (w *World) Create(_ context.Context, in Object) (id string, err error) {
 func (w *World) sameToken(in Object) *Object {
 	for _, o := range w.objects {
 		if in.Token != "" && o.Kind == in.Kind && o.Token == in.Token {
-			return o // also when deleted, as EC2 does
+			return o // even if it was deleted, like EC2
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (w *World) Set(_ context.Context, id, attr, value string) error {
 	})
 }
 
-// Delete removes an object that no other refers to.
+// Delete deletes an object. It returns an error if others refer to it.
 func (w *World) Delete(_ context.Context, id string) error {
 	return w.Act("delete "+id, func() error {
 		o := w.live(id)
@@ -117,9 +117,8 @@ func (w *World) Delete(_ context.Context, id string) error {
 	})
 }
 
-// List returns the live objects that carry tag, of kind unless that is empty,
-// as they were Lag ago: what is new does not show yet. With stale, what is
-// deleted still does.
+// List returns the live objects with a tag, of a kind unless that is empty, as of Lag ago: new
+// objects are missing. If stale is true, deleted objects are included.
 func (w *World) List(_ context.Context, kind, tag, value string, stale bool) ([]Object, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,8 +136,7 @@ func (w *World) List(_ context.Context, kind, tag, value string, stale bool) ([]
 	return out, nil
 }
 
-// Named returns the live object of a name, at once. Found is false when there is
-// none.
+// Named returns the live object of a name, without lag. Found is false if it does not exist.
 func (w *World) Named(_ context.Context, kind, name string) (o Object, found bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,8 +151,7 @@ func (w *World) Named(_ context.Context, kind, name string) (o Object, found boo
 	return Object{}, false, nil
 }
 
-// Live returns what exists now, as "kind/name", sorted; a test looks at it
-// behind the engine's back.
+// Live returns the existing objects as "kind/name", sorted, independent of API calls.
 func (w *World) Live() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package faults is how the calls of an emulated cloud fail at a test's wish, whichever
-// cloud it is. Only tests and emulations may import it.
+// Package faults schedules faults in the calls of a fake cloud, independent of the platform. Only
+// tests and fakes may import it.
 package faults
 
 import (
@@ -7,39 +7,39 @@ import (
 	"fmt"
 )
 
-// Fault is a way in which a call fails.
+// Fault is a kind of failure of a call.
 type Fault string
 
 // The faults.
 const (
-	// Refuse fails without an effect, with an unknown code.
+	// Refuse returns an unknown error code, without an effect.
 	Refuse Fault = "refuse"
-	// Throttle refuses every attempt of the call, for having come too soon;
-	// ThrottleOnce only the first, so that a client's retry succeeds.
+	// Throttle returns a throttling error for every attempt of the call, ThrottleOnce for the first
+	// one only, so that a client's retry succeeds.
 	Throttle     Fault = "throttle"
 	ThrottleOnce Fault = "throttle once"
-	// Break answers 500 without an effect, which the caller cannot know.
+	// Break returns status 500 without an effect, which the caller cannot know.
 	Break Fault = "break"
-	// LoseRequest has no effect, and the caller cannot know.
+	// LoseRequest drops the request. The caller cannot know whether the call had an effect.
 	LoseRequest Fault = "lose the request"
-	// LoseReply has its effect, and the caller cannot know.
+	// LoseReply drops the response after the effect. The caller cannot know whether the call had an
+	// effect.
 	LoseReply Fault = "lose the reply"
-	// KillBefore ends the process before the call; KillAfter after it. Every
-	// later call fails too, until Revive.
+	// KillBefore kills the process before the call, KillAfter after it. All later calls fail until
+	// Revive.
 	KillBefore Fault = "kill before"
 	KillAfter  Fault = "kill after"
-	// Stale shows a list as it was before the latest change. A call that is no
-	// list is not concerned.
+	// Stale makes a list return the state before the latest change. It does not affect other calls.
 	Stale Fault = "stale"
 )
 
-// All lists the nine faults.
+// All returns the nine faults.
 func All() []Fault {
 	return []Fault{Refuse, Throttle, ThrottleOnce, Break, LoseRequest, LoseReply, KillBefore, KillAfter, Stale}
 }
 
-// ErrInjected is in every failure a test asked for.
+// ErrInjected is wrapped by all injected errors.
 var ErrInjected = errors.New("injected")
 
-// ErrKilled is what a process that has been killed meets, were it still alive.
+// ErrKilled is returned to a process that was killed.
 var ErrKilled = fmt.Errorf("%w: killed", ErrInjected)

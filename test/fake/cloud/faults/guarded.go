@@ -5,35 +5,36 @@ import (
 	"sync"
 )
 
-// Guarded is a Schedule with a lock of its own, for a cloud to embed. It is safe for
-// concurrent use, and its zero value is ready.
+// Guarded is a Schedule with a lock, for embedding in a fake cloud. It is safe for concurrent use,
+// and its zero value is ready to use.
 type Guarded struct {
 	mu       sync.Mutex // guards schedule
 	schedule Schedule
 }
 
-// FailAt has the n-th call from the start, counted from 1, fail.
+// FailAt injects a fault into the n-th call from the start, counted from 1.
 func (g *Guarded) FailAt(n int, f Fault) { g.with(func(s *Schedule) { s.FailAt(n, f) }) }
 
-// FailChange has the n-th changing call from the start, counted from 1, fail.
+// FailChange injects a fault into the n-th modifying call from the start, counted from 1.
 func (g *Guarded) FailChange(n int, f Fault) { g.with(func(s *Schedule) { s.FailChange(n, f) }) }
 
-// FailOp has the next calls of an operation fail, one for each fault; "" lets one pass.
+// FailOp injects faults into the next calls of an operation, one per call. The fault "" lets a call
+// succeed.
 func (g *Guarded) FailOp(op string, fs ...Fault) { g.with(func(s *Schedule) { s.FailOp(op, fs...) }) }
 
-// Revive lets a new process make calls, without faults.
+// Revive simulates a new process, without faults.
 func (g *Guarded) Revive() { g.with((*Schedule).Revive) }
 
-// Kill ends the process: every later call fails, until Revive.
+// Kill kills the process: all later calls fail until Revive.
 func (g *Guarded) Kill() { g.with(func(s *Schedule) { s.Dead = true }) }
 
-// Dead is true once the process was killed.
+// Dead reports whether the process was killed.
 func (g *Guarded) Dead() (dead bool) {
 	g.with(func(s *Schedule) { dead = s.Dead })
 	return dead
 }
 
-// Next counts a call and says how it fails.
+// Next counts a call and returns its fault, if any.
 func (g *Guarded) Next(op string, changes bool) (f Fault) {
 	g.with(func(s *Schedule) { f = s.Next(op, changes) })
 	return f
@@ -42,19 +43,19 @@ func (g *Guarded) Next(op string, changes bool) (f Fault) {
 // Record adds an attempt to the journal.
 func (g *Guarded) Record(e Entry) { g.with(func(s *Schedule) { s.Journal = append(s.Journal, e) }) }
 
-// Journal is every attempt that reached the cloud, in order.
+// Journal returns all attempts that reached the cloud, in order.
 func (g *Guarded) Journal() (out []Entry) {
 	g.with(func(s *Schedule) { out = slices.Clone(s.Journal) })
 	return out
 }
 
-// Calls is how many calls were made, retries not counted.
+// Calls returns the number of calls, not counting retries.
 func (g *Guarded) Calls() (n int) {
 	g.with(func(s *Schedule) { n = s.Calls })
 	return n
 }
 
-// Changes is how many of them were to change something.
+// Changes returns the number of modifying calls.
 func (g *Guarded) Changes() (n int) {
 	g.with(func(s *Schedule) { n = s.Changes })
 	return n

@@ -2,16 +2,14 @@ package faults
 
 import "time"
 
-// Schedule is which calls fail, and the journal of those that were made. All counts
-// are of calls, not of attempts. It is not safe for concurrent use: the cloud that has
-// it holds a lock.
+// Schedule holds the scheduled faults, and the journal of attempts. It counts calls and not
+// attempts. It is not safe for concurrent use: its owner must hold a lock.
 type Schedule struct {
-	// Calls is how many calls were made, and Changes how many of them were to change
-	// something.
+	// Calls is the number of calls, Changes the number of modifying calls.
 	Calls, Changes int
-	// Dead is true once the process was killed.
+	// Dead reports whether the process was killed.
 	Dead bool
-	// Journal is every attempt that reached the cloud, in order.
+	// Journal holds all attempts that reached the cloud, in order.
 	Journal []Entry
 
 	atCall   map[int]Fault
@@ -23,13 +21,13 @@ type Schedule struct {
 type Entry struct {
 	Op      string
 	Changes bool
-	// Code is what it was refused with, "" when it was not.
+	// Code is the error code of the response, or "" on success.
 	Code string
-	// At is when it was answered.
+	// At is the time of the response.
 	At time.Time
 }
 
-// Next counts a call and says how it fails.
+// Next counts a call and returns its fault, if any.
 func (s *Schedule) Next(op string, changes bool) Fault {
 	s.Calls++
 	if fault, ok := s.atCall[s.Calls]; ok {
@@ -48,7 +46,7 @@ func (s *Schedule) Next(op string, changes bool) Fault {
 	return ""
 }
 
-// FailAt has the n-th call from the start, counted from 1, fail.
+// FailAt injects a fault into the n-th call from the start, counted from 1.
 func (s *Schedule) FailAt(n int, f Fault) {
 	if s.atCall == nil {
 		s.atCall = make(map[int]Fault)
@@ -56,7 +54,7 @@ func (s *Schedule) FailAt(n int, f Fault) {
 	s.atCall[n] = f
 }
 
-// FailChange has the n-th changing call from the start, counted from 1, fail.
+// FailChange injects a fault into the n-th modifying call from the start, counted from 1.
 func (s *Schedule) FailChange(n int, f Fault) {
 	if s.atChange == nil {
 		s.atChange = make(map[int]Fault)
@@ -64,7 +62,8 @@ func (s *Schedule) FailChange(n int, f Fault) {
 	s.atChange[n] = f
 }
 
-// FailOp has the next calls of an operation fail, one for each fault; "" lets one pass.
+// FailOp injects faults into the next calls of an operation, one per call. The fault "" lets a call
+// succeed.
 func (s *Schedule) FailOp(op string, fs ...Fault) {
 	if s.byOp == nil {
 		s.byOp = make(map[string][]Fault)
@@ -72,7 +71,7 @@ func (s *Schedule) FailOp(op string, fs ...Fault) {
 	s.byOp[op] = append(s.byOp[op], fs...)
 }
 
-// Revive lets a new process make calls, without faults.
+// Revive simulates a new process, without faults.
 func (s *Schedule) Revive() {
 	s.Dead, s.atCall, s.atChange, s.byOp = false, nil, nil, nil
 }

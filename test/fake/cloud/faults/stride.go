@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// Stride is how many cases of a suite that fails every call lie between two that
-// are run. All of them take hours of two cores, so a run takes a sample, and
-// `make faults`, which sets DET_FAULT_STRIDE to 1, takes all.
+// Stride returns the sampling interval of a suite that injects a fault into every call. All cases
+// take two cores several hours, so a run takes a sample. `make faults` sets DET_FAULT_STRIDE to 1
+// and runs all cases.
 func Stride(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("DET_FAULT_STRIDE")); err == nil && n > 0 {
 		return n
@@ -15,10 +15,10 @@ func Stride(usual int) int {
 	return usual
 }
 
-// Whole is whether a suite that knows no stride, but a sample or everything, takes all.
+// Whole reports whether a suite without a stride runs all cases or a sample.
 func Whole() bool { return Stride(2) == 1 }
 
-// Ways returns those of all faults with which call n fails: of a sample, one.
+// Ways returns the faults to inject into call n: all of them or, in a sample, one.
 func Ways(all []Fault, n int) []Fault {
 	if Whole() {
 		return all

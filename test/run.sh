@@ -21,13 +21,38 @@ go build -o "$built/report" ./test/report
 export BUILT_DET_DEPLOY=$built/bin/det-deploy
 go build -ldflags '-s -w' -o "$BUILT_DET_DEPLOY" ./cmd/det-deploy
 
+# One control plane of Kubernetes is for all packages of the run; the first that asks starts
+# it. Its number and state are those of test/kubetest/claim.go, the lock on it is this
+# script's: what a killed run has left is removed by the next that gets the number.
+claims=${TMPDIR:-/tmp}/kubetest-$(id -u)
+
+claim_cluster() {
+	mkdir -p "$claims" && chmod 700 "$claims"
+	for KUBETEST_RUN in {64..119}; do
+		exec 8>>"$claims/$KUBETEST_RUN.lock"
+		if flock -n 8; then
+			export KUBETEST_RUN
+			trap 'end_cluster; rm -rf "$built"' EXIT
+			end_cluster
+			return
+		fi
+	done
+	echo "all clusters of tests are in use; see $claims" >&2
+	return 1
+}
+
+end_cluster() {
+	[ -e "$claims/${KUBETEST_RUN:-none}" ] || return 0
+	KUBE_LAB_ID=$KUBETEST_RUN KUBE_LAB_STATE=$claims/$KUBETEST_RUN ./test/kube/kube.sh down 8>&-
+}
+
 # run NAME ARGUMENTS... runs go test. The linters did what go vet would do, and would read every
 # dependency again for. Without debugging information linking takes three fifths of
 # the time.
 run() {
 	local name=$1
 	shift
-	go test -vet=off "-ldflags=-s -w" -shuffle=on -timeout 35m -json "$@" |
+	go test -vet=off "-ldflags=-s -w" -shuffle=on -timeout 35m -json "$@" 8>&- |
 		"$built/report" ${TIMES:+-times "$TIMES/$name"}
 }
 
@@ -71,4 +96,5 @@ rest() {
 	return $failed
 }
 
+claim_cluster
 "$what" "$@"

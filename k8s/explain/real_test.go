@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-var cluster = kubetest.Share(kubetest.Options{FakeNodes: 1, FakeGPUs: 2}) //nolint:gochecknoglobals // one cluster for the package
+var cluster = kubetest.Share() //nolint:gochecknoglobals // one cluster for the package
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -75,7 +75,7 @@ func TestProgressIsToldUntilEverythingIsUp(t *testing.T) {
 
 func TestAPodThatFitsNowhereIsNamedWithTheSchedulersWord(t *testing.T) {
 	t.Parallel()
-	v := awaitVerdict(t, apply(t, "{nvidia.com/gpu: 3}"), "a trouble", func(v explain.Verdict) bool { return len(v.Troubles) > 0 })
+	v := awaitVerdict(t, apply(t, "{nvidia.com/gpu: 9}"), "a trouble", func(v explain.Verdict) bool { return len(v.Troubles) > 0 })
 	if got := v.Troubles[0]; len(v.Troubles) != 1 || !strings.Contains(got.Event, "Insufficient nvidia.com/gpu") || !strings.Contains(got.Fix, "maxSlotsPerPod") {
 		t.Errorf("got %+v", v.Troubles)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-var cluster = kubetest.Share(kubetest.Options{FakeNodes: 1}) //nolint:gochecknoglobals // one cluster for the package
+var cluster = kubetest.Share() //nolint:gochecknoglobals // one cluster for the package
 
 func TestMain(m *testing.M) {
 	kube.Quiet(slog.New(slog.DiscardHandler))

@@ -61,7 +61,7 @@ func undone(why string) func(owned) bool {
 func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
 	// The scheduler may spread the two small ones.
-	nodes := newKubelets(t, m.c, "play-1", "play-2", "play-3", "play-4", "play-5")
+	nodes := m.newKubelets(5)
 	gone := m.submit(program{Late: time.Hour, Forever: true}, slots(8))
 	half := m.submit(program{Late: time.Hour, Forever: true}, slots(16))
 	jobless := m.submit(program{Held: true, Lines: 1}, slots(1))
@@ -102,7 +102,7 @@ func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 // own pod must not keep it from being seen to run.
 func TestWhatBeganToRunWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
-	nodes := newKubelets(t, m.c, "play-1")
+	nodes := m.newKubelets(1)
 	id := m.submit(program{Held: true, Forever: true}, slots(8))
 	m.await(id, "its node has its pod", placed)
 	m.stop()

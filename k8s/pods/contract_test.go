@@ -13,10 +13,10 @@ import (
 	rmtest "github.com/det-deploy/det-deploy/test/contract/rm"
 )
 
-// The nodes of all rules are those of one API server.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	rmtest.Suite{
-		New: newContract, HighFirst: true, Serial: true,
+		New: newContract, HighFirst: true,
 		Edit: func(r *rm.Request) { r.Name = program{Forever: true}.String() },
 	}.Run(t)
 }
@@ -32,8 +32,7 @@ type contract struct {
 
 func newContract(t *testing.T, o *rmtest.Owner, opts rmtest.Options) rmtest.Harness {
 	c, namespace := cluster.Namespace(t)
-	c.Kubectl("cordon", "--selector", "!nvidia.com/gpu.product")
-	h := &contract{t: t, nodes: newKubelets(t, c), stop: func() {}}
+	h := &contract{t: t, nodes: newKubelets(t, c, namespace), stop: func() {}}
 	limits, decide := pods.DefaultLimits(), gang.DefaultOptions()
 	decide.BackOff, decide.MaxBackOff, decide.Preemption = 500*time.Millisecond, time.Second, opts.Preemption
 	h.config = pods.Config{
@@ -44,7 +43,7 @@ func newContract(t *testing.T, o *rmtest.Owner, opts rmtest.Options) rmtest.Harn
 	for _, name := range []string{rmtest.DefaultPool, rmtest.OtherPool} {
 		p := pods.Pool{Name: name, Template: template(namespace)}
 		p.Template.MaxSlotsPerPod = rmtest.MachineSlots
-		spec := fmt.Appendf(nil, `{"spec": {"nodeSelector": {"pool": %q}}}`, name)
+		spec := placedOn(namespace, name)
 		p.Template.CPUPodSpec, p.Template.GPUPodSpec = spec, spec
 		h.config.Pools = append(h.config.Pools, p)
 	}
@@ -79,8 +78,7 @@ func (h *contract) Stop() { h.stop() }
 func (h *contract) AddMachine(pool string) {
 	h.t.Helper()
 	h.machines++
-	// No rule's node has the name of another rule's, which Kubernetes may not have forgotten yet.
-	h.nodes.addNode(h.t, fmt.Sprintf("play-%s-%d", h.config.Namespace, h.machines), fmt.Sprint(rmtest.MachineSlots), pool)
+	h.nodes.addNode(h.t, h.machines, fmt.Sprint(rmtest.MachineSlots), pool)
 }
 
 func (h *contract) Deaf(id rm.AllocationID) { h.nodes.ignoreTerm(id) }

@@ -69,7 +69,7 @@ func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMaster(t, nil)
-			nodes := newKubelets(t, m.c, "play-1", "play-2")
+			nodes := m.newKubelets(2)
 			id, two := m.gangOfTwo(program{Forever: true}, 30)
 			m.listens(id)
 			nodes.ignoreTerm(id)
@@ -89,7 +89,7 @@ func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
 // A node that has vanished is missed by the other ranks before Kubernetes says so.
 func TestARankThatFailsBecauseANodeHasVanished(t *testing.T) {
 	m := newMaster(t, nil)
-	nodes := newKubelets(t, m.c, "play-1", "play-2")
+	nodes := m.newKubelets(2)
 	id, two := m.gangOfTwo(program{Forever: true, Deaf: true}, 1)
 	m.failsFirst(nodes, id, two[0])
 	w := m.await(id, "all of it has ended", over)
@@ -102,7 +102,7 @@ func TestARankThatFailsBecauseANodeHasVanished(t *testing.T) {
 // A program that goes on after SIGTERM saves itself until its pod is taken away.
 func TestAProgramHearsThatItsPodIsTakenAway(t *testing.T) {
 	m := newMaster(t, nil)
-	nodes := newKubelets(t, m.c, "play-1")
+	nodes := m.newKubelets(1)
 	id := m.submit(program{Forever: true}, slots(8))
 	m.await(id, "it runs", runs(1))
 	m.listens(id)

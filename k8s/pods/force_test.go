@@ -1,7 +1,6 @@
 package pods_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/test/kubetest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // counter counts what a master asks of the API server.
@@ -64,19 +64,15 @@ func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r
 // Each pod of a gang is looked at whenever another one goes, and must not be deleted
 // again each time.
 func TestAPodIsDeletedOnceAndForcedOnce(t *testing.T) {
-	const size = 100 // pods of the gang
+	size := rest.Choose(32, 100) // pods of the gang
 	requests := &counter{all: make(map[string]int)}
 	m := newMaster(t, func(c *pods.Config) {
 		c.Pools[0].Template.MaxSlotsPerPod, c.Limits.Lost = 1, 20*time.Second // a busy machine answers in that
-		c.Gang.Limit = 30 * time.Second                                       // the tests' nodes take a hundred pods one by one
+		c.Gang.Limit = 30 * time.Second                                       // a node takes its pods one by one
 	})
 	m.stop()
 	m.client = requests.client(t, m.c)
-	var nodes []string
-	for i := range size/8 + 1 {
-		nodes = append(nodes, fmt.Sprintf("play-%d", i))
-	}
-	newKubelets(t, m.c, nodes...)
+	m.newKubelets(size/8 + 1)
 	m.start()
 	for _, tt := range []struct {
 		name string

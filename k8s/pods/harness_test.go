@@ -3,6 +3,7 @@ package pods_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -28,9 +29,17 @@ import (
 )
 
 // cluster is shared by all tests here that need one.
-var cluster = kubetest.Share(kubetest.Options{FakeNodes: 1})
+var cluster = kubetest.Share()
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+// The tests wait for the API server and hardly compute: more of them wait side by side
+// than there are processors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	cluster.Main(m)
+}
 
 // owner is who the tasks belong to: what master/task is, without its store. It
 // outlives the resource managers that it is told by.
@@ -194,23 +203,26 @@ type master struct {
 	t         *testing.T
 	c         *kubetest.Cluster
 	namespace string
-	owner     *owner
-	memory    *memory
-	client    kubernetes.Interface
-	edit      func(*pods.Config)
+	// nodes is the label and the taint of the nodes that its tasks may be on; empty where
+	// that is every node.
+	nodes  string
+	owner  *owner
+	memory *memory
+	client kubernetes.Interface
+	edit   func(*pods.Config)
 
 	rm   *pods.RM
 	stop func()
 }
 
-// newMaster runs a resource manager in a namespace of its own.
+// newMaster runs a resource manager in a namespace of its own, whose tasks may be on nodes of
+// its own, beside other tests.
 func newMaster(t *testing.T, edit func(*pods.Config)) *master {
 	t.Helper()
+	t.Parallel()
 	c, namespace := cluster.Namespace(t)
-	// What the cluster has of its own plays no part.
-	c.Kubectl("cordon", "--selector", "!nvidia.com/gpu.product")
 	m := &master{
-		t: t, c: c, namespace: namespace, owner: newOwner(t), memory: &memory{docs: make(map[string][]byte)},
+		t: t, c: c, namespace: namespace, nodes: namespace, owner: newOwner(t), memory: &memory{docs: make(map[string][]byte)},
 		client: fast(t, c), edit: edit,
 	}
 	m.start()
@@ -240,6 +252,10 @@ func (m *master) start() {
 		Log: slog.New(slog.NewTextHandler(m.t.Output(), nil)), Client: m.client, Cluster: "lab", Namespace: m.namespace,
 		Tasks: m.owner, Logs: m.owner, Memory: m.memory, Pools: []pods.Pool{{Name: "default", Template: template(m.namespace)}},
 		DefaultAux: "default", DefaultCompute: "default", Limits: limits, Gang: o,
+	}
+	if m.nodes != "" {
+		spec := placedOn(m.nodes, "")
+		c.Pools[0].Template.CPUPodSpec, c.Pools[0].Template.GPUPodSpec = spec, spec
 	}
 	if m.edit != nil {
 		m.edit(&c)
@@ -271,6 +287,12 @@ func template(namespace string) podspec.Template {
 		Cluster: "lab", ClusterID: "c1", MasterID: "m1", Namespace: namespace, Image: "example/det-deploy:1",
 		Master: podspec.Master{Scheme: "http", Host: "127.0.0.1", Port: 8080}, SlotType: podspec.CUDA, MaxSlotsPerPod: 8,
 	}
+}
+
+// placedOn is the pod spec of a pool whose pods may be on the nodes of one test alone, all of
+// them or those of a pool.
+func placedOn(nodes, pool string) []byte {
+	return fmt.Appendf(nil, `{"spec": {"nodeSelector": {%q: %q, "pool": %q}, "tolerations": [{"key": %q, "value": %q}]}}`, nodesKey, nodes, pool, nodesKey, nodes)
 }
 
 // attach submits everything that has not ended, as a restarted owner does.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -61,6 +60,8 @@ func line(pod string, i int) string { return fmt.Sprintf("line %d of %s", i, pod
 type kubelets struct {
 	client kubernetes.Interface
 	port   int
+	// label is that of the nodes, and begins their names.
+	label string
 
 	mu    sync.Mutex // guards what follows
 	names []string
@@ -124,16 +125,34 @@ func (p *played) at(i int) time.Time {
 	return p.started.Add(time.Duration(i+1) * p.program.Every)
 }
 
-// newKubelets adds nodes to a cluster, which play pods until the test ends.
-func newKubelets(t *testing.T, c *kubetest.Cluster, names ...string) *kubelets {
-	t.Helper()
-	k := &kubelets{client: c.Client(), pods: make(map[types.UID]*played), deaf: make(map[string]bool), finished: make(map[string]int32)}
-	k.serve(t, filepath.Join(filepath.Dir(c.Kubeconfig), "pki"))
-	for _, name := range names {
-		k.addNode(t, name, "8", "")
+// nodesKey is the label by which a test's tasks choose its nodes, and the taint that keeps the
+// pods of others off them.
+const nodesKey = "tests/nodes"
+
+// node is the name of a node of the test's own, counted from 1.
+func (m *master) node(n int) string { return nodeName(m.nodes, n) }
+
+func nodeName(label string, n int) string { return fmt.Sprintf("%s-node-%d", label, n) }
+
+// newKubelets adds so many nodes of 8 GPUs for the master's tasks.
+func (m *master) newKubelets(count int) *kubelets {
+	m.t.Helper()
+	k := newKubelets(m.t, m.c, m.nodes)
+	for n := range count {
+		k.addNode(m.t, n+1, "8", "")
 	}
+	return k
+}
+
+// newKubelets prepares nodes of a label, which play pods until the test ends.
+func newKubelets(t *testing.T, c *kubetest.Cluster, label string) *kubelets {
+	t.Helper()
+	k := &kubelets{client: c.Client(), label: label, pods: make(map[types.UID]*played), deaf: make(map[string]bool), finished: make(map[string]int32)}
+	k.serve(t, filepath.Join(filepath.Dir(c.Kubeconfig), "pki"))
 	ctx, stop := context.WithCancel(t.Context())
-	f := informers.NewSharedInformerFactory(k.client, 0)
+	f := informers.NewSharedInformerFactoryWithOptions(k.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.LabelSelector = "determined"
+	}))
 	pods := f.Core().V1().Pods().Informer()
 	var wg sync.WaitGroup
 	t.Cleanup(func() { stop(); wg.Wait(); f.Shutdown() })
@@ -146,14 +165,15 @@ func newKubelets(t *testing.T, c *kubetest.Cluster, names ...string) *kubelets {
 		defer tick.Stop()
 		beat := time.Time{}
 		for ctx.Err() == nil {
+			names := k.allNames()
 			if time.Since(beat) > 10*time.Second {
 				beat = time.Now()
-				for _, name := range k.allNames() {
+				for _, name := range names {
 					k.renew(ctx, name)
 				}
 			}
 			for _, o := range pods.GetStore().List() {
-				if pod, is := o.(*corev1.Pod); is && pod.Labels["determined"] != "" && strings.HasPrefix(pod.Spec.NodeName, "play-") {
+				if pod, is := o.(*corev1.Pod); is && slices.Contains(names, pod.Spec.NodeName) {
 					k.play(ctx, pod)
 				}
 			}
@@ -239,9 +259,11 @@ func (k *kubelets) allNames() []string {
 	return slices.Clone(k.names)
 }
 
-// addNode adds a node with so many GPUs, and a label of that name that holds the pool.
-func (k *kubelets) addNode(t *testing.T, name, gpus, pool string) {
+// addNode adds a node, the nth, with so many GPUs, and a label of that name that holds the
+// pool.
+func (k *kubelets) addNode(t *testing.T, nth int, gpus, pool string) {
 	t.Helper()
+	name := nodeName(k.label, nth)
 	k.mu.Lock()
 	k.names = append(k.names, name)
 	k.mu.Unlock()
@@ -250,8 +272,8 @@ func (k *kubelets) addNode(t *testing.T, name, gpus, pool string) {
 		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse(gpus),
 	}
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "PLAY-GPU", "pool": pool,
-	}}}
+		"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "PLAY-GPU", "pool": pool, nodesKey: k.label,
+	}}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: nodesKey, Value: k.label, Effect: corev1.TaintEffectNoSchedule}}}}
 	made, err := k.client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

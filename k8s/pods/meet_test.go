@@ -21,7 +21,7 @@ import (
 // single pod has none. It goes with its Job.
 func TestAGangHasAServiceAndASinglePodNone(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	m.stop()
 	m.as("meeting", namespaced()...)
 	m.start()

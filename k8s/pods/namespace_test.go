@@ -19,7 +19,7 @@ import (
 // started in the new one.
 func TestTasksOfTheFormerNamespaceEndThere(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2", "play-3")
+	m.newKubelets(3)
 	long := m.submit(program{Lines: 100, Every: 100 * time.Millisecond}, slots(16))
 	m.await(long, "two pods run", runs(2))
 	waits := m.submit(program{Lines: 5}, slots(24)) // is let go in the new one
@@ -48,7 +48,7 @@ func TestTasksOfTheFormerNamespaceEndThere(t *testing.T) {
 // What holds a task's tokens is there no longer than its containers need it.
 func TestTheSecretOfATaskThatRunsIsDeleted(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	id := m.submit(program{Forever: true}, slots(16))
 	m.await(id, "two pods run", runs(2))
 	m.c.Await("its Secret is deleted", func() error {

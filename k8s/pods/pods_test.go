@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // checkLines compares what is stored with what was printed.
@@ -39,7 +40,7 @@ func (m *master) checkLines(id rm.AllocationID, n int) {
 
 func TestATaskRunsToItsEnd(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1")
+	m.newKubelets(1)
 	id := m.submit(program{Lines: 40, Every: 10 * time.Millisecond, Exit: 3}, slots(2))
 	w := m.await(id, "it has ended", over)
 	for c, states := range w.states {
@@ -53,8 +54,8 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 		if got := w.exits[c].GetCode(); got != 3 {
 			t.Errorf("got code %d, want 3", got)
 		}
-		if w.nodes[c] != "play-1" {
-			t.Errorf("got node %q, want play-1", w.nodes[c])
+		if got, want := w.nodes[c], rm.AgentID(m.node(1)); got != want {
+			t.Errorf("got node %q, want %s", got, want)
 		}
 	}
 	if w.end.Cause != rm.CauseExited {
@@ -67,7 +68,7 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 
 func TestAGangRunsWholeOrNotAtAll(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2", "play-3")
+	m.newKubelets(3)
 	first := m.submit(program{Forever: true}, slots(16))
 	m.await(first, "two pods run", runs(2))
 	second := m.submit(program{Lines: 1}, slots(16))
@@ -92,7 +93,7 @@ func TestAGangRunsWholeOrNotAtAll(t *testing.T) {
 
 func TestAPartialGangIsUndoneAndTriedAgain(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2", "play-3")
+	m.newKubelets(3)
 	m.c.Kubectl("create", "quota", "few", "-n", m.namespace, "--hard=pods=2")
 	id := m.submit(program{Lines: 1}, slots(24))
 	w := m.await(id, "the quota is said", func(w owned) bool { return strings.Contains(strings.Join(w.waits, "\n"), "exceeded quota") })
@@ -114,7 +115,7 @@ func TestAPartialGangIsUndoneAndTriedAgain(t *testing.T) {
 // Its nodes take longer than a partial gang is given.
 func TestAGangThatIsPlacedIsLeftToItsNodes(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	id := m.submit(program{Lines: 1, Late: 6 * time.Second}, slots(16))
 	w := m.await(id, "it has ended", over)
 	if all := strings.Join(w.waits, "\n"); !strings.Contains(all, "nodes: ") || strings.Contains(all, "undone: ") {
@@ -126,12 +127,12 @@ func TestAGangThatIsPlacedIsLeftToItsNodes(t *testing.T) {
 
 func TestAGangIsTakenFromANodeThatDiesBeforeItStarts(t *testing.T) {
 	m := newMaster(t, nil)
-	k := newKubelets(t, m.c, "play-1")
+	k := m.newKubelets(1)
 	id := m.submit(program{Late: time.Hour}, slots(8))
 	m.await(id, "its pod is placed", func(w owned) bool { return strings.Contains(strings.Join(w.waits, "\n"), "nodes: ") })
-	k.dies(t, "play-1")
+	k.dies(t, m.node(1))
 	w := m.await(id, "it is taken back", func(w owned) bool { return strings.Contains(strings.Join(w.waits, "\n"), "undone: ") })
-	if got := strings.Join(w.waits, "\n"); !strings.Contains(got, "agent play-1 has been given pod") {
+	if got := strings.Join(w.waits, "\n"); !strings.Contains(got, "agent "+m.node(1)+" has been given pod") {
 		t.Errorf("got\n%s\nwant the node's name", got)
 	}
 	if err := m.rm.Kill(t.Context(), id, "killed by ann"); err != nil {
@@ -156,7 +157,7 @@ func TestKilledBeforeItRuns(t *testing.T) {
 
 func TestAContainerThatNeverStarts(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1")
+	m.newKubelets(1)
 	id := m.submit(program{Stuck: "ImagePullBackOff"}, nil)
 	w := m.await(id, "it says what keeps it", func(w owned) bool {
 		return strings.Contains(strings.Join(w.waits, "\n"), "does not start: ImagePullBackOff")
@@ -175,7 +176,7 @@ func TestAContainerThatNeverStarts(t *testing.T) {
 
 func TestAPodThatSomebodyDeletes(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	id := m.submit(program{Forever: true}, slots(16))
 	m.await(id, "two pods run", runs(2))
 	m.c.Kubectl("delete", "pod", "-n", m.namespace, "--wait=false", m.pods(id)[0].Name)
@@ -188,7 +189,7 @@ func TestAPodThatSomebodyDeletes(t *testing.T) {
 
 func TestAgentsAreSwitched(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	lasting := m.submit(program{Forever: true}, slots(8))
 	node := m.await(lasting, "it runs", runs(1)).nodes[m.told(lasting).assigned[0].ID]
 	agents := m.rm.Agents()
@@ -247,7 +248,7 @@ func TestAgentsAreSwitched(t *testing.T) {
 
 func TestPreemption(t *testing.T) {
 	m := newMaster(t, func(c *pods.Config) { c.Gang.Preemption = true })
-	newKubelets(t, m.c, "play-1")
+	m.newKubelets(1)
 	low := m.submit(program{Forever: true}, func(q *rm.Request) { q.Slots, q.Preemptible, q.Priority = 8, true, 40 })
 	m.await(low, "it runs", runs(1))
 	high := m.submit(program{Lines: 1}, func(q *rm.Request) { q.Slots, q.Priority = 8, 60 })
@@ -261,7 +262,7 @@ func TestPreemption(t *testing.T) {
 
 func TestAProgramThatListensIsKilledAtItsDeadline(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1")
+	m.newKubelets(1)
 	id := m.submit(program{Forever: true}, func(q *rm.Request) { q.PreemptionTimeout = 3 * time.Second })
 	m.await(id, "it runs", runs(1))
 	m.owner.mu.Lock()
@@ -283,7 +284,7 @@ func TestAProgramThatListensIsKilledAtItsDeadline(t *testing.T) {
 
 func TestWhatBelongsToNobodyIsRemoved(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1")
+	m.newKubelets(1)
 	id := m.submit(program{Forever: true}, slots(1))
 	m.await(id, "it runs", runs(1))
 	m.stop()
@@ -305,7 +306,7 @@ func TestWhatBelongsToNobodyIsRemoved(t *testing.T) {
 
 func TestAJobThatIsGoneWasLost(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1")
+	m.newKubelets(1)
 	id := m.submit(program{Forever: true}, slots(1))
 	m.await(id, "it runs", runs(1))
 	m.stop()
@@ -317,13 +318,13 @@ func TestAJobThatIsGoneWasLost(t *testing.T) {
 	}
 }
 
-// Fifty tasks, while the resource manager is killed and started over and over: each
+// Many tasks, while the resource manager is killed and started over and over: each
 // runs once, and each line is there once.
 func TestMastersComeAndGo(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2", "play-3", "play-4")
+	m.newKubelets(4)
 	ids := make(map[rm.AllocationID]int)
-	for i := range 50 {
+	for i := range rest.Choose(24, 50) {
 		lines := 10 + rand.IntN(200)
 		id := m.submit(program{Lines: lines, Every: 10 * time.Millisecond, Exit: int32(i % 2)}, slots([]int{0, 1, 4, 16}[i%4]))
 		ids[id] = lines

@@ -44,7 +44,7 @@ func (m *master) stranger(node string, gpus string) {
 // A cluster with the chart's default rights: nodes are seen, and others' pods are not.
 func TestOnASharedClusterRoomIsLearned(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-shared-1", "play-shared-2")
+	m.newKubelets(2)
 	m.stop()
 	m.as("shared", namespaced()...)
 	m.mayRead("shared", "nodes")
@@ -54,7 +54,7 @@ func TestOnASharedClusterRoomIsLearned(t *testing.T) {
 		c.Gang.Preemption, c.Gang.Settle, c.Limits.Sight = true, 2*time.Second, 500*time.Millisecond
 		c.Gang.MaxBackOff = 5 * time.Minute
 	}
-	m.stranger("play-shared-1", "8")
+	m.stranger(m.node(1), "8")
 	m.start()
 	low := m.submit(program{Forever: true}, func(q *rm.Request) { q.Slots, q.Preemptible, q.Priority = 8, true, 20 })
 	m.await(low, "it runs beside the other's pod", runs(1))
@@ -97,7 +97,7 @@ func TestOnASharedClusterRoomIsLearned(t *testing.T) {
 // What an account may see changes while the master runs, both ways.
 func TestPermissionsChangeUnderARunningMaster(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-changing")
+	m.newKubelets(1)
 	m.stop()
 	m.as("changing", namespaced()...)
 	client := m.edit
@@ -115,7 +115,7 @@ func TestPermissionsChangeUnderARunningMaster(t *testing.T) {
 	revoke := m.mayRead("changing", "nodes")
 	m.c.Await("its node is seen", func() error {
 		for _, a := range m.rm.Agents() {
-			if a.GetId() == "play-changing" && a.GetEnabled() {
+			if a.GetId() == m.node(1) && a.GetEnabled() {
 				return nil
 			}
 		}

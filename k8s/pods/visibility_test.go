@@ -47,14 +47,14 @@ func namespaced() []string {
 
 func TestAMasterThatMayNotSeeNodes(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	m.stop()
 	m.as("blinkered", namespaced()...)
 	m.start()
 	first := m.submit(program{Forever: true}, slots(16))
 	m.await(first, "two pods run", runs(2))
 	agents := m.rm.Agents()
-	if len(agents) != 2 || agents[0].GetId() != "play-1" || !agents[0].GetEnabled() || len(agents[0].GetSlots()) != 8 {
+	if len(agents) != 2 || agents[0].GetId() != m.node(1) || !agents[0].GetEnabled() || len(agents[0].GetSlots()) != 8 {
 		t.Errorf("got agents %v, want the two that pods are on, with their 8 slots", agents)
 	}
 	for _, p := range m.rm.Pools() {
@@ -94,12 +94,12 @@ func TestAMasterThatMayNotWatchSaysSo(t *testing.T) {
 // Two clusters may share their nodes: what the other's tasks hold is not free.
 func TestWhatTheTasksOfAnotherClusterHoldIsNotFree(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1")
+	m.newKubelets(1)
 	other := m.c.Namespace("other-" + m.namespace)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{
 		"determined": "b.1", "det-deploy.dev/cluster": "lab", // of the same name, elsewhere
 	}}}
-	pod.Spec.NodeName = "play-1"
+	pod.Spec.NodeName = m.node(1)
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "x", Resources: corev1.ResourceRequirements{
 		Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")},
 	}}}
@@ -125,7 +125,7 @@ func TestWhatTheTasksOfAnotherClusterHoldIsNotFree(t *testing.T) {
 
 func TestWhatRunsGoesOnUnderOtherSettings(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	id := m.submit(program{Forever: true}, slots(16))
 	m.await(id, "two pods run", runs(2))
 	for _, most := range []int{16, 3} { // it would have one pod, and could not be divided
@@ -212,7 +212,7 @@ func TestAPoolThatGrowsShowsItsPodsToAnAutoscaler(t *testing.T) {
 		}
 		return fmt.Errorf("there are %d pods", len(all))
 	})
-	newKubelets(t, m.c, "play-1", "play-2")
+	m.newKubelets(2)
 	m.await(id, "it has run on the new nodes", over)
 	m.awaitNothing()
 }

@@ -15,6 +15,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
+var cluster = kubetest.Share() //nolint:gochecknoglobals // one cluster for the package
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
 // gangPod returns the placement constraints of a pod as text.
 func gangPod(s *corev1.PodSpec) (string, error) {
 	data, err := json.Marshal([]any{s.NodeSelector, s.Affinity, s.Tolerations, gang.RequestsOf(s)})
@@ -26,7 +30,7 @@ func TestAnAPIServerTakesWhatIsBuilt(t *testing.T) {
 		t.Skip("needs a Kubernetes; leave out -short")
 	}
 	t.Parallel()
-	k := kubetest.Start(t, kubetest.Options{FakeNodes: 4, FakeGPUs: 8})
+	k, namespace := cluster.Namespace(t)
 	client := k.Client()
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
 	for _, row := range rows() {
@@ -49,28 +53,30 @@ func TestAnAPIServerTakesWhatIsBuilt(t *testing.T) {
 			}
 		}
 	}
-	t.Run("a gang is let go", func(t *testing.T) { letGo(t, k.For(t)) })
+	t.Run("a gang is let go", func(t *testing.T) { letGo(t, k.For(t), namespace) })
 }
 
-// letGo creates a gang, and checks that its pods wait behind their gates and are placed on the
-// given nodes.
-func letGo(t *testing.T, k *kubetest.Cluster) {
+// letGo creates a gang of small pods, for which every node has room, and checks that they wait
+// behind their gates and are placed on the given nodes.
+func letGo(t *testing.T, k *kubetest.Cluster, namespace string) {
 	client := k.Client()
-	o, err := podspec.Build(request(32, template()))
+	of := template()
+	of.Namespace, of.MaxSlotsPerPod = namespace, 1
+	o, err := podspec.Build(request(4, of))
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := client.BatchV1().Jobs("default").Create(t.Context(), o.Job, metav1.CreateOptions{})
+	job, err := client.BatchV1().Jobs(namespace).Create(t.Context(), o.Job, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range o.Secrets {
 		podspec.Own(job, s)
-		if _, err := client.CoreV1().Secrets("default").Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
+		if _, err := client.CoreV1().Secrets(namespace).Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pods := client.CoreV1().Pods("default")
+	pods := client.CoreV1().Pods(namespace)
 	mine := metav1.ListOptions{LabelSelector: podspec.LabelTask + "=" + string(allocation)}
 	var list *corev1.PodList
 	k.Await("four gated pods", func() error {

@@ -20,11 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-// It checks owners as OpenShift does.
-var cluster = kubetest.Share(kubetest.Options{
-	FakeNodes: 2, FakeGPUs: 8,
-	Args: []string{"kube-apiserver=--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
-})
+var cluster = kubetest.Share()
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 

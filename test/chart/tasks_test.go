@@ -24,14 +24,14 @@ import (
 func gangOf(namespace string) podspec.Request {
 	t := podspec.Template{
 		Cluster: "lab", Namespace: namespace, Image: "det-deploy:test", Account: "determined-task-lab",
-		Master: podspec.Master{Scheme: "http", Host: "master", Port: 8080}, SlotType: podspec.CUDA, MaxSlotsPerPod: 8,
+		Master: podspec.Master{Scheme: "http", Host: "master", Port: 8080}, SlotType: podspec.CUDA, MaxSlotsPerPod: 1,
 	}
 	spec := &agentv1.Spec{
 		Image: "task:1", Entrypoint: []string{"/task"}, WorkDir: "/run/determined/workdir", ShmSize: 1 << 30,
 		User: &agentv1.User{Name: "root", Group: "root"}, SessionToken: "secret",
 	}
 	return podspec.Request{
-		Request:  rm.Request{Allocation: "0a1b2c3d.1", Task: "0a1b2c3d", Job: "0a1b2c3d", Username: "ann", Slots: 16},
+		Request:  rm.Request{Allocation: "0a1b2c3d.1", Task: "0a1b2c3d", Job: "0a1b2c3d", Username: "ann", Slots: 2},
 		Template: t, Attempt: 1, Specs: []*agentv1.Spec{spec, spec},
 	}
 }

@@ -20,12 +20,13 @@ const (
 	lastID  = 119
 )
 
-// pluginLimit is how long a test waits for others' nodes; a package with a
+// lockLimit is how long a test waits for others' nodes; a package with a
 // cluster takes up to five minutes.
-const pluginLimit = 15 * time.Minute
+const lockLimit = 15 * time.Minute
 
 // claim is the right to one number, by a lock that ends with the process. What
-// a test that was killed has left is removed by the next that gets its number.
+// a test that was killed has left is removed by the next that gets its number. For
+// the cluster of a whole run the lock is held by test/run.sh, which does the same.
 type claim struct {
 	id     int
 	dir    string
@@ -33,13 +34,17 @@ type claim struct {
 	locks  []*os.File
 }
 
+// claimsDir is the same for every test of this user, and not a path that a socket
+// cannot have: theirs is at most 108 bytes.
+func claimsDir() string {
+	return filepath.Join(os.TempDir(), "kubetest-"+strconv.Itoa(os.Getuid()))
+}
+
 // claimOne takes the first number that is free, and where there is a real node
 // the machine's one place for device plugins: alone for a node with GPUs, for
 // each kubelet that starts there sweeps it.
 func claimOne(ctx context.Context, script string, o Options) (*claim, error) {
-	// The same for every test of this user, and not on a path that a socket
-	// cannot have: theirs is at most 108 bytes.
-	dir := filepath.Join(os.TempDir(), "kubetest-"+strconv.Itoa(os.Getuid()))
+	dir := claimsDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -68,18 +73,26 @@ func claimOne(ctx context.Context, script string, o Options) (*claim, error) {
 
 // awaitPlugins waits for the place of device plugins.
 func (k *claim) awaitPlugins(ctx context.Context, how int) error {
-	ctx, cancel := context.WithTimeout(ctx, pluginLimit)
+	if err := k.await(ctx, "plugins", how); err != nil {
+		return fmt.Errorf("wait for the nodes of other tests: %w", err)
+	}
+	return nil
+}
+
+// await waits for a lock.
+func (k *claim) await(ctx context.Context, name string, how int) error {
+	ctx, cancel := context.WithTimeout(ctx, lockLimit)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		mine, err := k.lock("plugins", how)
+		mine, err := k.lock(name, how)
 		if mine || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the nodes of other tests: %w", ctx.Err())
+			return ctx.Err()
 		case <-tick.C:
 		}
 	}

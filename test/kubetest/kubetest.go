@@ -1,10 +1,11 @@
-// Package kubetest gives a test a Kubernetes cluster of its own, or one that the
-// tests of a package share with a namespace each: upstream's programs, on this
+// Package kubetest gives a test a Kubernetes cluster of its own, or one that all
+// tests of a run share with a namespace each: upstream's programs, on this
 // machine, with no registry. test/kube says what of it is real. Only tests may
 // import it.
 package kubetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,23 +104,38 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{
-		Kubeconfig: filepath.Join(k.state(), "kubeconfig"), Mode: o.Mode, claim: k,
-		HostIP: fmt.Sprintf("198.18.%d.1", k.id), NodeIP: fmt.Sprintf("198.18.%d.2", k.id),
+	c, err := k.cluster(ctx, o.Mode)
+	if err == nil {
+		err = k.up(ctx, o)
 	}
-	if c.Mode == "" {
-		c.Mode = API
+	if err != nil {
+		_, downErr := k.run(context.WithoutCancel(ctx), downLimit, "down")
+		k.release()
+		return nil, errors.Join(err, downErr)
+	}
+	return c, nil
+}
+
+// cluster is that of the number, which may not have been started.
+func (k *claim) cluster(ctx context.Context, mode Mode) (*Cluster, error) {
+	c := &Cluster{
+		Kubeconfig: filepath.Join(k.state(), "kubeconfig"), Mode: cmp.Or(mode, API), claim: k,
+		HostIP: fmt.Sprintf("198.18.%d.1", k.id), NodeIP: fmt.Sprintf("198.18.%d.2", k.id),
 	}
 	bin, err := k.run(ctx, upLimit, "built")
 	if err != nil {
 		return nil, fmt.Errorf("find the programs: %w", err)
 	}
 	c.Bin = strings.TrimSpace(bin)
-	if _, err := k.run(ctx, upLimit, o.up()...); err != nil {
-		err = fmt.Errorf("start Kubernetes: %w%s", err, k.logs())
-		return nil, errors.Join(err, c.stop(ctx))
-	}
 	return c, nil
+}
+
+// up starts it.
+func (k *claim) up(ctx context.Context, o Options) error {
+	if _, err := k.run(ctx, upLimit, o.up()...); err != nil {
+		return fmt.Errorf("start Kubernetes: %w%s", err, k.logs())
+	}
+	return nil
 }
 
 // up is the command that starts it.

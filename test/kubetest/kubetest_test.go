@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-var cluster = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4})
+var cluster = kubetest.Share()
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -24,11 +24,11 @@ func TestClustersDoNotMeet(t *testing.T) {
 	if out, err := two.Try("get", "namespace", namespace); err == nil {
 		t.Errorf("got %s, want a cluster of its own", out)
 	}
-	nodes, err := one.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	nodes, err := two.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := len(nodes.Items), 2; got != want {
+	if got, want := len(nodes.Items), 1; got != want {
 		t.Errorf("got %d nodes, want %d", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -33,15 +34,12 @@ func lacks(t testing.TB, why string) {
 
 // missing is a sentence on what the cluster needs and this machine lacks.
 func missing(ctx context.Context, o Options) string {
+	if why := unbuilt(); why != "" || o.Mode != Node {
+		return why
+	}
 	script, err := script()
 	if err != nil {
 		return err.Error()
-	}
-	if err := exec.CommandContext(ctx, script, "built").Run(); err != nil {
-		return "Kubernetes is not built here; run: make kube (minutes, once)"
-	}
-	if o.Mode != Node {
-		return ""
 	}
 	if os.Geteuid() != 0 {
 		return "a real Kubernetes node needs root"
@@ -55,6 +53,19 @@ func missing(ctx context.Context, o Options) string {
 	}
 	return ""
 }
+
+// unbuilt is why there are no programs, looked up once: their name is a sum of all their
+// sources.
+var unbuilt = sync.OnceValue(func() string { //nolint:gochecknoglobals // one answer for the process
+	script, err := script()
+	if err != nil {
+		return err.Error()
+	}
+	if err := exec.Command(script, "built").Run(); err != nil {
+		return "Kubernetes is not built here; run: make kube (minutes, once)"
+	}
+	return ""
+})
 
 // script is test/kube/kube.sh of this tree, wherever in it a test runs.
 func script() (string, error) {

@@ -3,53 +3,113 @@ package kubetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Shared is one cluster for all tests of a package:
+// runVariable holds the number of the cluster that test/run.sh keeps for all packages of a
+// run. Only that script sets it.
+const runVariable = "KUBETEST_RUN"
+
+// Shared is one cluster for all packages of a run of test/run.sh, or for all tests of a
+// package that is tested alone:
 //
-//	var cluster = kubetest.Share(kubetest.Options{})
+//	var cluster = kubetest.Share()
 //
 //	func TestMain(m *testing.M) { cluster.Main(m) }
 //
 //	func TestSomething(t *testing.T) {
 //		c, namespace := cluster.Namespace(t)
 //
-// It starts when the first test asks, so that a run that needs none has none.
+// It starts when the first test asks, so that a run that needs none has none. It has four
+// fake nodes of eight GPUs, where other packages' pods may be, too: a test that counts
+// nodes, fills or changes them adds nodes with a label and a taint of its own.
 type Shared struct {
-	options Options
-	once    func() (*Cluster, error)
+	once  func() (*Cluster, error)
+	names names
+	// lasts is a cluster that outlives this process.
+	lasts   bool
 	started atomic.Bool
-	spaces  atomic.Int64
+}
+
+// sharedOptions are those of the shared cluster. It checks owners as OpenShift does.
+func sharedOptions() Options {
+	return Options{
+		FakeNodes: 4, FakeGPUs: 8,
+		Args: []string{"kube-apiserver=--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
+	}
 }
 
 // Share prepares a cluster and starts nothing.
-func Share(o Options) *Shared {
-	s := &Shared{options: o}
+func Share() *Shared {
+	s := &Shared{lasts: os.Getenv(runVariable) != ""}
 	s.once = sync.OnceValues(func() (*Cluster, error) {
 		s.started.Store(true)
-		return start(context.Background(), s.options) //nolint:forbidigo // no test of the package owns it
+		return startShared(context.Background()) //nolint:forbidigo // no test of the package owns it
 	})
 	return s
 }
 
-// Main runs the tests and takes the cluster down; it is what TestMain does.
+// startShared starts the cluster of the run, unless another package has, or one of this
+// package's own.
+func startShared(ctx context.Context) (*Cluster, error) {
+	id := os.Getenv(runVariable)
+	if id == "" {
+		return start(ctx, sharedOptions())
+	}
+	script, err := script()
+	if err != nil {
+		return nil, err
+	}
+	k := &claim{dir: claimsDir(), script: script}
+	if k.id, err = strconv.Atoi(id); err != nil {
+		return nil, fmt.Errorf("%s: %w", runVariable, err)
+	}
+	if err := k.await(ctx, id+"-up", syscall.LOCK_EX); err != nil {
+		return nil, err
+	}
+	defer k.release()
+	c, err := k.cluster(ctx, API)
+	if err != nil {
+		return nil, err
+	}
+	// "up" replaces a cluster that does not answer at once, as on a busy machine. The mark
+	// goes with the cluster.
+	mark := filepath.Join(k.state(), "started")
+	if _, err := os.Stat(mark); err == nil {
+		return c, nil
+	}
+	if err := k.up(ctx, sharedOptions()); err != nil {
+		return nil, err
+	}
+	return c, os.WriteFile(mark, nil, 0o600)
+}
+
+// Main runs the tests and takes a cluster of the package's own down; it is what TestMain
+// does.
 func (s *Shared) Main(m *testing.M) {
 	code := m.Run()
-	if s.started.Load() {
-		if err := s.end(); err != nil {
-			fmt.Fprintln(os.Stderr, "take the shared cluster down:", err)
-			code = max(code, 1)
-		}
+	if err := s.end(); err != nil {
+		fmt.Fprintln(os.Stderr, "take the shared cluster down:", err)
+		code = max(code, 1)
 	}
 	os.Exit(code) //nolint:forbidigo // a test binary's main ends so
 }
 
 func (s *Shared) end() error {
+	if !s.started.Load() || s.lasts {
+		return nil
+	}
 	c, err := s.once()
 	if err != nil {
 		return nil //nolint:nilerr // the tests that asked were told
@@ -61,7 +121,7 @@ func (s *Shared) end() error {
 // function Start. What it makes outside a namespace of its own it removes.
 func (s *Shared) Start(t testing.TB) *Cluster {
 	t.Helper()
-	need(t, s.options)
+	need(t, Options{})
 	c, err := s.once()
 	if err != nil {
 		t.Fatal(err)
@@ -74,16 +134,45 @@ func (s *Shared) Start(t testing.TB) *Cluster {
 func (s *Shared) Namespace(t testing.TB) (*Cluster, string) {
 	t.Helper()
 	c := s.Start(t)
-	return c, c.Namespace("test-" + strconv.FormatInt(s.spaces.Add(1), 10))
+	return c, c.Namespace(s.names.next())
 }
 
-// Namespace makes a namespace that ends with the test.
+// names gives out names of namespaces that no other process uses.
+type names struct {
+	mu sync.Mutex // guards what follows
+	// prefix has the folder of the package, for people, and something of this process.
+	prefix string
+	count  int
+}
+
+func (n *names) next() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.prefix == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			dir = "test"
+		}
+		n.prefix = fmt.Sprintf("%s-%05d", filepath.Base(dir), rand.IntN(100_000)) //nolint:gosec // not secret
+	}
+	n.count++
+	return fmt.Sprintf("%s-%d", n.prefix, n.count)
+}
+
+// Namespace makes a namespace that ends with the test. It calls the API itself: a process
+// of kubectl costs more than what it does.
 func (c *Cluster) Namespace(name string) string {
 	c.t.Helper()
-	c.Kubectl("create", "namespace", name)
+	all := c.Client().CoreV1().Namespaces()
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := all.Create(c.t.Context(), made, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
+	}
 	c.t.Cleanup(func() {
-		if out, err := c.Try("delete", "namespace", name, "--wait=false", "--ignore-not-found"); err != nil {
-			c.t.Errorf("delete namespace %s: %v\n%s", name, err, out)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), awaitLimit)
+		defer cancel()
+		if err := all.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			c.t.Errorf("delete namespace %s: %v", name, err)
 		}
 	})
 	c.t.Cleanup(func() { c.dump(name) })

@@ -23,7 +23,7 @@ import (
 
 type tree = map[string]any
 
-var shared = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4})
+var shared = kubetest.Share()
 
 // The tests wait for the API server and hardly compute: more of them wait side by side
 // than there are processors.

@@ -58,8 +58,6 @@ type Suite struct {
 	Edit func(r *rm.Request)
 	// HighFirst says that high priorities are served first.
 	HighFirst bool
-	// Serial runs one rule after the other, where harnesses share what they stand on.
-	Serial bool
 	// Skip says of rules that an implementation cannot show why it cannot.
 	Skip map[string]string
 }
@@ -83,9 +81,7 @@ func (s Suite) Run(t *testing.T) {
 			if why := s.Skip[name]; why != "" {
 				t.Skip(why)
 			}
-			if !s.Serial {
-				t.Parallel()
-			}
+			t.Parallel()
 			rules[name](&world{t: t, suite: s})
 		})
 	}

@@ -62,9 +62,21 @@ slow=(
 	installer/target/aws agent test/elastic master/elastic master/server test/image master/task cloud/gcp/infra cloud/aws/infra installer/target/local
 	test/chart k8s/gang
 )
-# Packages that test the built program or Kubernetes, in other processes: the race
-# detector sees nothing there.
+# Packages that test the built program, Kubernetes or a cloud's emulator: the race detector
+# sees nothing of other processes.
 elsewhere='/(cmd/det-deploy|test/(booter|chart|elastic|experiment|hostile|image|install|k8s|kubetest|userdata)(/.*)?)$'
+# Flows that apply many steps at once through installer/apply, without goroutines of their own.
+flows=(cloud/aws/infra cloud/gcp/infra installer/target/aws installer/target/gcp installer/target/k8s)
+
+# concurrent lists the packages with tests whose product code matches one of the patterns:
+# it starts goroutines, or shares memory under locks.
+concurrent() {
+	git grep -lE "$1" -- '*.go' ':!*_test.go' ':!test' | xargs -n1 dirname | sort -u | while read -r dir; do
+		! compgen -G "$dir/*_test.go" >/dev/null || echo "./$dir"
+	done | grep -Ev "$elsewhere"
+}
+starts='(^|\s)go (func|[a-zA-Z_.]+\()|\.Go\('
+shares=$starts'|\bsync\.|"sync/atomic"'
 
 # marked lists the directories and the names of the tests that call rest.Only or rest.Choose.
 marked() {
@@ -75,24 +87,31 @@ marked() {
 		/rest\.(Only|Choose)\(/ && name { dir = FILENAME; sub(/\/[^\/]*$/, "", dir); print dir, name }'
 }
 
+# race runs packages with the race detector. A program with the detector sleeps a second
+# before it ends, for what other threads may still find, and there are thousands of such ends.
+race() {
+	command -v gcc >/dev/null || { echo "the race detector needs gcc; run: make setup" >&2; return 1; }
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 run "$1" -race -p $(($(nproc) + 1)) "${@:2}"
+}
+
 ordinary() {
+	local failed=0 started=()
 	# Many packages wait for an emulator: one more than there are cores keeps these busy.
-	run ordinary -p $(($(nproc) + 1)) "${@:-${slow[@]/#/./}}" "${@:-./...}"
+	run ordinary -p $(($(nproc) + 1)) "${@:-${slow[@]/#/./}}" "${@:-./...}" || failed=1
+	[ $# -gt 0 ] || mapfile -t started < <(concurrent "$starts")
+	[ ${#started[@]} -eq 0 ] || race race -short "${started[@]}" || failed=1
+	return $failed
 }
 
 rest() {
 	export DET_TEST_REST=1
-	command -v gcc >/dev/null || { echo "the race detector needs gcc; run: make setup" >&2; return 1; }
-	local names dirs failed=0
+	local names shared others failed=0
+	mapfile -t shared < <(concurrent "$shares" | grep -vxFf <(printf './%s\n' "${flows[@]}"))
 	names=$(marked | awk '{ print $2 }' | sort -u | paste -sd'|')
-	dirs=$(marked | awk '{ print $1 }' | sort -u | grep -E "$elsewhere")
-	# shellcheck disable=SC2086 # a list of directories
-	run marked -p "$(nproc)" -run "^($names)\$" $dirs || failed=1
-	# A program with the detector sleeps a second before it ends, for what other
-	# threads may still find. There are thousands of such ends.
-	# shellcheck disable=SC2046 # a list of packages
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=50 \
-		run race -race -p $(($(nproc) + 1)) $(go list ./... | grep -Ev "$elsewhere") || failed=1
+	mapfile -t others < <(marked | awk '{ print $1 }' | sort -u | grep -vxFf <(printf '%s\n' "${shared[@]}"))
+	run marked -p "$(nproc)" -run "^($names)\$" "${others[@]}" || failed=1
+	race race "${shared[@]}" || failed=1
+	race flows -short "${flows[@]/#/./}" || failed=1
 	return $failed
 }
 

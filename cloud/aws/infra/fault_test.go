@@ -60,6 +60,7 @@ func (f flow) calls(t *testing.T) (all, changes int) {
 // duplicated, and down deletes everything.
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
+	rest.Only(t)
 	k := 0
 	for _, f := range flows() {
 		all, changes := f.calls(t)
@@ -85,7 +86,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 
 // skipped reports whether a case is skipped. `make faults` runs all four thousand.
 func skipped(k int) bool {
-	return k%faults.Stride(rest.Choose(61, 31)) != 0
+	return k%faults.Stride(61) != 0
 }
 
 func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault faults.Fault) {
@@ -139,6 +140,7 @@ func injected(err error) bool {
 // are stale.
 func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
+	rest.Only(t)
 	_, changes := flows()[0].calls(t)
 	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
 		for i := 1; i <= changes; i++ {

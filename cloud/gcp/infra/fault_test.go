@@ -110,6 +110,7 @@ func (f flow) calls(t *testing.T) (all, changes int) {
 // duplicated, and down deletes everything.
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	t.Parallel()
+	rest.Only(t)
 	k := 0
 	for _, f := range flows() {
 		all, changes := f.calls(t)
@@ -134,6 +135,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 // sample contains few such calls.
 func TestGetsOverEachForgottenOperation(t *testing.T) {
 	t.Parallel()
+	rest.Only(t)
 	for _, f := range flows() {
 		if f.name != "update" && f.name != "machine" {
 			continue
@@ -160,7 +162,7 @@ func sample(n int, k *int) iter.Seq[int] {
 
 // skipped reports whether a case is skipped. `make faults` runs most of them.
 func skipped(k int) bool {
-	return k%faults.Stride(rest.Choose(211, 83)) != 0
+	return k%faults.Stride(211) != 0
 }
 
 func (f flow) resumes(t *testing.T, world gcptest.Options, i int, fault faults.Fault) {
@@ -221,10 +223,11 @@ func (s *stage) patiently(ctx context.Context, run func(*stage, context.Context)
 // are stale.
 func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
+	rest.Only(t)
 	_, changes := flows()[0].calls(t)
 	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
 		for i := 1; i <= changes; i++ {
-			if i%faults.Stride(rest.Choose(9, 3)) != 0 {
+			if i%faults.Stride(9) != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s call %d", fault, i), func(t *testing.T) {

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	"github.com/det-deploy/det-deploy/test/kubefault"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // deed is one command, the state before it, and what must be true after it was
@@ -59,13 +61,24 @@ func deeds() []deed {
 	}
 }
 
+// sampler takes every nth case of a matrix, the first after so many, or all with `make
+// faults`.
+func sampler(after, n int) func() bool {
+	stride := faults.Stride(n)
+	return func() bool {
+		after++
+		return after%stride == 0
+	}
+}
+
 // Whatever call fails, the same command again finishes the job, and uninstall
 // leaves nothing but what is to be kept.
 func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
 	t.Parallel()
-	for _, d := range deeds() {
+	for i, d := range deeds() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
+			sample := sampler(i, rest.Choose(6, 2))
 			b := newBench(t)
 			d.begin(t, b, "sound")
 			b.Mend()
@@ -75,8 +88,10 @@ func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
 			calls, changing := b.Calls(false), len(b.Calls(true))
 			t.Logf("%d calls, of which %d change something", len(calls), changing)
 			for n := 1; n <= changing; n++ {
-				b.broken(t, d, kubefault.Lost, n, false)
-				if !d.brief {
+				if sample() {
+					b.broken(t, d, kubefault.Lost, n, false)
+				}
+				if !d.brief && sample() {
 					b.broken(t, d, kubefault.Refused, n, false)
 				}
 			}
@@ -85,7 +100,7 @@ func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
 			}
 			for n, call := range calls {
 				// Between two looks nothing is different.
-				if n == 0 || changes(call) || changes(calls[n-1]) {
+				if (n == 0 || changes(call) || changes(calls[n-1])) && sample() {
 					b.broken(t, d, kubefault.Cut, n+1, true)
 				}
 			}
@@ -130,7 +145,11 @@ func TestABrokenUpgradeCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	const calls = 12 // more than an upgrade has that change something
+	sample := sampler(3, rest.Choose(6, 2))
 	for n := 1; n <= calls; n++ {
+		if !sample() {
+			continue
+		}
 		release := fmt.Sprintf("back-%d", n)
 		if _, err := b.helm.Install(t.Context(), named(release, nil)); err != nil {
 			t.Fatal(err)

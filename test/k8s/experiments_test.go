@@ -55,6 +55,7 @@ func trainings(t *testing.T) []training {
 // pods of a real node.
 func TestExperimentsAsPods(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	p := &person{t: t, c: kubetest.Start(t, kubetest.Options{Mode: kubetest.Node}), home: t.TempDir()}
 	r := p.research()
 	one, two := p.build("v1.0.0"), p.build("v1.1.0")

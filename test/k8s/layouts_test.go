@@ -66,6 +66,7 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 		},
 	} {
 		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
 			q := p.at(t)
 			q.c.Kubectl("create", "namespace", l.name)
 			cert, key := q.certificate("determined-master-service-"+l.name, q.c.NodeIP)
@@ -84,11 +85,14 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 			if !strings.Contains(out, l.says) {
 				t.Errorf("got no %q", l.says)
 			}
-			q.settles()
+			q.settles(l.name)
 			q.does(program, "", append([]string{"k8s", "uninstall", "--yes", "--delete-data"}, who...)...)
 			q.nothing(l.name, "pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
 			q.nothing(l.name, "clusterroles,clusterrolebindings,priorityclasses,namespaces")
 		})
 	}
-	t.Run("plain-helm", func(t *testing.T) { p.at(t).plainHelm(program) })
+	t.Run("plain-helm", func(t *testing.T) {
+		t.Parallel()
+		p.at(t).plainHelm(program)
+	})
 }

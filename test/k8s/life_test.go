@@ -15,6 +15,7 @@ import (
 // nothing again.
 func TestTheLifeOfACluster(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	p := newPerson(t)
 	one, two := p.build("v1.0.0"), p.build("v1.1.0")
 	made := p.does(one, "DET_MASTER=http://", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)
@@ -30,14 +31,14 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p.losesItsMaster(one)
 	p.drains(one)
 
-	long := p.starts(one, "--slots", "0", "--", "sh", "-c", "for i in $(seq 60); do echo line $i; sleep 1; done; echo outlived")
+	long := p.starts(one, "--slots", "0", "--", "sh", "-c", "for i in $(seq 40); do echo line $i; sleep 1; done; echo outlived")
 	p.does(two, "", "k8s", "upgrade", "--yes", "--cluster-id", "lab")
 	p.does(two, "v1.1.0", "k8s", "status", "--cluster-id", "lab")
 	p.ends(two, long, 2*time.Minute)
 	p.does(two, "outlived", "task", "logs", long)
 	p.pauses(two, one)
 
-	p.settles()
+	p.settles("lab")
 	p.does(two, "", "k8s", "uninstall", "--yes", "--cluster-id", "lab")
 	p.nothing("lab", "pods,jobs,deployments,services")
 	install := append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)
@@ -78,10 +79,10 @@ func (p *person) runsTasks(program string) {
 	p.ends(program, id, time.Minute)
 }
 
-// losesItsMaster kills the master's pod while 50 tasks run.
+// losesItsMaster kills the master's pod while tasks run.
 func (p *person) losesItsMaster(program string) {
 	p.t.Helper()
-	const tasks = 50
+	const tasks = 20
 	var ids []string
 	for i := range tasks {
 		ids = append(ids, p.starts(program, "--slots", "0", "--", "sh", "-c", fmt.Sprintf("echo begin %d; sleep 15; echo end %d", i, i)))
@@ -94,7 +95,7 @@ func (p *person) losesItsMaster(program string) {
 			p.t.Errorf("task %d: got %q (%v), want its two lines, each once", i, out, err)
 		}
 	}
-	p.settles()
+	p.settles("lab")
 }
 
 // drains takes the node away, with the master and a task on it, and gives it back.

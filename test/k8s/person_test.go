@@ -144,12 +144,12 @@ func (p *person) eventually(what string, limit time.Duration, try func() error) 
 	}
 }
 
-// settles waits until nothing of the tasks is left that have ended: a plan to uninstall names their
+// settles waits until nothing of a cluster's tasks is left that have ended: a plan to uninstall names their
 // Jobs, and is not carried out when one of them goes before it was agreed to.
-func (p *person) settles() {
+func (p *person) settles(cluster string) {
 	p.t.Helper()
 	p.eventually("nothing of the tasks is left", time.Minute, func() error {
-		out, err := p.c.Try("get", "jobs,pods,secrets", "--all-namespaces", "-l", "determined", "-o", "name")
+		out, err := p.c.Try("get", "jobs,pods,secrets", "--all-namespaces", "-l", "determined,det-deploy.dev/cluster="+cluster, "-o", "name")
 		if err == nil && strings.TrimSpace(out) != "" {
 			err = fmt.Errorf("there is %s", out)
 		}

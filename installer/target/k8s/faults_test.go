@@ -7,6 +7,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 var errKilled = errors.New("the installer was killed")
@@ -16,11 +18,22 @@ func phases() []string {
 	return []string{"lock the cluster", "compare with the agreed plan", "apply the plan", "wait for the cluster", "look what is left", "remove the record"}
 }
 
+// sampled returns every nth of all phases, or all with `make faults`.
+func sampled(phases []string, n int) (out []string) {
+	n = faults.Stride(n)
+	for i, name := range phases {
+		if i%n == n-1 {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // Whatever phase ends a run, the same command finishes, and uninstall leaves nothing.
 func TestResumesWhenItEndsInAnyPhase(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	for _, name := range phases() {
+	for _, name := range sampled(phases(), rest.Choose(3, 2)) {
 		s.cutting(name, func(ctx context.Context) error { return s.up(ctx) })
 		must(t, s.up(t.Context()))
 		if p := s.plan(t.Context()); !p.Empty() {

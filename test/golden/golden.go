@@ -1,5 +1,5 @@
-// Package golden compares what a test made with a file that is kept: golden files of packages, and pages
-// of the documentation that are generated. With -update a test writes the file instead.
+// Package golden compares the output of a test with a stored file: a golden file of the package, or
+// a generated page of the documentation. With -update a test writes the file instead.
 package golden
 
 import (
@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "write the files that are compared")
 // Updating reports whether files are written instead of compared.
 func Updating() bool { return *update }
 
-// Compare fails the test unless the file holds exactly what was made. A path is relative to the package
-// of the test.
+// Compare fails the test unless the content of the file is made. The path is relative to the
+// package of the test.
 func Compare(t testing.TB, path, made string) {
 	t.Helper()
 	if *update {
@@ -34,7 +34,8 @@ func Compare(t testing.TB, path, made string) {
 	}
 }
 
-// ComparePart is Compare of what stands between two lines of a file, whose rest people write.
+// ComparePart is like Compare for the text between two lines of a file that is otherwise edited by
+// hand.
 func ComparePart(t testing.TB, path, begin, end, made string) {
 	t.Helper()
 	page, err := os.ReadFile(path)

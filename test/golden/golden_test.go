@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// judge is a test that notes what it is told, in place of failing.
+// judge records the failures of a test in place of failing.
 type judge struct {
 	testing.TB
 	said []string

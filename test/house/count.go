@@ -14,16 +14,16 @@ import (
 	"unicode"
 )
 
-// census is what was counted.
+// census holds the counts of the code base.
 type census struct {
 	files     []int // lines of each
 	functions []int // lines of each
-	oneWord   int   // functions whose name is one word
+	oneWord   int   // functions with names of one word
 	packages  map[string]int
 	methods   map[string]int // by type
 }
 
-// count reads the product below root: no tests, nothing generated.
+// count reads the product's code below root, without tests and generated files.
 func count(root string) (census, error) {
 	c := census{packages: map[string]int{}, methods: map[string]int{}}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -45,7 +45,7 @@ func count(root string) (census, error) {
 	return c, err
 }
 
-// isLeftOut says which directories are not the product.
+// isLeftOut reports whether a directory is not part of the product.
 func isLeftOut(rel string) bool {
 	name := filepath.Base(rel)
 	return rel != "." && strings.HasPrefix(name, ".") || rel == "test" || name == "testdata"
@@ -81,7 +81,7 @@ func (c *census) addFunction(fn *ast.FuncDecl, pkg string, lines int) {
 	}
 }
 
-// typeName is the name of a receiver's type, without its pointer and parameters.
+// typeName returns the name of a receiver's type, without pointer and type parameters.
 func typeName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:
@@ -96,8 +96,8 @@ func typeName(x ast.Expr) string {
 	return "?"
 }
 
-// wordsIn counts the words of a name: a capital after a small letter begins one, and so
-// does the last capital of several before a small letter (HTTPServer has two).
+// wordsIn counts the words of a name: a capital after a small letter begins one, and so does the
+// last of several capitals before a small letter (HTTPServer has two).
 func wordsIn(name string) int {
 	n, runes := 1, []rune(strings.Trim(name, "_"))
 	for i := 1; i < len(runes); i++ {
@@ -110,7 +110,7 @@ func wordsIn(name string) int {
 	return n
 }
 
-// above lists what has more than limit, the most first.
+// above returns the names with a count over limit, in descending order.
 func above(counts map[string]int, limit int) []string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))

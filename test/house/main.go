@@ -1,6 +1,6 @@
-// Command house prints the figures that the code base is held to: how long files and
-// functions are, how many packages are crowded, how many names say one word only, and
-// which types do too much. `make house` runs it; it judges nothing.
+// Command house prints figures about the code base: the length of files and functions, crowded
+// packages, names of one word, and types with many methods. `make house` runs it; it has no limits
+// and never fails for a figure.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The bounds above which a thing is named.
+// Limits above which a package or type is listed.
 const (
 	manyFiles   = 15
 	manyMethods = 40
@@ -30,7 +30,7 @@ func main() {
 }
 
 func (c census) print(out io.Writer) {
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) } // a terminal that is gone reads no figures
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) } // the figures are lost if the terminal is gone
 	line("product lines                 %d in %d files, median %d", sum(c.files), len(c.files), median(c.files))
 	line("functions                     %d, median %d lines", len(c.functions), median(c.functions))
 	line("  with a name of one word     %d %%", 100*c.oneWord/max(1, len(c.functions)))

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// layer is a tar of the named files, of what is given as data, and of the
-// directories they are in.
+// layer returns a tar archive of the named files, of the given data, and of their parent
+// directories.
 func layer(specs []string, data map[string][]byte) ([]byte, error) {
-	// Programs that make files expect a place for them.
+	// Programs expect a directory for temporary files.
 	entries := map[string]entry{"tmp": {mode: fs.ModeDir | fs.ModeSticky | 0o777}}
 	for _, s := range specs {
 		src, dst, ok := strings.Cut(s, ":")
@@ -42,14 +42,14 @@ func layer(specs []string, data map[string][]byte) ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-// entry is one file of an image. Who owned it, and when, is not part of it.
+// entry is one file of an image, without owner and modification time.
 type entry struct {
 	src  string
 	data []byte // instead of src
 	mode fs.FileMode
 }
 
-// parents adds the directories that at is in.
+// parents adds the parent directories of at.
 func parents(to map[string]entry, at string) {
 	for up := path.Dir(at); up != "."; up = path.Dir(up) {
 		if _, there := to[up]; !there {
@@ -70,7 +70,7 @@ func collect(into map[string]entry, src, dst string) error {
 		at := strings.TrimPrefix(path.Join("/", dst, filepath.ToSlash(rel)), "/")
 		info, err := d.Info()
 		if err == nil && p == src {
-			info, err = os.Stat(p) // a link that was named stands for its target
+			info, err = os.Stat(p) // a symbolic link that was named is replaced by its target
 		}
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (e entry) write(w *tar.Writer, at string) error {
 	switch {
 	case e.mode.IsDir():
 		if e.mode&fs.ModeSticky != 0 {
-			h.Mode |= 0o1000 // tar's own bit for it
+			h.Mode |= 0o1000 // the sticky bit of tar
 		}
 		h.Typeflag, h.Name = tar.TypeDir, at+"/"
 		return w.WriteHeader(h)

@@ -1,6 +1,6 @@
-// Command image writes a container image into a file, from files, without a
-// daemon, a registry or root: the same files give the same bytes. `docker load`,
-// `ctr images import` and every registry's tools read it.
+// Command image builds a container image archive from files, without a daemon, a registry or root.
+// The build is reproducible. `docker load`, `ctr images import` and registry tools can read the
+// archive.
 package main
 
 import (

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// TestTheReleasedImage makes the image as `make image` does, here and in a copy
-// of the tree.
+// TestTheReleasedImage builds the image like `make image`, here and in a copy of the source tree,
+// and reports an error if they differ.
 func TestTheReleasedImage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -54,7 +54,7 @@ func TestTheReleasedImage(t *testing.T) {
 	checkFiles(t, files(t, image))
 }
 
-// checkFiles looks at what the program finds around itself.
+// checkFiles checks the files around the program.
 func checkFiles(t *testing.T, have map[string][]byte) {
 	t.Helper()
 	if !strings.Contains(string(have["etc/passwd"]), ":65532:65532:") {
@@ -98,7 +98,7 @@ func makeImage(t *testing.T, tree string) string {
 	return filepath.Join(dist, "det-deploy-v9.8.7-linux-"+runtime.GOARCH+".tar")
 }
 
-// copyTree copies the sources and leaves out what was made.
+// copyTree copies the sources without build output.
 func copyTree(t *testing.T, tree string) string {
 	t.Helper()
 	to := t.TempDir()

@@ -7,10 +7,9 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// roots are the authorities that Mozilla trusts, from a module whose version
-// go.mod pins: those of the machine that builds would make another image on
-// each. Authorities trusted within limits are left out, for the file cannot
-// tell the limits.
+// roots returns the certificate authorities that Mozilla trusts, from a module whose version go.mod
+// pins: those of the build machine would make the image depend on it. Constrained authorities are
+// left out, because the file format cannot express their constraints.
 func roots() []byte {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {

@@ -18,10 +18,10 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-// Spec is what an image holds and how it is started.
+// Spec is the content of an image and its default command.
 type Spec struct {
 	Tag, Architecture string
-	// Files are SRC:DST; Layers are tars below them.
+	// Files are SRC:DST; Layers are tar archives below them.
 	Files, Layers   []string
 	Env             []string
 	Entrypoint, Cmd []string
@@ -29,17 +29,17 @@ type Spec struct {
 	User, WorkDir   string
 	// Labels are NAME=VALUE.
 	Labels []string
-	// Roots puts the certificates in that public servers prove themselves with.
+	// Roots adds the root certificates of public servers.
 	Roots bool
 }
 
-// rootsFile is where Go, OpenSSL and most others look for them.
+// rootsFile is the file in which Go, OpenSSL and most other programs look for them.
 const rootsFile = "etc/ssl/certs/ca-certificates.crt"
 
-// defaultPath is what containers have when an image says nothing.
+// defaultPath is the PATH of containers whose image sets none.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Write writes the image into out, whole or not at all.
+// Write writes the image to out atomically.
 func Write(s Spec, out string) error {
 	if s.Tag == "" || out == "" {
 		return errors.New("--tag and --out are needed")
@@ -89,7 +89,7 @@ func build(s Spec) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", s.Architecture
-	// The same files give the same image, whenever it is made.
+	// The same files yield the same image at any time.
 	config.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
 	config.Config = s.config()
 	for _, l := range s.Labels {

@@ -27,7 +27,7 @@ func TestTheSameFilesGiveTheSameImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		images[i] = read(t, out)
-		// What only the clock knows about the files is not part of it.
+		// Modification times are not part of the image.
 		put(t, filepath.Join(dir, "app", "data"), "words", 0o644)
 	}
 	if !bytes.Equal(images[0], images[1]) {

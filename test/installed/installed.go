@@ -1,6 +1,6 @@
-// Package installed finds what `make setup` installs for the tests. With -short nothing of
-// it is used, and the test is skipped. A part that is missing skips a test as well, or fails
-// it under CI=true, with the command that installs it. Only tests may import it.
+// Package installed locates the tools that `make setup` installs for tests. With -short it skips
+// the test. Without -short a missing tool skips the test, or fails it if CI=true, with the command
+// that installs the tool. Only tests may import it.
 package installed
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// InProject is a path below the top of the source tree, in which every test runs.
+// InProject returns a path below the root of the source tree that contains the working directory.
 func InProject(elem ...string) string {
 	dir, err := os.Getwd()
 	for err == nil && dir != "/" {
@@ -22,7 +22,8 @@ func InProject(elem ...string) string {
 	return filepath.Join(elem...)
 }
 
-// File is one that setup made in .cache; what it is called stands in the message.
+// File returns the path of a file that setup created in .cache. It skips the test with -short, and if the
+// file is missing; with CI=true a missing file fails the test. Messages call the file what.
 func File(t testing.TB, what string, elem ...string) string {
 	t.Helper()
 	skipShort(t, what)
@@ -38,8 +39,8 @@ func File(t testing.TB, what string, elem ...string) string {
 	return ""
 }
 
-// Environment is a Python environment of setup with that program in its bin. Where no
-// Python index answered, nobody could install it, and the test is skipped.
+// Environment returns a Python environment of setup that has program in its bin directory. It skips
+// the test if setup could not install it because no Python package index was reachable.
 func Environment(t testing.TB, what, name, program string) (home string) {
 	t.Helper()
 	skipShort(t, what)

@@ -28,7 +28,7 @@ func TestClusterWithoutANode(t *testing.T) {
 	}
 }
 
-// firstLine has when the cluster was started, and where it answers.
+// firstLine returns the line with the start time and the address of the cluster.
 func firstLine(status string) string {
 	line, _, _ := strings.Cut(status, "\n")
 	return line

@@ -1,5 +1,4 @@
-// Package kube_test checks all that the cluster's manual says, on both kinds of
-// cluster.
+// Package kube_test checks the documented behavior of both kinds of cluster.
 package kube_test
 
 import (
@@ -12,18 +11,18 @@ import (
 	"time"
 )
 
-// limit is how long anything in a cluster may take to come true.
+// limit is the time for any condition in a cluster to be met.
 const limit = 60 * time.Second
 
-// cluster is one that a test has started.
+// cluster is a cluster that a test has started.
 type cluster struct {
 	t *testing.T
-	// bin has the programs.
+	// bin is the directory of the programs.
 	bin string
 	env []string
 }
 
-// start starts a cluster of its own for t.
+// start starts a cluster for t.
 func start(t *testing.T, id string, flags ...string) *cluster {
 	t.Helper()
 	if testing.Short() {
@@ -36,7 +35,7 @@ func start(t *testing.T, id string, flags ...string) *cluster {
 	return c
 }
 
-// run runs a command of kube.sh, kubectl among them.
+// run runs a command of kube.sh, including kubectl.
 func (c *cluster) run(args ...string) (string, error) {
 	cmd := exec.Command("./kube.sh", args...)
 	cmd.Env = c.env
@@ -58,8 +57,7 @@ func (c *cluster) apply(file string) {
 	c.must("kubectl", "apply", "-f", file)
 }
 
-// check is something that comes true on a cluster: a command whose output has,
-// sooner or later, some text.
+// check is an eventual condition of a cluster: a command whose output will contain some text.
 type check struct {
 	name, want string
 	args       []string
@@ -87,17 +85,17 @@ func (c *cluster) eventually(t *testing.T, k check) {
 	}
 }
 
-// get is a kubectl command that prints one field of an object.
+// get returns a kubectl command that prints one field of an object.
 func get(what, path string) []string {
 	return append(append([]string{"get"}, strings.Fields(what)...), "-o", "jsonpath={"+path+"}")
 }
 
-// inPod runs the test program in a pod of the deployment "web".
+// inPod returns a command that runs the test program in a pod of the deployment "web".
 func inPod(args ...string) []string {
 	return append([]string{"exec", "deploy/web", "--", "/testapp"}, args...)
 }
 
-// program runs the test program on this machine.
+// program runs the test program on this machine until it prints the wanted text.
 func (c *cluster) program(t *testing.T, want string, args ...string) {
 	t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)

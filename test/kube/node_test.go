@@ -49,7 +49,7 @@ func fromOutside(t *testing.T, c *cluster) {
 	c.program(t, "hello", "get", "http://"+node+":30080/")
 }
 
-// toOutside lets a pod call a server on this machine.
+// toOutside checks that a pod can call a server on this machine.
 func toOutside(t *testing.T, c *cluster) {
 	host := strings.TrimSpace(c.must(append([]string{"kubectl"}, inPod("lookup", "host.kubelab")...)...))
 	server := exec.CommandContext(t.Context(), c.bin+"/testapp", "serve", host+":0")

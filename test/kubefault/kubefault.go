@@ -1,6 +1,5 @@
-// Package kubefault stands before a Kubernetes API server and breaks the n-th
-// call of a test: it is refused, or its reply is lost, or the line is cut. Only
-// tests may import it.
+// Package kubefault is a proxy to a Kubernetes API server that breaks the n-th call of a test: it
+// rejects the call, drops the reply, or cuts the connection. Only tests may import it.
 package kubefault
 
 import (
@@ -18,27 +17,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fault is what happens to a call.
+// Fault is a way to break a call.
 type Fault string
 
 // The faults.
 const (
-	// Refused answers 500 to a call that would change something, and the server
-	// does not see it.
+	// Refused answers 500 to a call that changes something. The server does not receive it.
 	Refused Fault = "refused"
-	// Lost lets the server carry out a call that changes something, and drops the
-	// connection instead of the reply.
+	// Lost lets the server execute a call that changes something, and drops the connection instead
+	// of sending the reply.
 	Lost Fault = "reply lost"
-	// Cut drops the call, whatever it is, and all that follow.
+	// Cut drops the call, of any kind, and all that follow.
 	Cut Fault = "line cut"
 )
 
-// Proxy is one way to an API server. It is sound until a fault is set.
+// Proxy forwards calls to an API server. It is transparent until a fault is set.
 type Proxy struct {
-	// Kubeconfig is a file that leads through the proxy, as an administrator.
+	// Kubeconfig is the path of a kubeconfig for the proxy, as an administrator.
 	Kubeconfig string
 
-	mu    sync.Mutex // guards what is below
+	mu    sync.Mutex // guards the fields below
 	fault Fault
 	at    int
 	cut   func()
@@ -47,7 +45,7 @@ type Proxy struct {
 	fired bool
 }
 
-// New opens a way to the server of cfg, for the time of a test.
+// New starts a proxy to the server of cfg that is closed at the end of the test.
 func New(t testing.TB, cfg *rest.Config, namespace string) *Proxy {
 	t.Helper()
 	to, err := url.Parse(cfg.Host)
@@ -62,7 +60,7 @@ func New(t testing.TB, cfg *rest.Config, namespace string) *Proxy {
 	back := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		Transport: next,
-		// The test says what is wrong; a connection that its client closed is not.
+		// The test reports errors; ignore connections that their client closed.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	srv := httptest.NewServer(p.wrap(back))
@@ -81,16 +79,16 @@ current-context: test
 	return p
 }
 
-// Break sets a fault for the call at, counted from 1 and from now. Refused and
-// Lost count the calls that change something, Cut counts all and calls cut, which
-// may be nil, when it happens.
+// Break sets a fault for call number at, counted from 1 from now on. Refused and Lost count the
+// calls that change something. Cut counts all calls and calls cut, which may be nil, when it
+// happens.
 func (p *Proxy) Break(f Fault, at int, cut func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault, p.at, p.cut, p.calls, p.down, p.fired = f, at, cut, nil, false, false
 }
 
-// Mend ends all faults, reports whether there was one, and forgets the calls.
+// Mend removes all faults, reports whether one happened, and clears the recorded calls.
 func (p *Proxy) Mend() (happened bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,8 +97,8 @@ func (p *Proxy) Mend() (happened bool) {
 	return happened
 }
 
-// Calls are those since the last Break or Mend, "POST /api/v1/…"; changing leaves
-// out those that only look.
+// Calls returns the calls since the last Break or Mend, such as "POST /api/v1/…"; changing leaves
+// out reads.
 func (p *Proxy) Calls(changing bool) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +132,7 @@ func (p *Proxy) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// note counts a call and says what happens to it.
+// note records a call and returns the fault for it.
 func (p *Proxy) note(r *http.Request) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package layers holds the architecture: which package may import which, what
-// must never be reached from where, and what every package owes its reader. The
-// rules are the tables here; the tests compare them with the source.
+// Package layers defines the architecture: the allowed imports of each package, the libraries that
+// must not be reached from some of them, and the required package comments. The rules are the
+// tables here; the tests compare them with the source.
 package layers
 
 import (
@@ -11,7 +11,8 @@ import (
 // Module is the path of this module.
 const Module = "github.com/det-deploy/det-deploy/"
 
-// Shared are the packages that everybody may import: they know nothing of ours.
+// Shared returns the packages that any package may import, because they depend on no other package
+// of this module.
 func Shared() []Row {
 	return []Row{
 		{"internal/atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
@@ -25,17 +26,17 @@ func Shared() []Row {
 	}
 }
 
-// Row says what one package, or all packages of a pattern, may import of ours.
-// "x/..." is x and everything below it, "x/*" every package directly below x.
+// Row lists the packages of this module that one package, or all packages of a pattern, may import.
+// "x/..." is x and all packages below it, "x/*" every package directly below x.
 type Row struct {
 	Package string
 	May     []string
-	// Why is the rule in words; it is what a failing test prints.
+	// Why is the reason for the rule, which a failing test prints.
 	Why string
 }
 
-// Rows is one row a package. The first that matches counts. A new arrow is a
-// decision: it is added together with its page in docs/adr.
+// Rows returns one row for each package. The first match counts. A new dependency is a decision:
+// add it together with its page in docs/adr.
 func Rows() []Row {
 	return slices.Concat(Shared(), commands(), install(), master(), agent(), host())
 }
@@ -113,7 +114,7 @@ func install() []Row {
 	}
 }
 
-// target is what installer/target/<name> may import.
+// target returns the allowed imports of installer/target/<name>.
 func target(name string) []string {
 	return []string{
 		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
@@ -215,15 +216,15 @@ func host() []Row {
 	}
 }
 
-// Ban keeps a library out of what some packages reach, however far away.
+// Ban forbids a library to some packages and to all their dependencies.
 type Ban struct {
 	From string
-	// Library is import paths; one that ends in "/" stands for all below it.
+	// Library lists import paths; one that ends in "/" includes all below it.
 	Library []string
 	Why     string
 }
 
-// Bans is what must never be reached.
+// Bans returns the libraries that must not be reached.
 func Bans() []Ban {
 	cloudSDKs := []string{"github.com/aws/", "cloud.google.com/", "google.golang.org/api/", "helm.sh/", "k8s.io/", "sigs.k8s.io/"}
 	terminals := []string{"charm.land/", "github.com/charmbracelet/", "github.com/pterm/", "github.com/spf13/viper"}
@@ -246,16 +247,15 @@ func Bans() []Ban {
 	}
 }
 
-// Home is where a library may be imported, and nowhere else; what is reached through
-// these packages is their business.
+// Home restricts the direct import of a library to some packages; these may pass it on to others.
 type Home struct {
-	// Library is an import path; one that ends in "/" stands for all below it.
+	// Library is an import path; one that ends in "/" includes all below it.
 	Library string
 	Of      []string
 	Why     string
 }
 
-// Homes are the libraries that stay where they belong.
+// Homes returns the libraries with restricted imports.
 func Homes() []Home {
 	tests := []string{"test/..."}
 	return []Home{
@@ -270,7 +270,7 @@ func Homes() []Home {
 	}
 }
 
-// Find returns the row of a package.
+// Find returns the first row that matches a package.
 func Find(rows []Row, pkg string) (Row, bool) {
 	for _, r := range rows {
 		if Match(r.Package, pkg) {
@@ -280,7 +280,7 @@ func Find(rows []Row, pkg string) (Row, bool) {
 	return Row{}, false
 }
 
-// Match reports whether a package is meant by a pattern.
+// Match reports whether a pattern matches a package.
 func Match(pattern, pkg string) bool {
 	if pattern == "..." {
 		return true
@@ -295,7 +295,7 @@ func Match(pattern, pkg string) bool {
 	return pattern == pkg
 }
 
-// Allowed reports whether a row lets its package import another.
+// Allowed reports whether a row allows its package to import another.
 func (r Row) Allowed(pkg string) bool {
 	_, shared := Find(Shared(), pkg)
 	return shared || slices.ContainsFunc(r.May, func(may string) bool { return Match(may, pkg) })

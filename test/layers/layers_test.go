@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/layers"
 )
 
-// listed is what the go command says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath string
 	Dir        string
@@ -26,7 +26,7 @@ type listed struct {
 	Doc string
 }
 
-// list returns our packages by their path below the module.
+// list returns the packages of this module by their path below the module.
 func list(t *testing.T) map[string]listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Doc", layers.Module+"...")

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// The map stands between these lines of the page about the architecture.
+// Lines of the architecture page around the generated map.
 const (
 	mapPage  = "../../docs/architecture.md"
 	mapBegin = "<!-- The map is generated: go test ./test/layers -run TestTheMapIsFresh -update -->\n"
@@ -25,8 +25,8 @@ func TestTheMapIsFresh(t *testing.T) {
 	golden.ComparePart(t, mapPage, mapBegin, mapEnd, drawMap(list(t)))
 }
 
-// drawMap is one line a package: its path, and the first sentence of its comment. The
-// wings are the directories at the top; what stands there alone is for all of them.
+// drawMap returns one line for each package: its path and the first sentence of its comment. The
+// wings are the top directories; packages directly in the root belong to all of them.
 func drawMap(all map[string]listed) string {
 	wings := map[string][]string{}
 	for pkg, p := range all {
@@ -49,7 +49,7 @@ func drawMap(all map[string]listed) string {
 	return b.String() + "\n"
 }
 
-// purpose is a package's sentence without its name: "keeps bytes under keys".
+// purpose returns a package's sentence without its name: "stores bytes by key".
 func purpose(doc string) string {
 	for _, kind := range []string{"Package ", "Command "} {
 		if rest, ok := strings.CutPrefix(doc, kind); ok {
@@ -59,7 +59,7 @@ func purpose(doc string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(doc, "|", "\\|"), ".")
 }
 
-// placed is a path in the index: a file, or a package's directory.
+// placed matches a path in the index: a file, or the directory of a package.
 var placed = regexp.MustCompile("`((?:agent|cloud|cmd|installer|internal|k8s|master|templates|test)(?:/[a-z0-9_./-]+)?)`")
 
 func TestTheIndexPointsAtWhatIsThere(t *testing.T) {

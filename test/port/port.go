@@ -1,5 +1,5 @@
-// Package port finds a port for a server that is another process's, and that a
-// test has to know beforehand. A server in the test itself listens on port 0.
+// Package port finds a port for a server in another process that a test must know before the server
+// starts. A server in the test process can listen on port 0 instead.
 package port
 
 import (
@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// The ports lie below those that Linux gives away by itself, to who listens on
-// port 0 and to each connection that goes out: 32768 and above. One of those may be
-// taken in the moment between Free and the server's start.
+// The ports are below Linux's ephemeral range, 32768 and above, which the kernel assigns to
+// listeners on port 0 and to outgoing connections: one of those may be taken between Free and the
+// server's start.
 const first, last = 10_000, 32_000
 
-// Free returns a port of 127.0.0.1 that nobody listens on. Until the test ends no other
-// test gets it, also while no server is there.
+// Free returns an unused port of 127.0.0.1. It is reserved until the test ends: no other test gets
+// it, even while no server listens on it.
 func Free(t testing.TB) int {
 	t.Helper()
 	port, err := Find(t)
@@ -26,7 +26,7 @@ func Free(t testing.TB) int {
 	return port
 }
 
-// Find is Free for who cannot end the test where it stands.
+// Find is like Free but returns an error instead of failing the test.
 func Find(t testing.TB) (int, error) {
 	var err error
 	for range 100 {
@@ -38,13 +38,13 @@ func Find(t testing.TB) (int, error) {
 		if err = claim(t, port); err == nil {
 			return port, l.Close()
 		}
-		_ = l.Close() // another test's
+		_ = l.Close() // it belongs to another test
 	}
 	return 0, fmt.Errorf("find a free port between %d and %d: %w", first, last, err)
 }
 
-// claim takes the port for a test among those of all processes: by UDP, of which the
-// servers of tests speak none.
+// claim reserves the port among the tests of all processes by binding it for UDP, which no server
+// of a test uses.
 func claim(t testing.TB, port int) error {
 	c, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", address(port))
 	if err == nil {

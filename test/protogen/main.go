@@ -1,6 +1,6 @@
-// Command protogen generates Go from the project's .proto files. It needs
-// neither protoc nor a plugin on the machine: compiler and generator are
-// pinned in go.mod, so that everybody generates the same bytes.
+// Command protogen generates Go code from the project's .proto files. It needs neither protoc nor a
+// plugin on the machine: go.mod pins the compiler and the generator, so that the output is
+// reproducible.
 package main
 
 import (
@@ -30,8 +30,8 @@ func main() {
 	}
 }
 
-// generate writes the .pb.go of every .proto that the globs name, relative to
-// the module's root, where it must be run.
+// generate writes the .pb.go of every .proto file that matches the globs, relative to the module's
+// root, which must be the working directory.
 func generate(ctx context.Context, globs []string) error {
 	var files []string
 	for _, g := range globs {
@@ -70,7 +70,7 @@ func compile(ctx context.Context, files []string) (*pluginpb.CodeGeneratorReques
 		FileToGenerate: files,
 		Parameter:      proto.String("module=" + module),
 	}
-	// A file comes after what it imports, each once.
+	// Each file comes once, after its imports.
 	seen := map[string]bool{}
 	var add func(protoreflect.FileDescriptor)
 	add = func(f protoreflect.FileDescriptor) {

@@ -1,7 +1,7 @@
-// Command report reads the output of `go test -json` and prints a line for each
-// package when it ends, the packages that run when nothing ended for a while, the
-// output of failed tests, each skipped test with its reason, the slowest packages,
-// and the counts. It exits with 1 when a test failed or no test ran.
+// Command report reads the output of `go test -json` and prints a line for each package when it
+// ends, the running packages after a while without output, the output of failed tests, each skipped
+// test with its reason, the slowest packages, and the counts. It exits with 1 if a test failed or
+// no test ran.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// quiet is how long the report prints nothing before it names what runs.
+// quiet is the time without output after which the report lists the running packages.
 const quiet = 30 * time.Second
 
 func main() {
@@ -63,8 +63,8 @@ func lines(in io.Reader) <-chan line {
 	return c
 }
 
-// run takes every line, prints what runs after each quiet period, and returns the
-// exit code.
+// run handles every line, prints the running packages after each quiet period, and returns the exit
+// code.
 func (r *report) run(in <-chan line, ticks <-chan time.Time) int {
 	printed := time.Now()
 	for {
@@ -94,7 +94,7 @@ func (r *report) takeLine(l line, now time.Time) bool {
 		r.printf("cannot read the output of go test: %v\n", l.err)
 		r.broken = true
 	case json.Unmarshal(l.text, &e) != nil:
-		r.printf("%s\n", l.text) // output of the compiler is not JSON
+		r.printf("%s\n", l.text) // compiler output is not JSON
 	default:
 		r.take(e, now)
 	}

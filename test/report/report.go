@@ -18,10 +18,10 @@ type report struct {
 	printed int // lines
 
 	passed, failed, skipped int
-	skips                   map[string]int // reasons, each with its number of tests
+	skips                   map[string]int // reasons with their number of tests
 	failures                []failure
-	// broken is set by a failure outside of tests: a package that does not build, a
-	// data race in a test that passed, a run that was cut off.
+	// broken is set by a failure outside of tests: a package that does not build, a data race in a
+	// test that passed, an incomplete run.
 	broken  bool
 	output  map[key][]string
 	running map[key]bool
@@ -29,7 +29,7 @@ type report struct {
 	times   times
 }
 
-// failure is a failed test, and the lines that it printed itself.
+// failure is a failed test with the lines that it printed itself.
 type failure struct {
 	test    key
 	reasons []string
@@ -69,8 +69,8 @@ func (r *report) take(e event, now time.Time) {
 	}
 }
 
-// reportsRace reports whether the race detector printed this line. The line may be in
-// the output of a test that ran beside the racing one, and passed.
+// reportsRace reports whether the race detector printed this line. The line may be in the output of
+// a passing test that ran in parallel with the racing one.
 func reportsRace(line string) bool {
 	return strings.HasPrefix(line, "WARNING: DATA RACE") || strings.Contains(line, "race detected during execution of test")
 }
@@ -92,8 +92,8 @@ func (r *report) endTest(e event, output []string) {
 	}
 }
 
-// endPackage prints the line of a package. A package that failed outside of its tests
-// prints its whole output, and that of the tests in which it ended.
+// endPackage prints the line of a package. For a package that failed outside of its tests it prints
+// the whole output, and that of its running tests.
 func (r *report) endPackage(e event) {
 	delete(r.started, e.Package)
 	switch e.Action {
@@ -110,7 +110,7 @@ func (r *report) endPackage(e event) {
 	r.times.packages = append(r.times.packages, took{e.Package, e.Elapsed})
 }
 
-// endRunning prints the output of the tests during which a package ended.
+// endRunning prints the output of the tests that were running when their package ended.
 func (r *report) endRunning(pkg string) {
 	for k := range r.running {
 		if k.pkg == pkg {
@@ -121,7 +121,7 @@ func (r *report) endRunning(pkg string) {
 	}
 }
 
-// printRunning prints the packages that run, the longest first.
+// printRunning prints the running packages, the longest first.
 func (r *report) printRunning(now time.Time) {
 	names := slices.SortedFunc(maps.Keys(r.started), func(a, b string) int { return r.started[a].Compare(r.started[b]) })
 	for i, name := range names {

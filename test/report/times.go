@@ -18,7 +18,7 @@ type times struct {
 	packages, tests []took
 }
 
-// slowest lists the n slowest packages and the n slowest tests.
+// slowest returns the n slowest packages and the n slowest tests.
 func (t *times) slowest(n int) string {
 	var b strings.Builder
 	for _, kind := range []struct {
@@ -33,7 +33,7 @@ func (t *times) slowest(n int) string {
 	return b.String()
 }
 
-// table lists everything, one a line, the slowest first.
+// table returns all packages and tests, one per line, the slowest first.
 func (t *times) table() string {
 	var b strings.Builder
 	for _, e := range byTime(slices.Concat(t.packages, t.tests)) {

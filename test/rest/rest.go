@@ -14,9 +14,8 @@ const variable = "DET_TEST_REST"
 // On reports whether the rest runs.
 func On() bool { return os.Getenv(variable) != "" }
 
-// Only skips t unless the rest runs. The call belongs at the top of a test, because
-// test/run.sh looks for it there: of packages whose subject is another process it
-// repeats no other test with the rest.
+// Only skips t unless the rest runs. Call it at the top of a test, because test/run.sh searches for
+// it there: in packages that test another process, the rest repeats no other test.
 func Only(t testing.TB) {
 	t.Helper()
 	if !On() {
@@ -24,8 +23,8 @@ func Only(t testing.TB) {
 	}
 }
 
-// Choose returns the value for the ordinary run, or the one for the rest: the stride
-// of a fault matrix, the size of a storm.
+// Choose returns ordinary, or rest if the rest runs: the stride of a fault matrix, or the size of a
+// storm.
 func Choose[T any](ordinary, rest T) T {
 	if On() {
 		return rest

@@ -19,28 +19,27 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// slots is how many devices an agent has.
+// slots is the number of devices of an agent.
 const slots = 8
 
-// backoff is an agent's default.
+// backoff is the default of an agent.
 const backoff = 5 * time.Second
 
-// agents are those of one measurement.
+// agents holds the agents of one measurement and their shared state.
 type agents struct {
 	dir       string
 	url       string
-	version   string // the master's, so that no agent wants another program
+	version   string // the master's, so that no agent updates itself
 	tls       *tls.Config
 	connected atomic.Int64
-	// welcomed counts welcomes, so that a master that was started again is told from the
-	// one before.
+	// welcomed counts Welcome messages, to distinguish a restarted master from the one before.
 	welcomed atomic.Int64
 	running  sync.WaitGroup
 	failed   chan error
 }
 
-// newAgents keeps their credentials in memory, where there is such a place: what a disk
-// takes is an agent's machine's own.
+// newAgents keeps the agents' credentials in memory if /dev/shm exists: the cost of a disk belongs
+// to the machine of an agent, not to the master.
 func newAgents(url, version string, authority []byte) (*agents, error) {
 	parent := "/dev/shm"
 	if _, err := os.Stat(parent); err != nil {
@@ -58,7 +57,7 @@ func newAgents(url, version string, authority []byte) (*agents, error) {
 	return a, nil
 }
 
-// start connects n agents that join with one token.
+// start connects n agents that join with the same token.
 func (a *agents) start(ctx context.Context, n int, token string) error {
 	join := filepath.Join(a.dir, "token")
 	if err := os.WriteFile(join, []byte(token), 0o600); err != nil {
@@ -85,7 +84,8 @@ func (a *agents) start(ctx context.Context, n int, token string) error {
 	return nil
 }
 
-// await waits until n are connected and as many have been welcomed.
+// await waits until n agents are connected and at least the given number of Welcome messages
+// arrived. It returns an error after limit.
 func (a *agents) await(ctx context.Context, n, welcomes int64, limit time.Duration) error {
 	for began := time.Now(); ; _ = wait.For(ctx, 2*time.Millisecond) {
 		switch {
@@ -110,7 +110,7 @@ type peer struct {
 	id string
 }
 
-// Hello says what a machine with idle GPUs says.
+// Hello returns the message of a machine with idle GPUs.
 func (p *peer) Hello() *agentv1.Hello {
 	h := &agentv1.Hello{AgentId: p.id, Version: p.version, Hostname: p.id}
 	for i := range int32(slots) {
@@ -121,7 +121,7 @@ func (p *peer) Hello() *agentv1.Hello {
 	return h
 }
 
-// Serve takes what the master says, which is nothing that an agent without tasks acts on.
+// Serve discards the master's messages: an agent without tasks acts on none of them.
 func (p *peer) Serve(ctx context.Context, c *link.Conn, _ *agentv1.Welcome) error {
 	p.connected.Add(1)
 	defer p.connected.Add(-1)

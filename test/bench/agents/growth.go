@@ -2,7 +2,7 @@ package main
 
 import "github.com/det-deploy/det-deploy/test/bench/measure"
 
-// compareGrowth compares what one of n agents costs with what one of fewer did.
+// compareGrowth compares the cost of each of n agents with its cost among fewer agents.
 func (f figures) compareGrowth(grown *measure.Growth, n int) {
 	grown.See("processor time of joining", n, f.join.master.Seconds(), 0.5)
 	grown.See("processor time of coming back", n, f.back.master.Seconds(), 0.5)

@@ -1,7 +1,7 @@
-// Command agents measures a master with many agents: what it takes to admit them, what it
-// costs to keep them, how soon all are back after it was started again, and what memory it
-// has without any. The agents are this process: the link of the real ones without what they
-// run, so that their half of each connection is the real one. Everything stays on this machine.
+// Command agents measures a master with many agents: the cost to admit them and to keep them
+// connected, the time until all are reconnected after a restart, and the memory of a master without
+// agents. The agents are part of this process: they use the link of real agents without a task
+// runtime, so that their half of each connection is real. All connections are on the loopback.
 package main
 
 import (

@@ -13,26 +13,26 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// patience is how long all agents may take to be connected; beyond it the bench has failed.
+// patience is the limit until all agents are connected; after it the benchmark fails.
 const patience = 3 * time.Minute
 
-// figures are of one number of agents. Processor times are of all agents together.
+// figures belongs to one number of agents. Processor times are the sum over all agents.
 type figures struct {
 	join, back cost
-	// quiet is what the processor did for agents without tasks, as a part of a core.
+	// quiet is the processor time for agents without tasks, as a fraction of a core.
 	quiet float64
-	// memory is private bytes above the master without agents, and with them.
+	// memory is the growth of private bytes over the master without agents; private is the total.
 	memory, private int64
-	// list is the processor time of one answer with all agents.
+	// list is the processor time of one list request with all agents connected.
 	list time.Duration
-	// written is what the store's files grew by while nothing happened.
+	// written is the growth of the store's files while idle.
 	written int64
 }
 
-// cost is what it took until all were connected.
+// cost is the time until all agents were connected and the processor time of both sides.
 type cost struct{ took, master, agents time.Duration }
 
-// measureAgents starts a master for n agents and restarts it under them.
+// measureAgents starts a master for n agents and restarts it while they are connected.
 func measureAgents(ctx context.Context, o options, n int) (f figures, err error) {
 	start := master.Start
 	if o.encrypted {
@@ -55,7 +55,7 @@ func measureAgents(ctx context.Context, o options, n int) (f figures, err error)
 	if crowd, err = crowdOf(ctx, m); err != nil {
 		return f, err
 	}
-	master.Pause(ctx, 8*time.Second) // the login's memory is given back
+	master.Pause(ctx, 8*time.Second) // the memory of the login is released
 	before, err := m.Pages()
 	if err != nil {
 		return f, err
@@ -90,16 +90,16 @@ func crowdOf(ctx context.Context, m *master.Master) (*agents, error) {
 	return newAgents(m.URL(), info.Version, m.Authority())
 }
 
-// during is what do costs the master and this process.
+// during measures the cost of do for the master and for this process.
 func during(m *master.Master, do func() error) (c cost, err error) {
 	own, theirs, began := measure.Processor(), m.Processor(), time.Now()
 	err = do()
 	return cost{time.Since(began), m.Processor() - theirs, measure.Processor() - own}, err
 }
 
-// measureQuiet looks at a master whose agents do nothing.
+// measureQuiet measures a master whose agents are idle.
 func (f *figures) measureQuiet(ctx context.Context, m *master.Master, rest int64, lasting time.Duration) error {
-	master.Pause(ctx, 10*time.Second) // what came with joining is over, and given back
+	master.Pause(ctx, 10*time.Second) // the work of joining has ended and its memory is released
 	size, err := m.StoreSize()
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (f *figures) measureQuiet(ctx context.Context, m *master.Master, rest int64
 	return err
 }
 
-// measureList asks for all agents, as the page of a cluster does.
+// measureList lists all agents, as the cluster page does.
 func (f *figures) measureList(ctx context.Context, m *master.Master, n int) error {
 	const times = 20
 	cpu := m.Processor()
@@ -134,8 +134,8 @@ func (f *figures) measureList(ctx context.Context, m *master.Master, n int) erro
 	return nil
 }
 
-// measureReturn ends the master and starts it again: the time is from its start until all
-// agents are back.
+// measureReturn restarts the master. It measures from the start of the process until all agents are
+// reconnected.
 func measureReturn(ctx context.Context, m *master.Master, crowd *agents, bin string, n int) (cost, error) {
 	welcomed := crowd.welcomed.Load()
 	own, began := time.Duration(0), time.Time{}
@@ -150,7 +150,7 @@ func measureReturn(ctx context.Context, m *master.Master, crowd *agents, bin str
 	return cost{time.Since(began), m.Processor(), measure.Processor() - own}, err
 }
 
-// print says what was promised beside what is.
+// print prints the figures beside the promised ones.
 func (f figures) print(n int, say sayer) {
 	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(n) }
 	line := func(what, promise string, c cost) {

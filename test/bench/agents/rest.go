@@ -9,13 +9,13 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/master"
 )
 
-// firstMinute is how long a master is looked at from its start on an empty store.
+// firstMinute is how long a master is measured from its start with an empty store.
 const firstMinute = time.Minute
 
 // loginEvery is how often a user logs in during the first minute.
 const loginEvery = 10 * time.Second
 
-// measureRest looks at a master from its start on, while the first users log in.
+// measureRest measures a master from its start, while the first users log in.
 func measureRest(ctx context.Context, o options, say sayer) (err error) {
 	m, err := master.Start(ctx, o.bin, "")
 	if err != nil {
@@ -54,15 +54,15 @@ func measureRest(ctx context.Context, o options, say sayer) (err error) {
 	return nil
 }
 
-// start is how long a master counts as one that starts.
+// start is the period after the start of the process whose peak is reported separately.
 const start = 2 * time.Second
 
-// promisedMade is the promise for what the master has made itself, in bytes. Pages of the
-// program that no other process has mapped count as private, and are the kernel's cache of a
-// file.
+// promisedMade limits the memory that the master allocates itself, in bytes. Private memory also
+// contains pages of the program that no other process has mapped; these belong to the kernel's page
+// cache.
 const promisedMade = 20 << 20
 
-// logIn is one login; one that fails costs memory as well.
+// logIn logs in once and ignores errors, because a failed login costs memory as well.
 func logIn(ctx context.Context, m *master.Master) {
 	if api, err := client.New(client.Config{URL: m.URL()}); err == nil {
 		_, _ = api.Login(ctx, "admin", master.Password)

@@ -20,7 +20,7 @@ import (
 
 const password = "Correct-Horse-7"
 
-// cluster is a master and an agent in a folder that goes with them.
+// cluster is a master and an agent with a directory that is removed with them.
 type cluster struct {
 	bin, dir, url string
 	port          int
@@ -29,8 +29,8 @@ type cluster struct {
 	http          *http.Client
 }
 
-// What an agent's configuration says of isolation: its tasks are isolated if it is root, or
-// never.
+// Task isolation in the agent's configuration: by default tasks are isolated if the agent is root;
+// with an empty task_users they never are.
 const (
 	isolated = ""
 	plain    = "task_users: \"\"\n"
@@ -78,8 +78,8 @@ func (c *cluster) spawn(ctx context.Context, args ...string) (*exec.Cmd, error) 
 	return cmd, cmd.Start()
 }
 
-// startMaster returns how long it took from the start of the process to its
-// first healthy answer.
+// startMaster starts the master and returns the time from the start of the process to its first
+// healthy answer.
 func (c *cluster) startMaster(ctx context.Context) (time.Duration, error) {
 	start := time.Now()
 	var err error
@@ -157,7 +157,7 @@ func (c *cluster) call(ctx context.Context, method, path string, body any) ([]by
 	return b, err
 }
 
-// resident is the master's resident set in megabytes, from the kernel.
+// resident returns the resident set size of the master in megabytes, as the kernel reports it.
 func (c *cluster) resident() int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.master.Process.Pid))
 	for line := range strings.Lines(string(text)) {

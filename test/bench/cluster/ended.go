@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// awaitNoJobs waits until no job waits or runs. It asks one small question at a time: to ask for
-// each task would be a tenth of what the master does.
+// awaitNoJobs waits until no job is queued or running. It polls the statistics with one small
+// request at a time: polling each task would be a tenth of the master's work.
 func (c *cluster) awaitNoJobs(ctx context.Context) error {
 	for {
 		b, err := c.call(ctx, "GET", "/api/v1/job-queues/stats", nil)
@@ -38,10 +38,10 @@ func (c *cluster) awaitNoJobs(ctx context.Context) error {
 	}
 }
 
-// programEnded is what is said of a task whose program was successful.
+// programEnded is the exit message of a task whose program succeeded.
 const programEnded = "allocation exited successfully"
 
-// checkEnded finds every task among the newest, with the end of its program.
+// checkEnded returns an error unless each task is among the newest, with the exit of its program.
 func (c *cluster) checkEnded(ctx context.Context, ids []string) error {
 	const page = 200
 	missing := map[string]bool{}

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// readers is enough to keep two cores busy on both sides of the loopback.
+// readers is the number of clients that keeps two cores busy on both sides of the loopback.
 const readers = 16
 
-// reads counts authenticated reads a second.
+// reads returns the number of authenticated reads per second.
 func (c *cluster) reads(ctx context.Context, path string, d time.Duration) (float64, error) {
 	var n atomic.Int64
 	start := time.Now()
@@ -49,8 +49,8 @@ func (c *cluster) launch(ctx context.Context, script string) (string, error) {
 	return reply.Command.ID, err
 }
 
-// shortTasks runs n tasks that end at once and returns the time until the last
-// was accepted, and the time until the last had ended.
+// shortTasks runs n tasks that exit immediately. It returns the time until the last was accepted
+// and the time until the last had ended.
 func (c *cluster) shortTasks(ctx context.Context, n int) (accepted, ended time.Duration, err error) {
 	start := time.Now()
 	ids := make([]string, n)
@@ -73,8 +73,8 @@ func (c *cluster) shortTasks(ctx context.Context, n int) (accepted, ended time.D
 	return accepted, ended, c.checkEnded(ctx, ids)
 }
 
-// followLatency is the time from a line's printing, which the line itself
-// tells, to its arrival at a follower, over 200 lines 20 ms apart.
+// followLatency prints 200 lines, 20 ms apart, each with the time of its printing, and returns
+// percentiles of the delay until a follower receives them.
 func (c *cluster) followLatency(ctx context.Context) (p50, p99 time.Duration, err error) {
 	id, err := c.launch(ctx, `i=0; while [ $i -lt 200 ]; do echo at $(date +%s%N); sleep 0.02; i=$((i+1)); done`)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command cluster measures a master and one agent as a user meets them: from
-// outside, through the HTTP API, with the process runtime and the embedded
-// database. It prints one line a figure.
+// Command cluster measures a master and one agent from outside, as a user does: through the HTTP
+// API, with the process runtime and the embedded database. It prints one line for each figure.
 package main
 
 import (
@@ -39,10 +38,10 @@ func main() {
 	}
 }
 
-// sizes is how much is measured.
+// sizes is the amount of work of each measurement.
 type sizes struct {
 	tasks, trials int
-	// only is a part, empty for all.
+	// only selects one part; empty selects all.
 	only string
 }
 
@@ -73,8 +72,8 @@ func measureAll(ctx context.Context, bin string, n sizes) error {
 // sayer prints one figure.
 type sayer func(what, format string, args ...any)
 
-// measureTasks has two clusters: the tasks of one are isolated, where the agent is root, and
-// those of the other are not.
+// measureTasks measures two clusters: one isolates its tasks if the agent is root, the other does
+// not.
 func measureTasks(ctx context.Context, bin string, tasks int, say sayer) error {
 	return errors.Join(
 		withCluster(ctx, bin, plain, say, func(c *cluster) error { return c.measurePlain(ctx, tasks, say) }),
@@ -82,7 +81,7 @@ func measureTasks(ctx context.Context, bin string, tasks int, say sayer) error {
 	)
 }
 
-// withCluster measures something of a new master and its agent.
+// withCluster runs measure with a new master and its agent.
 func withCluster(ctx context.Context, bin, isolation string, say sayer, measure func(*cluster) error) error {
 	c, err := newCluster(ctx, bin, isolation)
 	if err != nil {
@@ -100,7 +99,7 @@ func withCluster(ctx context.Context, bin, isolation string, say sayer, measure 
 	return measure(c)
 }
 
-// measurePlain starts the master again before and after the tasks.
+// measurePlain restarts the master before and after the tasks.
 func (c *cluster) measurePlain(ctx context.Context, tasks int, say sayer) error {
 	if err := c.measureReads(ctx, say); err != nil {
 		return err
@@ -114,7 +113,7 @@ func (c *cluster) measurePlain(ctx context.Context, tasks int, say sayer) error 
 }
 
 func (c *cluster) measureReads(ctx context.Context, say sayer) error {
-	_ = wait.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
+	_ = wait.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime releases slowly
 	say("master at rest, resident", "%d MB (promise 200)", c.resident())
 	c.measureAgentMemory(say)
 	for _, path := range []string{"/api/v1/me", "/api/v1/agents"} {
@@ -132,7 +131,7 @@ func (c *cluster) measureReads(ctx context.Context, say sayer) error {
 	return nil
 }
 
-// measureTrials compares each figure with the one at ten times the work.
+// measureTrials compares each figure with the same figure at ten times the work.
 func (c *cluster) measureTrials(ctx context.Context, trials int, say sayer) error {
 	var grown measure.Growth
 	for _, n := range []int{trials, 10 * trials} {

@@ -14,27 +14,28 @@ import (
 	"time"
 )
 
-// Variables of the program that trials run: this one, where the client's library would be.
+// Environment variables of the trials' program, which is this binary in place of the client
+// library.
 const (
-	// eventsFile is where it says what happened, and when.
+	// eventsFile is the file to which the program writes its events with their time.
 	eventsFile = "BENCH_EVENTS"
-	// reportsLoss makes it report a validation that is worse than those of earlier trials.
+	// reportsLoss makes it report a validation metric that is worse than those of earlier trials.
 	reportsLoss = "BENCH_REPORTS"
 )
 
-// isTrial says that this process was started inside a trial.
+// isTrial reports whether this process runs inside a trial.
 func isTrial() bool { return os.Getenv(eventsFile) != "" }
 
-// trial is a program that does nothing until it hears that it is to stop.
+// trial is a program that is idle until it is signaled to stop.
 type trial struct {
 	id, run int
 	events  *os.File
 }
 
-// runTrial is what runs where a trial's container would run Python.
+// runTrial runs in place of Python in the trial's container.
 func runTrial(ctx context.Context, args []string) error {
 	if !slices.Contains(args, "determined.exec.launch") {
-		return nil // it was asked whether it has the library
+		return nil // a probe for the client library
 	}
 	f, err := os.OpenFile(os.Getenv(eventsFile), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -61,7 +62,8 @@ func runTrial(ctx context.Context, args []string) error {
 		if err := t.note("report"); err != nil {
 			return err
 		}
-		// The search of the report before has told the trial already, if it is to stop.
+		// The search has processed the previous report, so a stop signal is already pending if
+		// there is one.
 		if err := t.awaitStop(ctx, time.Second); err != nil || t.events == nil {
 			return err
 		}
@@ -69,13 +71,13 @@ func runTrial(ctx context.Context, args []string) error {
 	return nil
 }
 
-// note writes down what happened now.
+// note appends an event with the current time.
 func (t *trial) note(what string) error {
 	_, err := fmt.Fprintf(t.events, "%s %d %d %d\n", what, t.id, t.run, time.Now().UnixNano())
 	return err
 }
 
-// awaitStop waits for the signal, and says when it came.
+// awaitStop waits for the preemption signal and notes its arrival.
 func (t *trial) awaitStop(ctx context.Context, limit time.Duration) error {
 	path := "allocations/" + os.Getenv("DET_ALLOCATION_ID") + "/signals/"
 	for end := time.Now().Add(limit); time.Now().Before(end); {
@@ -115,7 +117,7 @@ func (t *trial) ask(ctx context.Context, method, path string, in, out any) error
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
 	if resp.StatusCode != http.StatusOK {
-		answer, _ := io.ReadAll(resp.Body) // it is shown as far as it came
+		answer, _ := io.ReadAll(resp.Body) // an incomplete body is good enough for the message
 		return fmt.Errorf("%s %s: %s %s", method, path, resp.Status, answer)
 	}
 	if out == nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// restarts is how often a master is started for the median.
+// restarts is the number of restarts for the median.
 const restarts = 7
 
-// upstreamWarm is how long Determined takes to be ready on a store with some history, measured beside a
-// master of det-deploy; the promise is 1.6 times sooner.
+// upstreamWarm is the time until a Determined master with some history in its store is ready,
+// measured beside a master of det-deploy on the same machine; the promise is 1.6 times faster.
 const upstreamWarm = 148 * time.Millisecond
 
-// measureRestarts is how long a master takes to be ready on a store that it has used.
+// measureRestarts measures the time until a master with a used store is ready.
 func (c *cluster) measureRestarts(ctx context.Context, tasks int, grown *measure.Growth, say sayer) error {
 	var took []time.Duration
 	for range restarts {

@@ -15,18 +15,18 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// starts is how often a command is started for its median.
+// starts is the number of runs of a command for its median.
 const starts = 20
 
-// measureStart is what a command costs before it does anything, and what a user waits for.
-// test/bench/peers has srun beside the second.
+// measureStart measures the fixed cost of a command and the delay for its user. test/bench/peers
+// compares the second with srun.
 func (c *cluster) measureStart(ctx context.Context, say sayer) error {
 	_, processor, err := c.median(ctx, func([]byte) (time.Time, error) { return time.Now(), nil }, "version")
 	if err != nil {
 		return err
 	}
 	say("version, processor time, p50", "%.1f ms (promise 100)", milliseconds(processor))
-	// Its help needs nothing but the program, all packages of which have started.
+	// The help text needs nothing but an initialized program with all its packages.
 	_, processor, err = c.median(ctx, func([]byte) (time.Time, error) { return time.Now(), nil }, "local", "--help")
 	if err != nil {
 		return err
@@ -45,16 +45,16 @@ func (c *cluster) measureStart(ctx context.Context, say sayer) error {
 	return nil
 }
 
-// measureAgentMemory is what an agent at rest takes of its machine, with the pages of the
-// program that no other process of it maps.
+// measureAgentMemory measures the memory of an idle agent, including pages of the program that no
+// other process maps.
 func (c *cluster) measureAgentMemory(say sayer) {
 	m := memoryOf(c.agent.Process.Pid)
 	say("agent at rest", "%d MB proportional (promise 100), %d MB its own", m["Pss"], m["Private_Dirty"])
 }
 
-// memoryOf is what the kernel says of a process's memory, in megabytes by name.
+// memoryOf returns the kernel's memory figures of a process, in megabytes by name.
 func memoryOf(pid int) map[string]int {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)) // without it all is 0
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)) // without it all figures are 0
 	out := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		name, rest, found := strings.Cut(line, ":")
@@ -69,8 +69,8 @@ func memoryOf(pid int) map[string]int {
 	return out
 }
 
-// median runs a command some times. Reached reads out of the answer when it had done what
-// it is for. It returns the medians of the time until then and of its processor time.
+// median runs a command repeatedly. Reached extracts from the output the time at which the command
+// had done its work. It returns the medians of the time until then and of the processor time.
 func (c *cluster) median(ctx context.Context, reached func(answer []byte) (time.Time, error), args ...string) (wall, processor time.Duration, err error) {
 	var walls, processors []time.Duration
 	for range starts {
@@ -86,21 +86,22 @@ func (c *cluster) median(ctx context.Context, reached func(answer []byte) (time.
 		}
 		walls = append(walls, at.Sub(began))
 		processors = append(processors, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-		_ = wait.For(ctx, 20*time.Millisecond) // the task before is put away
+		_ = wait.For(ctx, 20*time.Millisecond) // the previous task is cleaned up
 	}
 	slices.Sort(walls)
 	slices.Sort(processors)
 	return walls[starts/2], processors[starts/2], nil
 }
 
-// command is one of a user whose home is the bench's.
+// command returns a command whose home directory is that of the benchmark.
 func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.bin, args...)
 	cmd.Env = append(os.Environ(), "HOME="+c.dir, "XDG_CONFIG_HOME="+c.dir)
 	return cmd
 }
 
-// printedTime is the nanoseconds that `date +%s%N` has printed within a task.
+// printedTime returns the time that `date +%s%N` printed within a task. It returns an error if the
+// output has none.
 func printedTime(answer []byte) (time.Time, error) {
 	text := regexp.MustCompile(`\b[0-9]{19}\b`).Find(bytes.TrimSpace(answer))
 	ns, err := strconv.ParseInt(string(text), 10, 64)

@@ -8,11 +8,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// sustainedRuns is how many runs of short tasks follow each other without a pause: what a task
-// leaves behind slows down those after it.
+// sustainedRuns is the number of runs of short tasks without a pause between them, because the
+// remains of a task slow down those after it.
 const sustainedRuns = 5
 
-// measureSustained prints each run by itself.
+// measureSustained prints the figures of each run.
 func (c *cluster) measureSustained(ctx context.Context, what string, tasks, promise int, say sayer) error {
 	var grown measure.Growth
 	for run := range sustainedRuns {

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// tiny is trials whose program ends at once.
+// tiny configures trials whose program exits immediately.
 const tiny = `
 name: tiny
 entrypoint: "true"
@@ -27,7 +27,7 @@ checkpoint_storage: {type: directory, container_path: /tmp}
 max_restarts: 0
 `
 
-// listening is one trial, or a search whose every trial is worse than the ones before.
+// listening configures one trial, or a search in which every trial is worse than the ones before.
 const listening = `
 name: listening
 entrypoint: "true"
@@ -55,7 +55,7 @@ func (c *cluster) createExperiment(ctx context.Context, config string) (id int, 
 	return made.Experiment.ID, err
 }
 
-// awaitState waits until an experiment is shown in a state.
+// awaitState waits until the API returns the state for an experiment.
 func (c *cluster) awaitState(ctx context.Context, id int, want string) error {
 	state := ""
 	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = wait.For(ctx, 100*time.Millisecond) {
@@ -77,8 +77,8 @@ func (c *cluster) awaitState(ctx context.Context, id int, want string) error {
 	return fmt.Errorf("experiment %d is %s and not %s", id, state, want)
 }
 
-// tinyTrials runs an experiment of n trials through their whole life. The processor time is that of
-// master and agent and of what they started.
+// tinyTrials runs an experiment of n trials to its end. The processor time includes the master, the
+// agent and their children.
 func (c *cluster) tinyTrials(ctx context.Context, n int) (took, processor time.Duration, err error) {
 	began, before := time.Now(), c.processor()
 	id, err := c.createExperiment(ctx, fmt.Sprintf(tiny, n))
@@ -89,7 +89,7 @@ func (c *cluster) tinyTrials(ctx context.Context, n int) (took, processor time.D
 	return time.Since(began), c.processor() - before, err
 }
 
-// events is a directory with what trials write down.
+// events is a directory to which trials write their events.
 type events struct{ dir string }
 
 func (c *cluster) newEvents() (events, error) {
@@ -118,7 +118,7 @@ func (e events) config(searcher, reports string) string {
 	return fmt.Sprintf(listening, searcher, e.dir+"/program", e.dir, reports)
 }
 
-// event is something that a trial wrote down.
+// event is one line that a trial wrote.
 type event struct {
 	what       string
 	trial, run int
@@ -144,7 +144,7 @@ func (e events) read() (all []event, err error) {
 	return all, nil
 }
 
-// await waits until so many events of a kind were written, and returns them.
+// await waits until n events of a kind were written, and returns them.
 func (e events) await(ctx context.Context, what string, n int) (some []event, err error) {
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end) && ctx.Err() == nil; _ = wait.For(ctx, 20*time.Millisecond) {
 		all, err := e.read()
@@ -159,8 +159,8 @@ func (e events) await(ctx context.Context, what string, n int) (some []event, er
 	return nil, fmt.Errorf("%d trials wrote %q, and not %d", len(some), what, n)
 }
 
-// pauses is how long it took from the request that pauses each of n experiments at once until its
-// program had the signal.
+// pauses pauses n experiments at once and returns for each the time from the request until its
+// program received the signal.
 func (c *cluster) pauses(ctx context.Context, n int) ([]time.Duration, error) {
 	e, err := c.newEvents()
 	if err != nil {
@@ -213,8 +213,8 @@ func (c *cluster) trialOf(ctx context.Context, experiment int) (int, error) {
 	return list.Trials[0].ID, nil
 }
 
-// stops is how long it took, in a search of n trials one after the other, from the report upon which
-// the search stopped a trial until the program of the next one ran.
+// stops runs a search of n trials, one after the other. For each trial that the search stopped it
+// returns the time from the report that caused it to the start of the next trial's program.
 func (c *cluster) stops(ctx context.Context, n int) (took []time.Duration, err error) {
 	e, err := c.newEvents()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command elastic measures a pool whose machines are launched, as a user meets it:
-// from outside, through the HTTP API, with agents as processes of this machine.
-// It prints one line a figure.
+// Command elastic measures a resource pool that launches its machines, from outside, as a user
+// does: through the HTTP API, with agents as processes of this machine. It prints one line for each
+// figure.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// size is how much is measured.
+// size is the amount of work.
 type size struct {
 	tasks, agents int
 	rest          time.Duration

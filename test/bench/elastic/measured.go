@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/master"
 )
 
-// measured is a master with a pool whose agents it launches.
+// measured is a master with a resource pool whose agents it launches.
 type measured struct{ *master.Master }
 
 func start(ctx context.Context, bin string, n size) (*measured, error) {
@@ -25,8 +25,7 @@ func start(ctx context.Context, bin string, n size) (*measured, error) {
 	return &measured{m}, err
 }
 
-// run submits short tasks of one slot and returns how long it took until the
-// last had ended.
+// run submits n short tasks of one slot and returns the time until the last has ended.
 func (m *measured) run(ctx context.Context, n int) (time.Duration, error) {
 	began := time.Now()
 	config, err := structpb.NewStruct(map[string]any{
@@ -58,7 +57,7 @@ func (m *measured) run(ctx context.Context, n int) (time.Duration, error) {
 	return 0, ctx.Err()
 }
 
-// empty waits until the last machine is gone.
+// empty waits until the last machine is removed.
 func (m *measured) empty(ctx context.Context) error {
 	for began := time.Now(); time.Since(began) < 10*time.Minute; master.Pause(ctx, time.Second) {
 		pools, err := m.API.Pools(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/master"
 )
 
-// agents opens connections to the agents' end and says something over each.
+// agents opens connections to the agents' endpoint and sends one message over each.
 func agents(ctx context.Context, m *measured, n int, say []byte) error {
 	return many(ctx, n, func(ctx context.Context) {
 		conn, res, err := websocket.Dial(ctx, "ws://"+m.Addr+"/agents", nil)
@@ -30,7 +30,7 @@ func agents(ctx context.Context, m *measured, n int, say []byte) error {
 		if say != nil && conn.Write(ctx, websocket.MessageBinary, say) != nil {
 			return
 		}
-		_, _, _ = conn.Read(ctx) // until it is closed
+		_, _, _ = conn.Read(ctx) // until the master closes it
 	})
 }
 
@@ -46,7 +46,7 @@ func longAgents(ctx context.Context, m *measured) error {
 	return agents(ctx, m, 40, say)
 }
 
-// held opens n connections, says something over each, and holds those that are open.
+// held opens n connections, sends say over each, and keeps the accepted ones open.
 func held(ctx context.Context, m *measured, n int, say string, then time.Duration) error {
 	return many(ctx, n, func(ctx context.Context) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.Addr)

@@ -1,6 +1,6 @@
-// Command flood starts a master and floods it as strangers and users could, one way
-// after the other, and prints what it costs: the most memory of its own above rest during each flood,
-// and what is left a while later. Everything stays on this machine.
+// Command flood starts a master and floods it with the requests of strangers and of users, one kind
+// after the other. It prints the peak of private memory above rest during each flood, and the rest
+// some time later. All connections are on the loopback.
 package main
 
 import (
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// flood is one way to cost a master something.
+// flood is one kind of load.
 type flood struct {
 	name string
 	do   func(ctx context.Context, m *measured) error
 }
 
-// enough is how much more than at rest counts as given back, in bytes.
+// enough is the growth over the memory at rest that counts as recovered, in bytes.
 const enough = 40 << 20
 
 func floods() []flood {

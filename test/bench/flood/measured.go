@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/master"
 )
 
-// measured is a master that is looked at while it is flooded.
+// measured is a master under load whose memory is sampled.
 type measured struct{ *master.Master }
 
 func start(ctx context.Context, bin string) (*measured, error) {
@@ -16,7 +16,7 @@ func start(ctx context.Context, bin string) (*measured, error) {
 	return &measured{m}, err
 }
 
-// atRest is the memory once the login that came first is forgotten.
+// atRest returns the memory once that of the first login is released.
 func (m *measured) atRest(ctx context.Context) (least int64, err error) {
 	for range 15 {
 		n, err := m.Memory()
@@ -31,7 +31,7 @@ func (m *measured) atRest(ctx context.Context) (least int64, err error) {
 	return least, nil
 }
 
-// during floods for a while, and returns the most memory that was seen.
+// during floods the master for a while and returns the peak of the sampled memory.
 func (m *measured) during(ctx context.Context, lasting time.Duration, f flood) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasting)
 	defer cancel()
@@ -53,7 +53,7 @@ func (m *measured) during(ctx context.Context, lasting time.Duration, f flood) (
 	}
 }
 
-// settled waits until no more than enough is left, or for as long as it may take.
+// settled waits until at most enough is left, or until limit.
 func (m *measured) settled(ctx context.Context, enough int64, limit time.Duration) (left int64, took time.Duration, err error) {
 	for began := time.Now(); ; master.Pause(ctx, time.Second) {
 		left, err = m.Memory()

@@ -20,8 +20,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/master"
 )
 
-// many does one thing n times at once, again and again until ctx ends. That the master
-// refuses is what it should do.
+// many runs do in n goroutines repeatedly until ctx ends. Requests that the master rejects are no
+// errors: it protects itself.
 func many(ctx context.Context, n int, do func(ctx context.Context)) error {
 	var all sync.WaitGroup
 	for range n {
@@ -36,7 +36,7 @@ func many(ctx context.Context, n int, do func(ctx context.Context)) error {
 	return nil
 }
 
-// call sends one request and drops the answer. It says whether the request was taken.
+// call sends one request and discards the response. It reports whether the request was accepted.
 func call(ctx context.Context, m *measured, method, path string, body []byte) bool {
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+m.Addr+path, bytes.NewReader(body))
 	if err != nil {
@@ -47,12 +47,13 @@ func call(ctx context.Context, m *measured, method, path string, body []byte) bo
 	if err != nil {
 		return false
 	}
-	_, _ = io.Copy(io.Discard, res.Body) // the answer is not what is measured
+	_, _ = io.Copy(io.Discard, res.Body) // only the status matters
 	_ = res.Body.Close()
 	return res.StatusCode == http.StatusOK
 }
 
-// useful floods with calls of which some must be taken, else nothing is measured.
+// useful floods the master like many. It returns an error if no call was accepted, because then
+// nothing was measured.
 func useful(ctx context.Context, n int, do func(ctx context.Context) bool) error {
 	var taken atomic.Int64
 	err := many(ctx, n, func(ctx context.Context) {
@@ -87,12 +88,12 @@ func longPaths(ctx context.Context, m *measured) error {
 	})
 }
 
-// contextSize is in bytes, before it is written as base64.
+// contextSize is the number of bytes before base64.
 const contextSize = 100_000_000
 
 func contextBody() []byte {
 	content := make([]byte, contextSize)
-	_, _ = rand.Read(content) // so that it cannot be packed; it does not fail
+	_, _ = rand.Read(content) // incompressible; it does not fail
 	b := []byte(`{"config":{"entrypoint":["true"],"resources":{"slots":0}},"files":[{"path":"a","type":48,"mode":420,"content":"`)
 	b = base64.StdEncoding.AppendEncode(b, content)
 	return append(b, `"}]}`...)
@@ -100,7 +101,7 @@ func contextBody() []byte {
 
 func contexts(ctx context.Context, m *measured) error {
 	body := contextBody()
-	return useful(ctx, 6, func(ctx context.Context) bool { // those that have begun may end
+	return useful(ctx, 6, func(ctx context.Context) bool { // running ones may finish
 		return call(context.WithoutCancel(ctx), m, http.MethodPost, "/api/v1/commands", body)
 	})
 }
@@ -118,7 +119,7 @@ func contextReads(ctx context.Context, m *measured) error {
 	return fmt.Errorf("no context was taken before")
 }
 
-// task is one that waits for ever.
+// task creates a task that stays queued forever.
 func task(ctx context.Context, m *measured) (string, error) {
 	config, err := structpb.NewStruct(map[string]any{"entrypoint": []any{"true"}, "resources": map[string]any{"slots": 0}})
 	if err != nil {
@@ -128,7 +129,7 @@ func task(ctx context.Context, m *measured) (string, error) {
 	return r.GetCommand().GetId(), err
 }
 
-// ship sends calls with as many lines of so many bytes.
+// ship sends requests with the given number of log lines, each of size bytes.
 func ship(lines, size int) func(ctx context.Context, m *measured) error {
 	return func(ctx context.Context, m *measured) error {
 		id, err := task(ctx, m)

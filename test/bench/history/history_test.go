@@ -1,5 +1,5 @@
-// Package history measures a master that has many experiments behind it: how soon it
-// is ready, what it takes in memory, and what a page of each list costs.
+// Package history measures a master with a history of many experiments: the time until it is ready,
+// its memory, and the cost of a page of each list.
 package history
 
 import (
@@ -22,7 +22,7 @@ import (
 
 var program = flag.String("bin", "../../../bin/det-deploy", "the program to measure")
 
-// The numbers of what is written into the store, beyond all that the master gives itself.
+// IDs of the generated records, beyond those that the master assigns itself.
 const (
 	firstEnded = 1_000_001
 	firstTrial = 2_000_001
@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	// mostMemory is what the history may take, and mostReady how long the master may take for it. On a
-	// machine that others use the processor time is compared.
+	// mostMemory limits the memory for the history and mostReady the time until the master is
+	// ready. The processor time is compared where other processes use the machine.
 	mostMemory int64 = 100_000_000
 	mostReady        = 2 * time.Second
 )
@@ -47,10 +47,10 @@ environment: {environment_variables: [A=1, B=2, C=3]}
 resources: {slots_per_trial: 0}
 `
 
-// page is one list.
+// page is one page of a list.
 type page struct {
 	name, path string
-	// whole says that its order needs a look at all of them: it may grow as they do.
+	// whole marks a page whose order needs all records: its cost may grow with their number.
 	whole bool
 }
 
@@ -72,9 +72,9 @@ func pages() []page {
 	}
 }
 
-// BenchmarkHistory is a master with so many ended experiments, one of which has as many trials with a
-// checkpoint each, and 100 that run. It fails when a page costs more than twice as much at ten times as
-// many, unless its order needs a look at all of them.
+// BenchmarkHistory measures a master with the given number of ended experiments, one of which has
+// as many trials with a checkpoint each, and 100 running experiments. It fails if a page costs more
+// than twice as much with ten times the records, unless its order needs all of them.
 func BenchmarkHistory(b *testing.B) {
 	costs := map[string]time.Duration{}
 	for _, ended := range []int{1_000, 10_000} {
@@ -94,20 +94,20 @@ func BenchmarkHistory(b *testing.B) {
 	}
 }
 
-// noise is what the kernel's count of processor time and what else the master does make of a page.
+// noise covers the resolution of the kernel's processor time and the master's background work.
 const noise = 3 * time.Millisecond
 
 // measured is a master with a history.
 type measured struct {
 	*master.Master
 
-	// ready is how long it took to start and answer a login, processor what it used until it was at
-	// rest, and memory what it has made above a master without history.
+	// ready is the time from the start to the first login, processor the processor time until the
+	// master was idle, and memory the growth over a master without history.
 	ready, processor time.Duration
 	memory           int64
 }
 
-// startMaster starts a master that ends with the benchmark.
+// startMaster starts a master that is stopped at the end of the benchmark.
 func startMaster(b *testing.B) (m *master.Master, bin string) {
 	b.Helper()
 	bin, err := filepath.Abs(*program)
@@ -128,8 +128,8 @@ func startMaster(b *testing.B) (m *master.Master, bin string) {
 	return m, bin
 }
 
-// restingMemory is what a master has made, when it has given back what a login took: 19 MB, which the
-// runtime gives back slowly.
+// restingMemory returns the memory of an idle master, after the runtime has slowly released the 19
+// MB of a login.
 func restingMemory(b *testing.B, m *master.Master) int64 {
 	b.Helper()
 	master.Pause(b.Context(), 10*time.Second)
@@ -153,11 +153,11 @@ func open(b *testing.B, ended int) *measured {
 	if err != nil {
 		b.Fatal(err)
 	}
-	took := m.Processor() // before the memory, which takes some, too
+	took := m.Processor() // before the memory is read, which costs some as well
 	return &measured{Master: m, ready: ready, processor: took, memory: restingMemory(b, m) - alone}
 }
 
-// start reports how the master started, which was once.
+// start reports figures of the master's single start.
 func (m *measured) start(b *testing.B) {
 	for b.Loop() {
 	}
@@ -170,7 +170,7 @@ func (m *measured) start(b *testing.B) {
 	}
 }
 
-// read asks for a page again and again, and returns the processor time of one.
+// read requests a page repeatedly and returns the processor time of one request.
 func (m *measured) read(b *testing.B, path string) time.Duration {
 	b.Helper()
 	var took []time.Duration
@@ -190,7 +190,7 @@ func (m *measured) read(b *testing.B, path string) time.Duration {
 	return each
 }
 
-// fill writes ended experiments as the master would have.
+// fill writes ended experiments to the store as the master does.
 func fill(ctx context.Context, database string, ended int) error {
 	s, err := store.Open(ctx, store.Config{Path: database})
 	if err != nil {
@@ -220,7 +220,8 @@ func fill(ctx context.Context, database string, ended int) error {
 	return nil
 }
 
-// put writes the i-th ended experiment with one trial, and one trial with a checkpoint of the first.
+// put writes the i-th ended experiment with one trial, and one trial of the first experiment with a
+// checkpoint.
 func put(tx *store.Tx, i int32, all int, config record.Config) error {
 	docs, id := record.Docs(), firstEnded+i
 	began := time.Unix(1_700_000_000+int64(i)*60, 0).UTC()

@@ -10,23 +10,24 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the bulk of a store is made by statements of its own
+	_ "modernc.org/sqlite" // bulk data is inserted with SQL statements
 )
 
 var million = flag.Bool("million", false, "measure 1,000,000 ended tasks, too")
 
 const (
-	// mostOfStart is what a start may take whatever has ended, and mostOfTasks what it may take in memory.
+	// mostOfStart and mostOfTasks limit the time and the memory of a start for any number of ended
+	// tasks.
 	mostOfStart       = time.Second
 	mostOfTasks int64 = 100_000_000
-	// mostOfPage and mostOfQueue are what a page of a list and of the queue may take, and
-	// mostOfAll what the list of all that wait may.
+	// mostOfPage and mostOfQueue limit a page of a list and of the queue, and mostOfAll the list of
+	// all queued tasks.
 	mostOfPage  = 20 * time.Millisecond
 	mostOfQueue = 10 * time.Millisecond
 	mostOfAll   = 50 * time.Millisecond
 )
 
-// taskPages are the pages of a list of so many tasks.
+// taskPages returns the measured pages of a list of n tasks.
 func taskPages(n int) []page {
 	const list = "commands?limit=20"
 	middle := fmt.Sprintf("%s&offset=%d", list, n/2)
@@ -46,8 +47,8 @@ func taskPages(n int) []page {
 	return all
 }
 
-// BenchmarkEndedTasks is a master with so many ended tasks. It says which promise is not kept, and fails when
-// a page costs more than twice as much at ten times as many.
+// BenchmarkEndedTasks measures a master with the given number of ended tasks. It reports each
+// exceeded limit, and fails if a page costs more than twice as much with ten times the tasks.
 func BenchmarkEndedTasks(b *testing.B) {
 	sizes := []int{10_000, 100_000}
 	if *million {
@@ -65,7 +66,7 @@ func BenchmarkEndedTasks(b *testing.B) {
 	}
 }
 
-// BenchmarkWaitingTasks is the same with so many tasks that wait.
+// BenchmarkWaitingTasks does the same with queued tasks.
 func BenchmarkWaitingTasks(b *testing.B) {
 	costs := map[string]time.Duration{}
 	for _, n := range []int{4_000, 40_000} {
@@ -89,7 +90,8 @@ func BenchmarkWaitingTasks(b *testing.B) {
 	}
 }
 
-// readWithin reads a page, and compares what it costs with what it may and with a tenth of the tasks.
+// readWithin reads a page and compares its cost with the limit and with the cost at a tenth of the
+// tasks.
 func (m *measured) readWithin(b *testing.B, p page, most time.Duration, costs map[string]time.Duration, n int) {
 	b.Helper()
 	cost := m.read(b, p.path)
@@ -102,7 +104,7 @@ func (m *measured) readWithin(b *testing.B, p page, most time.Duration, costs ma
 	costs[fmt.Sprint(n, p.name)] = cost
 }
 
-// startTasks reports how the master started, which was once.
+// startTasks reports figures of the master's single start.
 func (m *measured) startTasks(b *testing.B) {
 	for b.Loop() {
 	}
@@ -115,7 +117,8 @@ func (m *measured) startTasks(b *testing.B) {
 	}
 }
 
-// openTasks kills a master that has one task, makes many of the one in its store, and starts it again.
+// openTasks kills a master that has one task, multiplies this task in its store, and starts it
+// again.
 func openTasks(b *testing.B, n int, ended bool) *measured {
 	b.Helper()
 	m, bin := startMaster(b)
@@ -136,12 +139,12 @@ func openTasks(b *testing.B, n int, ended bool) *measured {
 	if err != nil {
 		b.Fatal(err)
 	}
-	took := m.Processor() // before the memory, which takes some, too
+	took := m.Processor() // before the memory is read, which costs some as well
 	return &measured{Master: m, ready: ready, processor: took, memory: restingMemory(b, m) - alone}
 }
 
-// multiply makes n tasks of one, as the master would have stored them a second after each other. Their
-// names and ids are in orders of their own.
+// multiply copies a task n times, as if the master had stored the copies one second apart. The
+// orders of the names and of the IDs differ from each other.
 func multiply(ctx context.Context, database, id string, n int, ended bool) error {
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: database, RawQuery: "_pragma=synchronous(OFF)&_pragma=cache_size(-200000)"}).String())
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// caller is a client whose requests are counted.
+// caller is a client that counts its requests.
 type caller struct {
 	kubernetes.Interface
 
 	logs silentLogs
 
 	mu sync.Mutex // guards calls
-	// calls are those made so far, by verb and resource.
+	// calls counts requests by verb and resource.
 	calls map[string]float64
 }
 
@@ -44,7 +44,7 @@ func newCaller(file string) (*caller, error) {
 	return c, err
 }
 
-// ownCalls are the requests made so far, by verb and resource.
+// ownCalls returns the number of requests so far, by verb and resource.
 func (c *caller) ownCalls() map[string]float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +57,8 @@ type counted struct {
 	c    *caller
 }
 
-// RoundTrip counts what is not a question of the measurement itself. Two requests a pod for its
-// log, which no API server sees here, are not counted either.
+// RoundTrip counts every request except those of the measurement itself. The two log requests of
+// each pod do not reach the API server here and are not counted.
 func (c counted) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.URL.Path != "/metrics" && q.URL.Query().Get("limit") != "1" {
 		c.c.mu.Lock()
@@ -68,7 +68,7 @@ func (c counted) RoundTrip(q *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(q)
 }
 
-// resourceIn is the resource in a path: /api/v1/namespaces/tasks/pods/one/log is pods/log.
+// resourceIn returns the resource of a path: pods/log for /api/v1/namespaces/tasks/pods/one/log.
 func resourceIn(path string) string {
 	_, rest, found := strings.Cut(path, "/namespaces/")
 	parts := strings.Split(rest, "/")
@@ -81,7 +81,7 @@ func resourceIn(path string) string {
 	return parts[1]
 }
 
-// readServer reads what the API server has answered and the processor time that it took.
+// readServer returns the number of requests that the API server answered and its processor time.
 func (c *caller) readServer(ctx context.Context) (map[string]float64, time.Duration, error) {
 	data, err := c.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *caller) readServer(ctx context.Context) (map[string]float64, time.Durat
 	return calls, took, nil
 }
 
-// awaitQuiet returns when hardly anything is asked of the API server: what the cluster still does for
-// the last turn would be counted as the next one's.
+// awaitQuiet waits until the API server is nearly idle: otherwise the remaining work of the cluster
+// for the last turn would count toward the next.
 func (c *caller) awaitQuiet(ctx context.Context) error {
 	const few, pause = 3.0, time.Second
 	for before := -1.0; ; {
@@ -114,7 +114,7 @@ func (c *caller) awaitQuiet(ctx context.Context) error {
 	}
 }
 
-// parseMetrics picks the requests by verb and resource, and the processor time.
+// parseMetrics returns the requests by verb and resource, and the processor time.
 func parseMetrics(data []byte) (map[string]float64, time.Duration) {
 	calls, took := make(map[string]float64), time.Duration(0)
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -133,7 +133,7 @@ func parseMetrics(data []byte) (map[string]float64, time.Duration) {
 			if sub := labelOf(name, "subresource"); sub != "" {
 				what += "/" + sub
 			}
-			// Lists are how it is seen that nothing is left.
+			// The measurement itself lists objects to find out that none is left.
 			if verb := labelOf(name, "verb"); what != "" && what != "leases" && verb != "LIST" {
 				calls[verb+" "+what] += n
 			}
@@ -144,7 +144,7 @@ func parseMetrics(data []byte) (map[string]float64, time.Duration) {
 
 func labelOf(series, label string) string {
 	_, rest, _ := strings.Cut(series, label+`="`)
-	// subresource="..." ends like resource="...": the label must begin there.
+	// The label must begin here: subresource="..." ends like resource="...".
 	if i := strings.Index(series, label+`="`); i > 0 && series[i-1] != ',' && series[i-1] != '{' {
 		_, rest, _ = strings.Cut(rest, label+`="`)
 	}
@@ -162,8 +162,8 @@ func subtractCounts[N float64 | time.Duration](after, before map[string]N) map[s
 	return out
 }
 
-// printCalls lists the requests a pod of which there is one for at least every twenty pods: those
-// that the API server answered, and those that this process made.
+// printCalls prints the requests for each pod, if there is at least one for twenty pods: those that
+// the API server answered, and those that this process sent.
 func printCalls(out io.Writer, plain, ours *cost) {
 	fmt.Fprintln(out, "  at the API server, a pod:")
 	printKinds(out, plain, ours, func(c *cost) map[string]float64 { return c.calls })

@@ -10,28 +10,29 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// The promises: gangs against plain Indexed Jobs of the same pods, and how much our own work a
-// pod may grow when there are ten times as many.
+// The promises: the ratio of gangs to plain Indexed Jobs of the same pods, requests for each pod,
+// and the growth of our own work for each pod with ten times the pods.
 const (
 	mostRatio  = 1.2
 	mostCalls  = 8.0
 	mostGrowth = 1.25
 )
 
-// cost is what one side of a comparison took.
+// cost is the result of one side of a comparison.
 type cost struct {
-	// run is from the first call until all pods run, remove from the first deletion until
+	// run is the time from the first call until all pods run, remove from the first deletion until
 	// nothing is left.
 	run, remove time.Duration
 	pods        int
-	// calls are those that the API server answered, by verb and resource; ours those that
-	// this process made.
+	// calls counts the requests that the API server answered, by verb and resource; ours those that
+	// this process sent.
 	calls, ours map[string]float64
-	// runCalls are those of calls until all pods run.
+	// runCalls counts those of calls until all pods run.
 	runCalls map[string]float64
 	// own is the processor time of this process, server that of the API server.
 	own, server time.Duration
-	// busy is the processor time of each process of the cluster and of this one until all pods run.
+	// busy is the processor time of each process of the cluster, and of this one, until all pods
+	// run.
 	busy map[string]time.Duration
 }
 
@@ -63,14 +64,14 @@ func (c *cost) countPerPod(calls map[string]float64) float64 {
 
 func (c *cost) perPod(d time.Duration) float64 { return d.Seconds() * 1000 / float64(c.pods) }
 
-// side is one way to run the same pods. run returns when all of them run, and remove when nothing of
-// them is left.
+// side is one way to run the same pods. run returns when all of them run, and remove when all their
+// objects are deleted.
 type side struct {
 	run, remove func(context.Context) (time.Duration, error)
 }
 
-// compareSides runs plain Jobs and gangs in turn, on one cluster, at each size. It reports whether a
-// promise was not kept.
+// compareSides runs plain Jobs and gangs in turn on one cluster, at each size. It reports whether a
+// promise was broken.
 func compareSides(ctx context.Context, file string, s size, rounds int, out io.Writer) (broken bool, err error) {
 	var before *cost
 	for _, gangs := range []int{max(s.gangs/100, 1), max(s.gangs/10, 1), s.gangs} {
@@ -95,7 +96,7 @@ func compareSides(ctx context.Context, file string, s size, rounds int, out io.W
 	return broken, nil
 }
 
-// measureSide adds one turn to what a side has cost.
+// measureSide adds the cost of one turn to sum.
 func measureSide(ctx context.Context, file string, s size, sum *cost, run func(context.Context, *caller, size) (side, func() error, error)) error {
 	c, err := newCaller(file)
 	if err != nil {
@@ -114,7 +115,8 @@ func measureSide(ctx context.Context, file string, s size, sum *cost, run func(c
 	return stop()
 }
 
-// measureLife measures what it costs to run pods and to remove them. dir is the state of the cluster.
+// measureLife measures the cost to run and to remove pods. dir is the state directory of the
+// cluster.
 func (c *caller) measureLife(ctx context.Context, s side, dir string) (cost, error) {
 	if err := c.awaitQuiet(ctx); err != nil {
 		return cost{}, err
@@ -146,7 +148,7 @@ func (c *caller) measureLife(ctx context.Context, s side, dir string) (cost, err
 	return one, nil
 }
 
-// printComparison prints a row for each measure. It reports whether a promise was not kept.
+// printComparison prints a row for each measure. It reports whether a promise was broken.
 func printComparison(out io.Writer, s size, plain, ours *cost) bool {
 	fmt.Fprintf(out, "\n%d Indexed Jobs of %d pods, %d pods each turn (sums of all turns)\n", s.gangs, s.pods, s.gangs*s.pods)
 	row := func(what string, a, b float64, unit string) float64 {

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// runGangs is a resource manager of its own for one turn.
+// runGangs starts a separate resource manager for one turn.
 func runGangs(ctx context.Context, c *caller, s size) (side, func() error, error) {
 	b := &bench{size: s, out: io.Discard, client: c, owner: newOwner()}
 	if err := b.look(ctx); err != nil {
@@ -25,7 +25,7 @@ func runGangs(ctx context.Context, c *caller, s size) (side, func() error, error
 	return side{b.runTurn, b.removeTurn}, stop, nil
 }
 
-// runTurn submits the gangs and waits until all run whole.
+// runTurn submits the gangs and waits until all pods of each run.
 func (b *bench) runTurn(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
 	var err error
@@ -38,7 +38,7 @@ func (b *bench) runTurn(ctx context.Context) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// removeTurn kills them.
+// removeTurn kills the gangs.
 func (b *bench) removeTurn(ctx context.Context) (time.Duration, error) {
 	if err := b.whole(ctx, b.gangs); err != nil {
 		return 0, err

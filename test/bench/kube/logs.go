@@ -10,17 +10,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// silentLogs answers that a pod prints nothing until it ends: KWOK's log of a fake pod never
-// ends, even when the pod has.
+// silentLogs answers log requests with an empty log that ends with the pod's task: KWOK's log of a
+// fake pod never ends, even after the pod has.
 type silentLogs struct {
 	next http.RoundTripper
 
 	mu sync.Mutex // guards ended
-	// ended has the tasks that were killed; each channel is closed then.
+	// ended has a channel for each task, which is closed when the task is killed.
 	ended map[string]chan struct{}
 }
 
-// RoundTrip asks for everything but logs.
+// RoundTrip passes on every request except those for logs.
 func (l *silentLogs) RoundTrip(q *http.Request) (*http.Response, error) {
 	path, isLog := strings.CutSuffix(q.URL.Path, "/log")
 	if !isLog {
@@ -33,7 +33,8 @@ func (l *silentLogs) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Header: make(http.Header), Body: body, Request: q}, nil
 }
 
-// taskIn is the task in the path of a pod, whose Job has its name from it: det-UUID-1-1-0-abcde.
+// taskIn returns the task of a pod's path. The name of the pod begins with that of its Job:
+// det-UUID-1-1-0-abcde.
 func taskIn(path string) string {
 	name := strings.TrimPrefix(path[strings.LastIndex(path, "/")+1:], "det-")
 	return name[:min(len(name), 36)]
@@ -51,13 +52,13 @@ func (l *silentLogs) endOf(task string) chan struct{} {
 	return l.ended[task]
 }
 
-// silence ends with its task.
+// silence is an empty body that ends with its task.
 type silence struct {
 	ctx   context.Context //nolint:containedctx // a body is read in its request
 	ended <-chan struct{}
 }
 
-// Read waits for the end.
+// Read blocks until the task ends.
 func (s *silence) Read([]byte) (int, error) {
 	select {
 	case <-s.ended:
@@ -67,10 +68,10 @@ func (s *silence) Read([]byte) (int, error) {
 	}
 }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*silence) Close() error { return nil }
 
-// kill ends a gang, whose programs say nothing more.
+// kill ends a gang and the logs of its pods.
 func (b *bench) kill(ctx context.Context, id rm.AllocationID, why string) error {
 	ended := b.client.logs.endOf(string(id[:36]))
 	select {

@@ -1,7 +1,7 @@
-// Command kube measures how long gangs of pods take to run on many nodes, and
-// looks whether one is ever left partial. The cluster is test/kube's, with fake
-// nodes whose pods run at once: what is measured is the resource manager, the API
-// server and the scheduler, which share this machine.
+// Command kube measures the time until gangs of pods run on many nodes, and checks that no gang is
+// ever partly placed. The cluster comes from test/kube; its nodes are fake and their pods run
+// immediately, so that the measured work is that of the resource manager, the API server and the
+// scheduler, which share this machine.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// size is what is asked of the cluster.
+// size is the amount of work.
 type size struct {
 	gangs, pods, slots int
 }
@@ -66,7 +66,7 @@ func run(args []string, out, errs io.Writer) int {
 	return 0
 }
 
-// fillAndEmpty fills the cluster, makes room for what waits, and empties it.
+// fillAndEmpty fills the cluster, kills gangs so that queued ones start, and empties it.
 func fillAndEmpty(ctx context.Context, file string, s size, out io.Writer) error {
 	client, err := newCaller(file)
 	if err != nil {
@@ -83,7 +83,7 @@ func fillAndEmpty(ctx context.Context, file string, s size, out io.Writer) error
 	return errors.Join(b.life(ctx), stop())
 }
 
-// start has a resource manager run until the function that it returns is called.
+// start runs a resource manager until the returned function is called.
 func (b *bench) start(ctx context.Context) (stop func() error, err error) {
 	if b.rm, err = pods.New(b.config()); err != nil {
 		return nil, err
@@ -108,15 +108,15 @@ type bench struct {
 	client *caller
 	owner  *owner
 	rm     *pods.RM
-	// fit is how many gangs run at once.
+	// fit is the number of gangs that run at the same time.
 	fit int
-	// ids are the gangs of a turn.
+	// ids are the gangs of one turn.
 	ids []rm.AllocationID
 }
 
 const namespace = "default"
 
-// endless keeps the pods of a fake node from ending at once.
+// endless prevents the pods of a fake node from completing immediately.
 const endless = `{"metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "10h"}}}`
 
 func (b *bench) config() pods.Config {
@@ -127,7 +127,7 @@ func (b *bench) config() pods.Config {
 	}
 }
 
-// newTemplate is the pool's.
+// newTemplate returns the pod template of the resource pool.
 func newTemplate(s size) podspec.Template {
 	return podspec.Template{
 		Cluster: "bench", ClusterID: "c1", MasterID: "m1", Namespace: namespace, Image: "det-deploy:bench",
@@ -136,7 +136,7 @@ func newTemplate(s size) podspec.Template {
 	}
 }
 
-// life is what happens, step by step.
+// life runs the steps of the measurement.
 func (b *bench) life(ctx context.Context) error {
 	ids, err := b.submit(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (b *bench) submit(ctx context.Context) ([]rm.AllocationID, error) {
 	return ids, nil
 }
 
-// phase says how long it takes until something is so.
+// phase waits until so returns true and prints how long it took.
 func (b *bench) phase(ctx context.Context, what string, so func() bool) error {
 	began := time.Now()
 	tick := time.NewTicker(50 * time.Millisecond)

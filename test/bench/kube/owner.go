@@ -11,10 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// owner is who the tasks belong to, without a store.
+// owner implements the owner of the tasks without a store.
 type owner struct {
-	mu sync.Mutex // guards what follows
-	// runs is how many containers of each allocation run.
+	mu sync.Mutex // guards the fields below
+	// runs is the number of running containers of each allocation.
 	runs  map[rm.AllocationID]int
 	ended map[rm.AllocationID]bool
 	seen  map[rm.ContainerID]bool
@@ -24,10 +24,10 @@ func newOwner() *owner {
 	return &owner{runs: make(map[rm.AllocationID]int), ended: make(map[rm.AllocationID]bool), seen: make(map[rm.ContainerID]bool)}
 }
 
-// running is how many allocations run with all their pods.
+// running returns the number of allocations all of whose pods run.
 func (o *owner) running(pods int) int { return len(o.some(-1, pods)) }
 
-// some are n of those, or all of them.
+// some returns n of these allocations, or all if n is negative.
 func (o *owner) some(n, pods int) []rm.AllocationID {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -40,14 +40,14 @@ func (o *owner) some(n, pods int) []rm.AllocationID {
 	return all
 }
 
-// over is how many have ended.
+// over returns the number of ended allocations.
 func (o *owner) over() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.ended)
 }
 
-// Assigned says what to run, which nothing here does.
+// Assigned returns specs that no fake node executes.
 func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, error) {
 	specs := make([]*agentv1.Spec, len(a.Containers))
 	for i := range specs {
@@ -60,7 +60,7 @@ func benchSpec() *agentv1.Spec {
 	return &agentv1.Spec{Image: "none:1", Entrypoint: []string{"/task"}, TaskType: "COMMAND"}
 }
 
-// Changed counts the containers that run.
+// Changed counts running containers.
 func (o *owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -71,15 +71,15 @@ func (o *owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	return nil
 }
 
-// Preempted does not happen here.
+// Preempted is never called here.
 func (o *owner) Preempted(context.Context, rm.AllocationID, string, time.Time) (bool, error) {
 	return false, nil
 }
 
-// Waits is for people.
+// Waits ignores the reason for a wait, which is for users.
 func (o *owner) Waits(context.Context, rm.AllocationID, rm.Wait) error { return nil }
 
-// Ended counts.
+// Ended records the end of an allocation.
 func (o *owner) Ended(_ context.Context, id rm.AllocationID, _ rm.End) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -87,17 +87,17 @@ func (o *owner) Ended(_ context.Context, id rm.AllocationID, _ rm.End) error {
 	return nil
 }
 
-// AppendLogs drops what fake pods print.
+// AppendLogs discards the output of fake pods.
 func (o *owner) AppendLogs(_ context.Context, _ rm.AgentID, l *agentv1.Logs) (uint64, error) {
 	return l.GetFirstSeq() + uint64(len(l.GetLines())), nil
 }
 
-// NextSeq is the first line.
+// NextSeq returns 0, the number of the first line.
 func (o *owner) NextSeq(context.Context, rm.AllocationID, rm.ContainerID) (uint64, error) {
 	return 0, nil
 }
 
-// memory is a store that does not last.
+// memory is a store in memory.
 type memory struct {
 	mu   sync.Mutex // guards docs
 	docs map[string][]byte
@@ -113,7 +113,7 @@ func (m *memory) Put(_ context.Context, key string, doc []byte) error {
 	return nil
 }
 
-// Delete forgets one.
+// Delete removes a document.
 func (m *memory) Delete(_ context.Context, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +121,7 @@ func (m *memory) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// All lists them.
+// All returns all documents.
 func (m *memory) All(context.Context) (map[string][]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

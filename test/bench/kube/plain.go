@@ -18,20 +18,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// plainLabel is on plain Jobs and their pods.
+// plainLabel marks plain Jobs and their pods.
 const plainLabel = "bench.det-deploy.dev/plain"
 
-// sideBySide is how many calls are made at once where one program makes many.
+// sideBySide limits concurrent calls where one program makes many.
 const sideBySide = 32
 
-// plainJobs is the same pods as Indexed Jobs that are left to Kubernetes, and one watch that counts.
+// plainJobs runs the same pods as Indexed Jobs that Kubernetes schedules alone, and counts them
+// with one watch.
 type plainJobs struct {
 	size
 	caller *caller
 	jobs   []*batchv1.Job
 
 	mu sync.Mutex // guards running
-	// running are the pods that run.
+	// running is the set of running pods.
 	running map[string]bool
 }
 
@@ -57,7 +58,7 @@ func runPlain(ctx context.Context, c *caller, s size) (side, func() error, error
 	return side{p.runJobs, p.removeJobs}, func() error { cancel(); f.Shutdown(); return nil }, nil
 }
 
-// plainJob is a gang's Job with nothing of ours: no gate, and no label that finds it.
+// plainJob returns the Job of a gang without scheduling gate and without our labels.
 func plainJob(s size) (*batchv1.Job, error) {
 	q := newRequest(s)
 	specs := make([]*agentv1.Spec, s.pods)
@@ -105,7 +106,7 @@ func (p *plainJobs) runJobs(ctx context.Context) (time.Duration, error) {
 	})
 }
 
-// removeJobs deletes them.
+// removeJobs deletes the Jobs.
 func (p *plainJobs) removeJobs(ctx context.Context) (time.Duration, error) {
 	how := metav1.DeletePropagationBackground
 	return p.timeStep(ctx, func(ctx context.Context, job *batchv1.Job) error {
@@ -113,7 +114,7 @@ func (p *plainJobs) removeJobs(ctx context.Context) (time.Duration, error) {
 	}, func(ctx context.Context) (bool, error) { return p.caller.isEmpty(ctx, plainLabel) })
 }
 
-// timeStep does something with each Job, and says how long it takes until something is so.
+// timeStep calls do with each Job and returns the time until so returns true.
 func (p *plainJobs) timeStep(ctx context.Context, do func(context.Context, *batchv1.Job) error, so func(context.Context) (bool, error)) (time.Duration, error) {
 	began := time.Now()
 	g, inner := errgroup.WithContext(ctx)
@@ -128,10 +129,10 @@ func (p *plainJobs) timeStep(ctx context.Context, do func(context.Context, *batc
 	return time.Since(began), err
 }
 
-// glance is how often it is asked whether a step is over.
+// glance is the interval at which the end of a step is polled.
 const glance = 100 * time.Millisecond
 
-// awaitSo returns when something is so.
+// awaitSo polls until so returns true or an error.
 func awaitSo(ctx context.Context, so func(context.Context) (bool, error)) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
@@ -148,9 +149,9 @@ func awaitSo(ctx context.Context, so func(context.Context) (bool, error)) error 
 	}
 }
 
-// isEmpty reports whether there is neither pod nor Job nor Secret nor Service with a label.
+// isEmpty reports whether no pod, Job, Secret or Service has the label.
 func (c *caller) isEmpty(ctx context.Context, label string) (bool, error) {
-	one := metav1.ListOptions{LabelSelector: label, Limit: 1} // which is counted as no side's
+	one := metav1.ListOptions{LabelSelector: label, Limit: 1} // not counted for either side
 	pods, err := c.CoreV1().Pods(namespace).List(ctx, one)
 	if err != nil || len(pods.Items) > 0 {
 		return false, err

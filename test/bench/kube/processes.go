@@ -13,18 +13,19 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// thisProcess names the bench among the processes of the cluster.
+// thisProcess is the name of the benchmark among the processes of the cluster.
 const thisProcess = "this process"
 
-// readProcesses is the processor time of each process of a cluster of test/kube, to 10 ms, and of
-// this one. dir is the cluster's state, which has a file with the number of each.
+// readProcesses returns the processor time, to 10 ms, of this process and of each process of a
+// cluster of test/kube. dir is the state directory of the cluster, which has a file with the PID of
+// each.
 func readProcesses(dir string) map[string]time.Duration {
 	out := map[string]time.Duration{thisProcess: measure.Processor()}
-	files, _ := filepath.Glob(filepath.Join(dir, "pids", "*")) // the pattern is good
+	files, _ := filepath.Glob(filepath.Join(dir, "pids", "*")) // the pattern is valid
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
-			continue // it has ended
+			continue // the process has exited
 		}
 		var pid int
 		if _, err := fmt.Sscan(string(text), &pid); err == nil {
@@ -34,8 +35,8 @@ func readProcesses(dir string) map[string]time.Duration {
 	return out
 }
 
-// printProcesses lists the processor time a pod until all run, by process: the machine's cores are
-// shared by all of them, and full.
+// printProcesses prints the processor time of each process, for each pod until all run: all of them
+// share the machine's cores, which are saturated.
 func printProcesses(out io.Writer, plain, ours *cost) {
 	fmt.Fprintln(out, "  processor time a pod until all run, ms:")
 	sum := func(c *cost) (all time.Duration) {

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-// look finds out how many gangs fit.
+// look computes the number of gangs that fit.
 func (b *bench) look(ctx context.Context) error {
 	list, err := b.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -27,8 +27,8 @@ func (b *bench) look(ctx context.Context) error {
 	return nil
 }
 
-// whole looks at every gang that has a pod on a node: all of its pods are on
-// one, and they began together. The error names one that is not so.
+// whole checks every gang that has a pod on a node: all of its pods must be on nodes and have been
+// bound together. It returns an error that names the first other gang.
 func (b *bench) whole(ctx context.Context, want int) error {
 	list, err := b.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: podspec.LabelTask})
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *bench) whole(ctx context.Context, want int) error {
 	return nil
 }
 
-// boundAt is when a living pod was given its node.
+// boundAt returns the time at which a pod that is not being deleted was bound to a node.
 func boundAt(p corev1.Pod) (time.Time, bool) {
 	if p.Spec.NodeName == "" || p.DeletionTimestamp != nil {
 		return time.Time{}, false

@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// Ask calls the API below /api/v1/ and reads the answer whole; out may be nil.
+// Ask calls the API below /api/v1/ and decodes the response into out, which may be nil.
 func (m *Master) Ask(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package master starts a master of its own for a measurement, in a directory that goes
-// with it, and looks at the process from outside.
+// Package master starts a master for a measurement, in a temporary directory, and measures the
+// process from outside.
 package master
 
 import (
@@ -20,21 +20,21 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// Password is the administrator's.
+// Password is that of the administrator.
 const Password = "Correct-Horse-7"
 
-// Master is one that runs. Its data are below Dir, and its log is Dir/master.log.
+// Master is a running master. Its data are below Dir, and its log is Dir/master.log.
 type Master struct {
 	Dir, Addr, Token string
 	API              *client.Client
-	// HTTP is what Ask calls with.
+	// HTTP is the client of Ask.
 	HTTP *http.Client
-	// encrypted is a master with an authority of its own.
+	// encrypted marks a master with TLS and its own certificate authority.
 	encrypted bool
 	cmd       *exec.Cmd
 }
 
-// Start runs bin with the lines of more in its master.yaml, and logs in.
+// Start runs bin with the lines of more appended to its master.yaml, and logs in.
 func Start(ctx context.Context, bin, more string) (*Master, error) {
 	return start(ctx, bin, more, false)
 }
@@ -67,7 +67,7 @@ func (m *Master) run(ctx context.Context, bin, more string) error {
 	return nil
 }
 
-// Restart ends it, calls between with the path of its database, and starts it again. It
+// Restart stops the master, calls between with the path of its database, and starts it again. It
 // returns the time from the start until the master has answered a login.
 func (m *Master) Restart(ctx context.Context, bin, more string, between func(database string) error) (time.Duration, error) {
 	err := m.end()
@@ -82,7 +82,7 @@ func (m *Master) Restart(ctx context.Context, bin, more string, between func(dat
 	return time.Since(began), err
 }
 
-// URL is where it answers.
+// URL returns the URL of the API.
 func (m *Master) URL() string {
 	if m.encrypted {
 		return "https://" + m.Addr
@@ -90,14 +90,14 @@ func (m *Master) URL() string {
 	return "http://" + m.Addr
 }
 
-// Authority is the certificate that the master's is signed by, in PEM, once it has started;
-// nil for one without TLS.
+// Authority returns the certificate that signed the master's, in PEM, once the master has started.
+// It returns nil without TLS.
 func (m *Master) Authority() []byte {
 	found, err := filepath.Glob(filepath.Join(m.Dir, "master", "*", "ca.crt"))
 	if err != nil || len(found) == 0 {
 		return nil
 	}
-	text, _ := os.ReadFile(found[0]) // a client without it says that it trusts nobody
+	text, _ := os.ReadFile(found[0]) // without it the client reports an unknown authority
 	return text
 }
 
@@ -135,7 +135,7 @@ func (m *Master) login(ctx context.Context) error {
 	var err error
 	for began := time.Now(); time.Since(began) < 30*time.Second; Pause(ctx, 10*time.Millisecond) {
 		if m.encrypted && m.Authority() == nil {
-			continue // it has not made one yet
+			continue // not created yet
 		}
 		var api *client.Client
 		if api, err = client.New(client.Config{URL: m.URL(), CA: m.Authority()}); err != nil {
@@ -152,7 +152,7 @@ func (m *Master) login(ctx context.Context) error {
 	return err
 }
 
-// httpClient trusts an authority, where there is one.
+// httpClient returns a client that trusts the authority, or the default client for nil.
 func httpClient(authority []byte) *http.Client {
 	if authority == nil {
 		return http.DefaultClient
@@ -162,32 +162,32 @@ func httpClient(authority []byte) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}}}
 }
 
-// Stop ends it and removes its directory.
+// Stop ends the master and removes its directory.
 func (m *Master) Stop() error {
 	return errors.Join(m.end(), os.RemoveAll(m.Dir))
 }
 
 func (m *Master) end() error {
 	err := m.cmd.Process.Signal(syscall.SIGTERM)
-	_ = m.cmd.Wait() // how it ends is not what is measured
+	_ = m.cmd.Wait() // the exit status does not matter
 	return err
 }
 
-// Memory is the bytes that the process has made: pages of the program and of the
-// database's file, which the kernel takes back when it needs them, are not in it.
+// Memory returns the bytes that the process has allocated, without pages of the program and of the
+// database file, which the kernel reclaims when it needs them.
 func (m *Master) Memory() (int64, error) {
 	sums, err := m.Pages()
 	return sums.Made, err
 }
 
-// Processor is the processor time that the process has taken, which says more than how long
-// something took on a machine that others use. The kernel counts it in hundredths of a second.
+// Processor returns the processor time of the process, which depends less than elapsed time on
+// other processes of the machine. The kernel counts it in hundredths of a second.
 func (m *Master) Processor() time.Duration {
 	own, _ := measure.ProcessorOf(m.cmd.Process.Pid)
 	return own
 }
 
-// LogSize is the bytes of its own log.
+// LogSize returns the size of the master's own log in bytes.
 func (m *Master) LogSize() (int64, error) {
 	s, err := os.Stat(filepath.Join(m.Dir, "master.log"))
 	if err != nil {
@@ -196,7 +196,7 @@ func (m *Master) LogSize() (int64, error) {
 	return s.Size(), nil
 }
 
-// Pause waits, unless ctx ends.
+// Pause waits for d or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

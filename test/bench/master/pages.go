@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// Pages is the memory of a process in bytes, from the kernel.
+// Pages is the memory of a process in bytes, as the kernel reports it.
 type Pages struct {
-	// Resident is all that is in memory.
+	// Resident is the resident set.
 	Resident int64
-	// Made is what the process has made itself.
+	// Made is the memory that the process has allocated.
 	Made int64
-	// Private is what no other process has: what it has made, and pages of files that it
-	// alone has mapped.
+	// Private is the memory that no other process maps: Made, and pages of files that only this
+	// process has mapped.
 	Private int64
-	// Proportional is Private and a share of what several processes have mapped.
+	// Proportional is Private and a share of the pages that several processes map.
 	Proportional int64
 }
 
-// Most is the larger of each.
+// Most returns the larger of each figure.
 func (p Pages) Most(q Pages) Pages {
 	return Pages{
 		Resident: max(p.Resident, q.Resident), Made: max(p.Made, q.Made),
@@ -32,10 +32,10 @@ func (p Pages) Most(q Pages) Pages {
 	}
 }
 
-// Pages reads what the kernel says of the master's memory.
+// Pages returns the memory of the master.
 func (m *Master) Pages() (Pages, error) { return PagesOf(m.cmd.Process.Pid) }
 
-// PagesOf reads what the kernel says of a process' memory.
+// PagesOf returns the memory of a process.
 func PagesOf(pid int) (Pages, error) {
 	var p Pages
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
@@ -64,7 +64,7 @@ func PagesOf(pid int) (Pages, error) {
 	return p, nil
 }
 
-// StoreSize is the bytes of the files of the embedded database.
+// StoreSize returns the size of the embedded database's files in bytes.
 func (m *Master) StoreSize() (sum int64, err error) {
 	found, err := filepath.Glob(filepath.Join(m.Dir, "master", "master.db*"))
 	for _, name := range found {

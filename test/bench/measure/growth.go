@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Most is how much what one piece of work costs may grow when there is ten times as much of it: twice,
-// because others use the machine.
+// Most limits the growth of the cost of one unit of work with ten times the work: twice, because
+// other processes use the machine.
 const Most = 2
 
-// Growth compares what one piece of work costs among more and more of it. The zero value has seen
-// nothing.
+// Growth compares the cost of one unit of work between growing amounts of work. The zero value is
+// ready to use.
 type Growth struct {
 	last map[string]figure
 	err  error
@@ -21,8 +21,8 @@ type figure struct {
 	of   int
 }
 
-// See looks at what n pieces of work cost together, in any one unit, and compares one piece's part with
-// that of the size before. A sum of no more than noise is not compared.
+// See records the cost of n units of work, in any unit, and compares the cost of one with that at
+// the size before. A sum below noise is not compared.
 func (g *Growth) See(what string, n int, sum, noise float64) {
 	now := figure{sum / float64(n), n}
 	before, seen := g.last[what]
@@ -35,5 +35,5 @@ func (g *Growth) See(what string, n int, sum, noise float64) {
 	g.last[what] = now
 }
 
-// Err says everything that has grown faster than its work; nil when nothing has.
+// Err returns an error that lists all costs that grew faster than their work, or nil.
 func (g *Growth) Err() error { return g.err }

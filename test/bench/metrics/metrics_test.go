@@ -1,5 +1,5 @@
-// Package metrics measures what a report of metrics costs a program: over HTTP, from 64
-// callers, until it is stored with what the search made of it.
+// Package metrics measures the cost of metric reports over HTTP from 64 clients, until each is
+// stored together with the search's decisions.
 package metrics
 
 import (
@@ -21,8 +21,9 @@ var program = flag.String("bin", "../../../bin/det-deploy", "the program to meas
 
 const callers = 64
 
-// BenchmarkReports is one trial a caller, of one experiment or of as many. Every tenth
-// report is a validation. No trial runs: who reports is their owner.
+// BenchmarkReports has one trial for each client, in one experiment or in as many experiments.
+// Every tenth report is a validation. No trial runs: the clients report with the session of their
+// owner.
 func BenchmarkReports(b *testing.B) {
 	for _, database := range []string{"sqlite", "postgresql"} {
 		for _, experiments := range []int{1, callers} {
@@ -34,7 +35,7 @@ func BenchmarkReports(b *testing.B) {
 	}
 }
 
-// measured is a master that is asked from many sides.
+// measured is a master with concurrent clients.
 type measured struct{ *master.Master }
 
 func start(b *testing.B, database string) *measured {
@@ -72,7 +73,7 @@ checkpoint_storage: {type: directory, container_path: /checkpoints}
 resources: {slots_per_trial: 0}
 `
 
-// trials is a trial for each caller.
+// trials creates a trial for each client and returns their IDs.
 func (m *measured) trials(b *testing.B, experiments int) []int {
 	b.Helper()
 	var ids []int

@@ -11,9 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// BenchmarkArray is arrays of short tasks on 100 agents of 8 slots, from the one submission until the last
-// has ended. It fails when a task of a large array costs more than 1.5 times as much as one of a small. The
-// fleet is this process: what it takes of the cores the master does not have.
+// BenchmarkArray runs arrays of short tasks on 100 agents of 8 slots, from the single submission
+// until the last task has ended. It fails if a task of a large array costs more than 1.5 times as
+// much as one of a small array. The agents are part of this process and take processor time from
+// the master.
 func BenchmarkArray(b *testing.B) {
 	p := openPool(b, 100)
 	costs := map[int]time.Duration{}

@@ -20,22 +20,23 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/master"
 )
 
-// fleet is agents that are nothing but their connections.
+// fleet is a set of agents that consist of a connection only.
 type fleet struct {
 	agents []*agent
 	wg     sync.WaitGroup
-	// count is how many tasks have ended.
+	// count is the number of ended tasks.
 	count atomic.Int64
 
 	mu sync.Mutex
-	// ended is closed for each task whose end the master has acknowledged, by its id.
+	// ended has a channel for each task, which is closed when the master acknowledges the task's
+	// end.
 	ended map[string]chan struct{}
 }
 
-// slotsEach is the devices of an agent.
+// slotsEach is the number of devices of an agent.
 const slotsEach = 8
 
-// connectFleet joins n agents with a token of the master's.
+// connectFleet joins n agents with a join token of the master.
 func connectFleet(ctx context.Context, m *master.Master, bin string, n int) (*fleet, error) {
 	text, err := exec.CommandContext(ctx, bin, "master", "join-token", "--config-file", filepath.Join(m.Dir, "master.yaml")).Output()
 	if err != nil {
@@ -61,11 +62,11 @@ func connectFleet(ctx context.Context, m *master.Master, bin string, n int) (*fl
 	return f, nil
 }
 
-// hangUp ends all connections.
+// hangUp closes all connections.
 func (f *fleet) hangUp() {
 	for _, a := range f.agents {
 		if a != nil {
-			_ = a.conn.CloseNow() // the master may have gone first
+			_ = a.conn.CloseNow() // the master may have closed it first
 		}
 	}
 	f.wg.Wait()
@@ -81,7 +82,7 @@ func (f *fleet) endOf(task string) chan struct{} {
 }
 
 // awaitEnd waits until the master has acknowledged the end of a task's container, which it does
-// when the task has ended.
+// when the task has ended. It returns an error after a minute.
 func (f *fleet) awaitEnd(ctx context.Context, task string) error {
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()
@@ -98,10 +99,10 @@ func (f *fleet) awaitEnd(ctx context.Context, task string) error {
 	return nil
 }
 
-// agent is one of them.
+// agent is one agent of a fleet.
 type agent struct {
 	conn *websocket.Conn
-	// runs are the tasks of its containers.
+	// runs maps containers to their tasks.
 	runs map[string]string
 }
 
@@ -111,7 +112,7 @@ func join(ctx context.Context, addr, id, token string) (*agent, error) {
 		return nil, fmt.Errorf("connect agent %s: %w", id, err)
 	}
 	if resp.Body != nil {
-		_ = resp.Body.Close() // nothing was in it
+		_ = resp.Body.Close() // it has no body
 	}
 	conn.SetReadLimit(1 << 20)
 	a := &agent{conn: conn, runs: map[string]string{}}
@@ -149,7 +150,7 @@ func (a *agent) receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 	return m, proto.Unmarshal(data, m)
 }
 
-// serve runs what it is asked to in no time, until its connection ends.
+// serve runs each requested container in no time, until the connection ends.
 func (a *agent) serve(ctx context.Context, f *fleet) {
 	for {
 		m, err := a.receive(ctx)
@@ -174,8 +175,8 @@ func (a *agent) serve(ctx context.Context, f *fleet) {
 	}
 }
 
-// run reports what an agent does of a short program that prints one line: the program's end comes when
-// its lines are acknowledged.
+// run reports the states of a short program that prints one line. It reports the end of the program
+// when its lines are acknowledged.
 func (a *agent) run(ctx context.Context, s *agentv1.Start) error {
 	id := s.GetContainerId()
 	for _, m := range []*agentv1.AgentMessage{

@@ -1,6 +1,6 @@
-// Package tasks measures what a task costs the master from its submission over HTTP until its end
-// is stored, in pools of very different sizes. The agents are connections that do at once
-// whatever they are asked to.
+// Package tasks measures the master's cost of a task, from its submission over HTTP until its end
+// is stored, in resource pools of very different sizes. The agents are connections that answer each
+// message immediately.
 package tasks
 
 import (
@@ -20,16 +20,17 @@ import (
 var program = flag.String("bin", "../../../bin/det-deploy", "the program to measure")
 
 const (
-	// callers is how many clients submit side by side, each the next task when the last has ended.
+	// callers is the number of concurrent clients; each submits its next task when the last has
+	// ended.
 	callers = 64
-	// most is the promised processor time of the master a task, whatever the pool's size.
+	// most is the promised processor time of the master for a task, for any size of the pool.
 	most = 2 * time.Millisecond
-	// noise is what the kernel's count of processor time and what else the master does make of a task.
+	// noise covers the resolution of the kernel's processor time and the master's background work.
 	noise = 500 * time.Microsecond
 )
 
-// BenchmarkTasks is short tasks on pools of 10, 100 and 1,000 connected agents. It fails when a task
-// of a large pool costs more than 1.5 times as much as one of a small pool.
+// BenchmarkTasks runs short tasks on pools of 10, 100 and 1,000 connected agents. It fails if a
+// task of a large pool costs more than 1.5 times as much as one of a small pool.
 func BenchmarkTasks(b *testing.B) {
 	costs := map[int]time.Duration{}
 	for _, agents := range []int{10, 100, 1000} {
@@ -43,7 +44,7 @@ func BenchmarkTasks(b *testing.B) {
 	}
 }
 
-// pool is a master with agents.
+// pool is a master with connected agents.
 type pool struct {
 	*master.Master
 	fleet *fleet
@@ -74,13 +75,13 @@ func openPool(b *testing.B, agents int) *pool {
 	}
 	b.Cleanup(f.hangUp)
 	p := &pool{m, f}
-	if err := p.runTasks(b.Context(), 2*callers); err != nil { // warm
+	if err := p.runTasks(b.Context(), 2*callers); err != nil { // warm up
 		b.Fatal(err)
 	}
 	return p
 }
 
-// perRound is the tasks of one iteration: enough for a clock that counts in hundredths of a second.
+// perRound is the number of tasks of one iteration: enough for a clock of hundredths of a second.
 const perRound = 1000
 
 func (p *pool) measure(b *testing.B) time.Duration {
@@ -99,7 +100,7 @@ func (p *pool) measure(b *testing.B) time.Duration {
 	return cost
 }
 
-// runTasks submits n tasks and waits until all have ended.
+// runTasks submits n tasks and waits until all have ended. It returns the first error.
 func (p *pool) runTasks(ctx context.Context, n int) error {
 	var wg sync.WaitGroup
 	failures := make(chan error, callers)

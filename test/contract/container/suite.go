@@ -17,23 +17,21 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// deadline is how long a rule may take before it counts as broken.
+// deadline limits each rule; a slower one counts as broken.
 const deadline = 60 * time.Second
 
-// Cluster is the one that the containers of the suite belong to.
+// Cluster is the cluster of the suite's containers.
 const Cluster = "contract"
 
 // Suite runs the contract against one runtime.
 type Suite struct {
-	// New returns a runtime without containers; it registers its own
-	// clean-up with t.
+	// New returns a runtime without containers and registers its clean-up with t.
 	New func(t *testing.T) container.Runtime
-	// Again returns a second runtime on the state of the first, as a
-	// restarted agent has it.
+	// Again returns a second runtime with the state of the first, as after a restart of the agent.
 	Again func(t *testing.T, r container.Runtime) container.Runtime
 	// Spec returns a container of Cluster that runs a script with sh.
 	Spec func(id, script string) container.Spec
-	// NoMounts says why bind mounts cannot be shown here; empty where they can.
+	// NoMounts is the reason why bind mounts cannot be tested here; empty where they can.
 	NoMounts string
 }
 
@@ -44,8 +42,8 @@ type bench struct {
 	r   container.Runtime
 }
 
-// Run runs every rule as a subtest. They run side by side, on one engine where there is one:
-// no two have containers of the same ID.
+// Run runs every rule as a subtest. The subtests run in parallel, possibly on one engine, so no two
+// of them use the same container ID.
 func (s Suite) Run(t *testing.T) {
 	for _, rule := range []struct {
 		name string
@@ -120,7 +118,7 @@ func (b bench) phase(r container.Runtime, id string, want container.Phase) {
 	}
 }
 
-// lines reads everything from a position on.
+// lines returns all lines from a position to the end.
 func (b bench) lines(r container.Runtime, id string, from container.Position) []container.Line {
 	b.t.Helper()
 	var out []container.Line
@@ -147,7 +145,7 @@ func texts(lines []container.Line, stream string) []string {
 	return out
 }
 
-// awaitLine reads until a line with this text has come.
+// awaitLine reads the log until it finds a line with this text, and fails the test otherwise.
 func (b bench) awaitLine(r container.Runtime, id, text string) {
 	b.t.Helper()
 	errFound := errors.New("found")
@@ -265,8 +263,8 @@ func (b bench) longLines() {
 	}
 }
 
-// returns prints a progress bar. Each line is read on behind, and has its own time where
-// the runtime sees it come.
+// returns prints a progress bar. Each line can be resumed from, and has a separate timestamp where
+// the runtime records one.
 func (b bench) returns() {
 	b.start("progress", `printf '10%%\r20%%\r'; sleep 1; printf '\n30%%\r\n\rend\n'`)
 	want := []string{"10%", "20%", "30%", "end"}

@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// CheckMade wants every call to be made somewhere in source, but for those that
-// only tests make: a call that nothing makes any more must not stay granted. Forms
-// is how a call of that name may look in Go.
+// CheckMade reports an error for each call that does not occur in source, except those in unmade,
+// which only tests make: the permission of an unused call must not stay granted. Forms returns the
+// forms that a call of that name may have in Go.
 func CheckMade(t *testing.T, calls edge.Calls, source string, unmade []string, forms func(op string) []string) {
 	t.Helper()
 	for _, c := range calls {
@@ -24,7 +24,7 @@ func CheckMade(t *testing.T, calls edge.Calls, source string, unmade []string, f
 	}
 }
 
-// Source is the Go code below some folders, without tests and without the folders
+// Source returns the Go code below the given folders, without tests and without the directories
 // whose names are in skip.
 func Source(t *testing.T, root string, folders, skip []string) string {
 	t.Helper()

@@ -9,23 +9,22 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// Grants says who makes which calls, and what each caller is allowed.
+// Grants lists the callers of each call and the permissions of each caller.
 type Grants struct {
 	Calls   edge.Calls
 	Callers []string
-	// CalledBy lists who makes a call.
+	// CalledBy returns the callers of a call.
 	CalledBy func(op string) []string
-	// Extras lists what a caller is allowed that none of our calls needs.
+	// Extras returns permissions of a caller that none of our calls needs.
 	Extras func(caller string) []string
-	// Granted lists the permissions in a caller's documents.
+	// Granted returns the permissions in a caller's policy documents.
 	Granted func(caller string) []string
-	// Unmade lists the calls that only tests make. Their permissions are granted to
-	// no caller.
+	// Unmade lists the calls that only tests make. Their permissions are granted to no caller.
 	Unmade []string
 }
 
-// Check compares, for each caller, what is granted with what is called: nothing is
-// called that is not granted, and nothing granted that is not called.
+// Check reports an error for each caller whose granted permissions differ from those that its calls
+// need: none is missing, and none is superfluous.
 func (g Grants) Check(t *testing.T) {
 	t.Helper()
 	for _, caller := range g.Callers {

@@ -1,6 +1,5 @@
-// Package edgetest has the tests that every platform's table of calls passes: the
-// calls that are listed are those that are made, and what they need is what is
-// granted, in both directions.
+// Package edgetest has the tests that the call table of every platform passes: the listed calls are
+// exactly those that are made, and the granted permissions exactly those that they need.
 package edgetest
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// CheckListed compares the table with the calls that the platform's clients have.
+// CheckListed reports an error if the table differs from the calls of the platform's clients.
 func CheckListed(t *testing.T, calls edge.Calls, clients []string) {
 	t.Helper()
 	got := make([]string, len(calls))
@@ -27,8 +26,8 @@ func CheckListed(t *testing.T, calls edge.Calls, clients []string) {
 	}
 }
 
-// CheckVerbs holds "changes something" against the names of the calls: those that
-// change nothing are the ones whose last word begins with one of the verbs.
+// CheckVerbs compares the Changes flag of each call with its name: a call is read-only exactly if
+// its last word begins with one of the given verbs.
 func CheckVerbs(t *testing.T, calls edge.Calls, reading ...string) {
 	t.Helper()
 	for _, c := range calls {
@@ -40,7 +39,7 @@ func CheckVerbs(t *testing.T, calls edge.Calls, reading ...string) {
 	}
 }
 
-// CheckFixes wants every command and flag that a hint names to be a known one.
+// CheckFixes reports an error for each unknown command or flag in a hint.
 func CheckFixes(t *testing.T, table edge.Table, commands, flags []string) {
 	t.Helper()
 	for _, fix := range fixesOf(table) {
@@ -58,7 +57,7 @@ func CheckFixes(t *testing.T, table edge.Table, commands, flags []string) {
 	}
 }
 
-// fixesOf lists every hint of a table.
+// fixesOf returns every hint of a table.
 func fixesOf(t edge.Table) []string {
 	out := []string{t.FixDenied, t.FixCredentials}
 	for _, r := range t.Rules.Exact {

@@ -1,5 +1,5 @@
-// Package followtest is the contract of control buckets, for those of every cloud. Only
-// tests may import it.
+// Package followtest contains the contract test of control buckets, for every cloud. Only tests may
+// import it.
 package followtest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/follow"
 )
 
-// Bucket holds an empty bucket against the contract.
+// Bucket tests an empty bucket against the contract.
 func Bucket(t *testing.T, b follow.Bucket) {
 	t.Helper()
 	const key = "status/manifest.json"

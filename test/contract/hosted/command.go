@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Operator is a new process.
+// Operator opens the cluster as a new process does.
 func (s *Stage) Operator(ctx context.Context) (*installer.Installer, Target, error) {
 	gate := new(resource.Gate)
 	t, store, err := s.open(ctx, gate)
@@ -33,7 +33,7 @@ func (s *Stage) Operator(ctx context.Context) (*installer.Installer, Target, err
 	}, t, nil
 }
 
-// Up checks, plans and makes the cluster.
+// Up checks, plans and creates the cluster.
 func (s *Stage) Up(ctx context.Context) error {
 	in, _, err := s.Operator(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Stage) Up(ctx context.Context) error {
 	return in.Up(ctx, p)
 }
 
-// Down takes the cluster down. It brings no programs, as the command does not.
+// Down deletes the cluster. It needs no binaries, like the command.
 func (s *Stage) Down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
 	brought := s.Programs
 	s.Programs = nil
@@ -65,7 +65,7 @@ func (s *Stage) Down(ctx context.Context, deleteData bool) (installer.Receipt, e
 	return in.Down(ctx, p, deleteData)
 }
 
-// Upgrade brings the cluster to the stage's version.
+// Upgrade upgrades the cluster to the version of the stage.
 func (s *Stage) Upgrade(ctx context.Context) error {
 	in, target, err := s.Operator(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Stage) Upgrade(ctx context.Context) error {
 	return err
 }
 
-// WantVersion looks what the machine is told to run.
+// WantVersion reports an error unless the manifest requests the stage's version.
 func (s *Stage) WantVersion(t *testing.T) {
 	t.Helper()
 	_, target, err := s.Operator(t.Context())
@@ -88,7 +88,7 @@ func (s *Stage) WantVersion(t *testing.T) {
 	}
 }
 
-// Plan lists what up would do, leaving out what stays.
+// Plan returns the steps that up would change, without the unchanged ones.
 func (s *Stage) Plan(t *testing.T) []string {
 	t.Helper()
 	in, _, err := s.Operator(t.Context())
@@ -102,7 +102,8 @@ func (s *Stage) Plan(t *testing.T) []string {
 	return ListChanges(p)
 }
 
-// ListChanges lists what a plan changes or refuses, each with its differences.
+// ListChanges returns the steps of a plan that change something or are refused, with their
+// differences.
 func ListChanges(p plan.Plan) []string {
 	out := []string{}
 	for _, step := range p.Steps {
@@ -118,7 +119,7 @@ func ListChanges(p plan.Plan) []string {
 	return out
 }
 
-// WantNothingToDo complains of a plan that changes something.
+// WantNothingToDo reports an error if the plan changes something.
 func (s *Stage) WantNothingToDo(t *testing.T) {
 	t.Helper()
 	if got := s.Plan(t); len(got) > 0 {
@@ -126,8 +127,8 @@ func (s *Stage) WantNothingToDo(t *testing.T) {
 	}
 }
 
-// ComesAndGoes has the cluster come up and taken down with its data, in a cloud whose lists
-// lag less than settle.
+// ComesAndGoes creates the cluster and deletes it with its data, in a cloud whose lists are
+// consistent after settle.
 func (s *Stage) ComesAndGoes(t *testing.T, settle time.Duration) {
 	t.Helper()
 	if err := s.Up(t.Context()); err != nil {
@@ -144,8 +145,8 @@ func (s *Stage) ComesAndGoes(t *testing.T, settle time.Duration) {
 	}
 }
 
-// DownWhileHeld takes the cluster down while something foreign uses a part of it, and
-// interrupts that when the user is told. It returns what was told.
+// DownWhileHeld deletes the cluster while a foreign resource uses part of it, and interrupts the
+// command when it reports that. It returns the reported message.
 func (s *Stage) DownWhileHeld(t *testing.T) (told string) {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(t.Context())

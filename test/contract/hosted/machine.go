@@ -12,14 +12,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// machine is what the master's machine keeps in mind.
+// machine is the state of the master's machine.
 type machine struct {
-	mu     sync.Mutex   // guards what follows
-	opened record.Store // once
-	status string       // the version of what it last reported
+	mu     sync.Mutex   // guards the fields below
+	opened record.Store // opened once
+	status string       // version of the last report
 }
 
-// store is the control bucket, opened once.
+// store returns the control bucket, which it opens once.
 func (m *machine) store(open func() record.Store) record.Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -29,8 +29,8 @@ func (m *machine) store(open func() record.Store) record.Store {
 	return m.opened
 }
 
-// report writes a status over the one before, as a real machine does: the store wants to
-// know which that is.
+// report overwrites the previous status like a real machine, with the version that the store
+// requires for a conditional write.
 func (m *machine) report(ctx context.Context, store record.Store, data []byte) error {
 	m.mu.Lock()
 	was := m.status
@@ -43,7 +43,7 @@ func (m *machine) report(ctx context.Context, store record.Store, data []byte) e
 		}
 		version, err = store.Put(ctx, manifest.StatusKey, data, was)
 	}
-	if cloud.KindOf(err) == cloud.Conflict { // a step that waits beside this one has just written it
+	if cloud.KindOf(err) == cloud.Conflict { // a concurrent step has just written it
 		return nil
 	}
 	if err == nil {
@@ -54,9 +54,9 @@ func (m *machine) report(ctx context.Context, store record.Store, data []byte) e
 	return err
 }
 
-// Pause waits. Meanwhile the master's machine does what the manifest says.
+// Pause waits. Meanwhile the master's machine applies the manifest.
 func (s *Stage) Pause(ctx context.Context, d time.Duration) error {
-	// Over a bad network the machine tries again at the next glance.
+	// On a bad network the machine retries at its next poll.
 	if err := s.act(ctx); err != nil && !s.Platform.Lenient(err) {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Stage) act(ctx context.Context) error {
 	return s.machine.report(ctx, store, data)
 }
 
-// ReadMasterFile reads a file of the master's machine as the manifest has it.
+// ReadMasterFile returns a file that the manifest has for the master's machine.
 func (s *Stage) ReadMasterFile(ctx context.Context, path string) ([]byte, error) {
 	store := s.Platform.Store()
 	o, err := store.Get(ctx, manifest.Key)
@@ -102,7 +102,7 @@ func (s *Stage) ReadMasterFile(ctx context.Context, path string) ([]byte, error)
 	return o.Data, err
 }
 
-// master is one that is well.
+// master is a healthy master.
 type master struct{ s *Stage }
 
 var _ probe.Master = master{}

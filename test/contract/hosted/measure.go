@@ -12,12 +12,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// Most is how many calls may wait for each other: behind the plan of the first `up`, and in
-// all of it.
+// Most limits the number of sequential calls: after the plan of the first `up`, and in all of it.
 type Most struct{ Behind, InAll int }
 
-// MeasureLife brings a cluster up from nothing, up again and down, and logs how many calls,
-// each of which takes as long as call, wait for each other.
+// MeasureLife creates a cluster, runs up again and deletes it. It logs the number of sequential
+// calls, each of which takes the time call.
 func (s *Stage) MeasureLife(t *testing.T, call time.Duration, journal func() []faults.Entry, most Most) {
 	t.Helper()
 	var in *installer.Installer

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 )
 
-// UpShown is Up, with the sentences that it shows about the plan under way.
+// UpShown is like Up and returns the messages that it shows about a running plan.
 func (s *Stage) UpShown(ctx context.Context) (shown []string, err error) {
 	in, _, err := s.Operator(ctx)
 	if err != nil {
@@ -25,8 +25,8 @@ func (s *Stage) UpShown(ctx context.Context) (shown []string, err error) {
 	return shown, in.Up(ctx, p)
 }
 
-// ChangesOf is where among the changes of a journal the first and the last call of an
-// operation are, counted from 1.
+// ChangesOf returns the positions of the first and the last call of an operation among the changes
+// of a journal, counted from 1.
 func ChangesOf(journal []faults.Entry, op string) (first, last int) {
 	n := 0
 	for _, e := range journal {

@@ -1,6 +1,5 @@
-// Package hostedtest is a user who works on a cluster in an emulated cloud, whichever that
-// is: each command is a new process, and the master's machine does what its manifest says.
-// Only tests may import it.
+// Package hostedtest simulates a user of a cluster in any emulated cloud: each command is a new
+// process, and the master's machine applies its manifest. Only tests may import it.
 package hostedtest
 
 import (
@@ -22,10 +21,10 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
-// Cluster is the ID of the cluster that is worked on.
+// Cluster is the ID of the cluster.
 const Cluster = "lab"
 
-// Target is a cluster as its own cloud has it.
+// Target is a cluster on the platform of its cloud.
 type Target interface {
 	installer.Upgradable
 
@@ -34,61 +33,61 @@ type Target interface {
 	Release() record.Release
 }
 
-// Platform is the cloud that a cluster is in.
+// Platform is the cloud of a cluster.
 type Platform struct {
-	// Name is "aws", Flags are its settings, and New makes what they are read into.
+	// Name is "aws", Flags are its settings, and New returns the value that they are decoded into.
 	Name  string
 	Flags spec.Table
 	New   func() spec.Cluster
-	// Store is the control bucket.
+	// Store returns the control bucket.
 	Store func() record.Store
-	// Open opens the cluster as a new process sees it, whose changes ask a gate, with the
-	// store of its record. Recorded is what the record has, and the settings of o are those
-	// with what the user says.
+	// Open opens the cluster and the store of its record as a new process does. Changes pass
+	// through the gate. Recorded has the settings of the record; those of o are merged with the
+	// user's.
 	Open func(ctx context.Context, gate *resource.Gate, recorded map[string]string, o hosted.Options) (Target, record.Store, error)
 	// Sleep waits.
 	Sleep func(context.Context, time.Duration) error
-	// Settle is how long a plan waits for lists.
+	// Settle is the time that a plan waits for lists.
 	Settle time.Duration
-	// Lenient has a machine whose calls fail try again.
+	// Lenient reports whether the machine retries after an error.
 	Lenient func(error) bool
 }
 
-// Stage is a cluster that a user works on.
+// Stage is a cluster that a user operates.
 type Stage struct {
 	Platform Platform
-	// Settings are flags, by their names; File is a cluster.yaml, or empty.
+	// Settings are flags by name; File is a cluster.yaml, or empty.
 	Settings map[string]string
 	File     string
-	// Programs are the hashes of det-deploy, and Version is that of this one.
+	// Programs are the hashes of the binaries, and Version is the version of this one.
 	Programs program.Set
 	Version  string
-	// Dead says which holders of the lease have ended.
+	// Dead reports whether the process of a lease's holder has ended.
 	Dead func(record.Holder) bool
-	// Ill is what the master's machine says that is wrong; a Silent one says nothing.
+	// Ill is the error that the master's machine reports; a Silent one reports nothing.
 	Ill    string
 	Silent bool
-	// Tried is how often a task was run to try the cluster.
+	// Tried counts the test tasks that were run on the cluster.
 	Tried int
 
 	machine *machine
 }
 
-// New is a stage with programs and some settings.
+// New returns a stage with binaries and some settings.
 func New(p Platform, settings map[string]string, flags ...string) Stage {
 	s := Stage{Platform: p, Settings: settings, Programs: Programs("one"), Version: "v1.0.0", machine: new(machine)}
 	s.Set(flags...)
 	return s
 }
 
-// Set gives flags: their names, each before its value.
+// Set sets flags, given as pairs of name and value.
 func (s *Stage) Set(flags ...string) {
 	for i := 0; i < len(flags); i += 2 {
 		s.Settings[flags[i]] = flags[i+1]
 	}
 }
 
-// Programs are det-deploy for both architectures, of some build.
+// Programs returns the binaries of a build for both architectures.
 func Programs(build string) program.Set {
 	return program.Set{
 		"amd64": {Path: build + "/amd64", SHA256: strings.Repeat("a", 63) + fmt.Sprint(len(build)%10)},
@@ -96,13 +95,13 @@ func Programs(build string) program.Set {
 	}
 }
 
-// ProgramFile is what stands in for det-deploy's file.
+// ProgramFile stands in for a det-deploy binary.
 type ProgramFile struct{ *bytes.Reader }
 
 // Close implements io.Closer.
 func (ProgramFile) Close() error { return nil }
 
-// open opens the cluster as a new process sees it.
+// open opens the cluster as a new process does.
 func (s *Stage) open(ctx context.Context, gate *resource.Gate) (Target, record.Store, error) {
 	r, _, _, err := record.Read(ctx, s.Platform.Store())
 	if err != nil {
@@ -126,7 +125,7 @@ func (s *Stage) open(ctx context.Context, gate *resource.Gate) (Target, record.S
 
 func lookUpVariable(name string) (string, bool) {
 	if name == "SHORT" {
-		return "short", true // a password that the rule forbids
+		return "short", true // a password that the policy rejects
 	}
 	return "Secret-1 of " + name, true
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A sample tries each fault in each flow as often as it is told, at another call and in
-// another layout each time, and its calls reach from a flow's first to its last.
+// A sample has each fault in each flow as often as configured, at a different call and in a
+// different layout each time, and covers the calls of a flow from the first to the last.
 func TestASampleTriesEachFaultInEachFlow(t *testing.T) {
 	t.Parallel()
 	s := Suite{Faults: make([]Fault, 9), Each: 2}

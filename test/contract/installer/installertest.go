@@ -1,6 +1,6 @@
-// Package installertest tries the life of a cluster in any cloud: whichever call
-// fails, and however, the same command finishes, nothing is missing or there twice,
-// and down leaves nothing.
+// Package installertest tests the life of a cluster in any cloud: whichever call fails, and
+// however, the same command succeeds when it is repeated, nothing is missing or duplicated, and
+// down leaves nothing.
 package installertest
 
 import (
@@ -12,68 +12,69 @@ import (
 	"testing/synctest"
 )
 
-// World is a cloud in memory that fails where it is told to.
+// World is a cloud in memory with injected failures.
 type World interface {
-	// Calls and Changes count what was asked of it, and what of that changed it.
+	// Calls and Changes count the calls, and those that changed something.
 	Calls() int
 	Changes() int
-	// Revive lets calls through again after a process was killed.
+	// Revive accepts calls again after a process was killed.
 	Revive()
-	// Live lists everything that is there.
+	// Live returns all existing resources.
 	Live() []string
 }
 
-// Stage is a cluster that a user works on. Each command is a new process.
+// Stage is a cluster that a user operates. Each command is a new process.
 type Stage interface {
 	World() World
 	Up(ctx context.Context) error
-	// Update changes what was asked for, and Upgrade the version, and apply it.
+	// Update changes the settings and Upgrade the version; both apply the change.
 	Update(ctx context.Context) error
 	Upgrade(ctx context.Context) error
-	// Down takes the cluster down with its data.
+	// Down deletes the cluster with its data.
 	Down(ctx context.Context) error
-	// Resume lets the next process go on at once, without waiting for the lease of
-	// the one that was killed: that is when lists lag most.
+	// Resume lets the next process start immediately, without waiting for the lease of the killed
+	// one: then lists lag most.
 	Resume()
-	// WantWhole complains of a cluster that is not as the last command wants it.
+	// WantWhole reports an error unless the cluster is as the last command requested it.
 	WantWhole(t *testing.T)
 }
 
-// Layout is one way in which a cluster may lie in an account.
+// Layout is one way to place a cluster in an account.
 type Layout struct {
 	Name string
-	// New makes what the user brings in a cloud without faults.
+	// New creates the user's resources in a cloud without faults.
 	New func(t *testing.T) Stage
-	// Slow makes it in a cloud whose lists lag and whose machines take their time.
+	// Slow creates them in a cloud whose lists lag and whose machines start slowly.
 	Slow func(t *testing.T) Stage
 }
 
 // Fault is one way in which a call fails.
 type Fault struct {
 	Name string
-	// At has call number n of a world fail so.
+	// At injects the fault into call number n of a world.
 	At func(w World, n int)
 }
 
-// Suite tries layouts.
+// Suite tests layouts with faults.
 type Suite struct {
 	Layouts []Layout
 	Faults  []Fault
-	// Kill has the process end after change number n of a world, and Killed is what
-	// its command then returns.
+	// Kill ends the process after change number n of a world, and Killed is the error that its
+	// command then returns.
 	Kill   func(w World, n int)
 	Killed error
-	// Each is how often each fault comes in each flow, over all layouts.
+	// Each is the number of cases for each fault in each flow, over all layouts.
 	Each int
-	// Every has every call of each flow fail in each way in each layout instead: hours.
+	// Every makes every call of each flow fail in each way in each layout instead, which takes
+	// hours.
 	Every bool
 }
 
-// flow is a command, and what has to be there before it.
+// flow is a command and its precondition.
 type flow struct {
 	name        string
 	before, run func(Stage, context.Context) error
-	// gone is true when nothing is wanted afterwards.
+	// gone is true if no resource may exist afterwards.
 	gone bool
 }
 
@@ -86,7 +87,8 @@ func flows() []flow {
 	}
 }
 
-// ResumeAfterFaults fails calls of each flow in each way: the same command then finishes.
+// ResumeAfterFaults fails calls of each flow in each way and expects the repeated command to
+// succeed.
 func (s Suite) ResumeAfterFaults(t *testing.T) {
 	t.Parallel()
 	for j, f := range flows() {
@@ -105,18 +107,17 @@ func (s Suite) ResumeAfterFaults(t *testing.T) {
 	}
 }
 
-// failure is a call that fails: the indexes of its layout and its fault, and its number
-// from 1 on.
+// failure is a failing call: the indexes of its layout and fault, and its number from 1.
 type failure struct{ layout, fault, call int }
 
-// cases are the failures of the flow with an index that has so many calls in each layout.
-// A sample is spread over the calls from the first to the last, and over the layouts.
+// cases returns the failures for a flow, given the number of its calls in each layout. A sample is
+// spread over the calls from the first to the last, and over the layouts.
 func (s Suite) cases(flow int, calls []int) (out []failure) {
 	if !s.Every {
 		n := s.Each * len(s.Faults)
 		for k := range n {
 			at := (k + flow) % len(calls)
-			fault := (k + 3*flow) % len(s.Faults) // at another place in each flow
+			fault := (k + 3*flow) % len(s.Faults) // a different one in each flow
 			out = append(out, failure{at, fault, 1 + k*(calls[at]-1)/max(n-1, 1)})
 		}
 		return out
@@ -131,7 +132,7 @@ func (s Suite) cases(flow int, calls []int) (out []failure) {
 	return out
 }
 
-// count counts the calls of a flow in a world without faults.
+// count returns the number of calls and of changes of a flow in a world without faults.
 func (f flow) count(t *testing.T, l Layout) (all, changes int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,8 +162,8 @@ func (f flow) fail(t *testing.T, l Layout, fault Fault, n int) {
 	wantLeft(t, s, before)
 }
 
-// TakeDownHalfMade kills up after each change, or a sample of them, and takes the
-// cluster down at once, without another up and while the lists still lag.
+// TakeDownHalfMade kills up after each change, or after a sample of them, and runs down
+// immediately, without another up and while the lists still lag.
 func (s Suite) TakeDownHalfMade(t *testing.T) {
 	t.Parallel()
 	l := s.Layouts[0]
@@ -185,7 +186,7 @@ func (s Suite) TakeDownHalfMade(t *testing.T) {
 	}
 }
 
-// stride is how many changes lie between two that a process is killed after.
+// stride returns the distance between the changes after which a process is killed.
 func (s Suite) stride() int {
 	if s.Every {
 		return 1

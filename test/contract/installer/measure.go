@@ -13,23 +13,23 @@ import (
 type Part struct {
 	Name string
 	Do   func() error
-	// Most is how many calls may wait for each other in it; 0 is any number.
+	// Most limits its number of sequential calls; 0 is no limit.
 	Most int
 }
 
-// Path is a command whose calls wait for each other, in a cloud that answers each after
-// as long as Call.
+// Path measures the sequential calls of a command, in a cloud that answers each after the time
+// Call.
 type Path struct {
 	Command string
 	Call    time.Duration
 	Journal func() []faults.Entry
-	// Most is how many calls may wait for each other in all; 0 is any number.
+	// Most limits the number of sequential calls of all parts; 0 is no limit.
 	Most int
 }
 
-// Measure does the parts of a command in turn, and logs how long each takes: in seconds,
-// and in calls that wait for each other. It logs which calls were answered when, too.
-// test/bench/up shows what is logged. A part with too many calls fails the test.
+// Measure runs the parts of a command in turn and logs the duration of each, in seconds and in
+// sequential calls, and the time at which each call was answered. test/bench/up prints this log. A
+// part with too many calls fails the test.
 func (p Path) Measure(t testing.TB, parts ...Part) {
 	t.Helper()
 	began := time.Now()
@@ -56,7 +56,7 @@ func (p Path) logPart(t testing.TB, name string, took time.Duration) int {
 	return calls
 }
 
-// logTrace logs the calls by when they were answered: those of a line went side by side.
+// logTrace logs the calls by the time of their answers: the calls of one line were concurrent.
 func (p Path) logTrace(t testing.TB, start time.Time, calls []faults.Entry) {
 	t.Helper()
 	at := map[time.Duration][]string{}

@@ -1,5 +1,5 @@
-// Package recordtest holds what every store of a cluster's record is tested
-// with: a store in memory, and the contract that all stores keep.
+// Package recordtest has the tests for all stores of a cluster's record: a store in memory and the
+// contract of record.Store.
 package recordtest
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Memory is a store in memory. The zero value is one that was never made.
+// Memory is a store in memory. The zero value is a store that does not exist yet.
 type Memory struct {
-	// Before is called with each operation, "put lease.json", before it has an
-	// effect, and refuses it by returning an error. It may be nil.
+	// Before is called for each operation, such as "put lease.json", before it takes effect. An
+	// error that it returns rejects the operation. It may be nil.
 	Before func(op string) error
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	made    bool
 	objects map[string]record.Object
 	writes  int
@@ -26,7 +26,7 @@ type Memory struct {
 
 var _ record.Store = (*Memory)(nil)
 
-// Make makes the store.
+// Make creates the store.
 func (m *Memory) Make(context.Context) error {
 	return m.do("make", func() error {
 		m.made = true
@@ -34,7 +34,7 @@ func (m *Memory) Make(context.Context) error {
 	})
 }
 
-// Get reads an object.
+// Get returns an object, or a NotFound error.
 func (m *Memory) Get(_ context.Context, key string) (o record.Object, err error) {
 	err = m.do("get "+key, func() error {
 		var ok bool
@@ -47,7 +47,7 @@ func (m *Memory) Get(_ context.Context, key string) (o record.Object, err error)
 	return o, err
 }
 
-// Put writes an object.
+// Put writes an object. It returns a Conflict error if its version is not was.
 func (m *Memory) Put(_ context.Context, key string, data []byte, was string) (version string, err error) {
 	err = m.do("put "+key, func() error {
 		if !m.made {
@@ -67,7 +67,7 @@ func (m *Memory) Put(_ context.Context, key string, data []byte, was string) (ve
 	return version, err
 }
 
-// Delete removes an object.
+// Delete removes an object. It returns a Conflict error if its version is not was.
 func (m *Memory) Delete(_ context.Context, key, was string) error {
 	return m.do("delete "+key, func() error {
 		o, ok := m.objects[key]
@@ -79,7 +79,7 @@ func (m *Memory) Delete(_ context.Context, key, was string) error {
 	})
 }
 
-// Destroy removes the store.
+// Destroy deletes the store with its objects.
 func (m *Memory) Destroy(context.Context) error {
 	return m.do("destroy", func() error {
 		m.made, m.objects = false, nil
@@ -87,7 +87,7 @@ func (m *Memory) Destroy(context.Context) error {
 	})
 }
 
-// Exists reports whether the store was made and not destroyed.
+// Exists reports whether the store was created and not destroyed.
 func (m *Memory) Exists() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Suite runs the contract of record.Store against the stores that fresh makes.
-// Each is one that was never made.
+// Suite runs the contract of record.Store against the stores that fresh returns, none of which
+// exists yet.
 func Suite(t *testing.T, fresh func(t *testing.T) record.Store) {
 	t.Helper()
 	SuiteBut(t, fresh, nil)
 }
 
-// SuiteBut is Suite for an emulator that does not keep some of the rules: but has the
-// sentence why it does not, by the rule's name.
+// SuiteBut is like Suite for an emulator that breaks some of the rules: but has the reason by the
+// name of the rule.
 func SuiteBut(t *testing.T, fresh func(t *testing.T) record.Store, but map[string]string) {
 	t.Helper()
 	rules := rules()

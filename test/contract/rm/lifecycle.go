@@ -90,7 +90,7 @@ func submitsOnce(w *world) {
 	w.submitRequest(r)
 	w.awaitRunning(r.Allocation)
 	w.submitRequest(r)
-	w.submitRunning(1) // there is room for it, because the other has one slot
+	w.submitRunning(1) // it fits, because the other has one slot
 }
 
 func runsNothingAgain(w *world) {
@@ -99,7 +99,7 @@ func runsNothingAgain(w *world) {
 	w.submitRequest(r)
 	w.Finish(r.Allocation, 0)
 	w.awaitEnd(r.Allocation, rm.CauseExited)
-	w.submitRequest(r) // by an owner that was about to when it heard of the end
+	w.submitRequest(r) // by an owner that had not processed the end yet
 	w.submitRunning(MachineSlots)
 }
 

@@ -14,8 +14,8 @@ func machineRules() map[string]rule {
 	}
 }
 
-// machines is the manager as one whose machines can be switched; the rule is skipped for
-// one that shows none.
+// machines returns the manager's interface to its machines. It skips the rule for a manager without
+// one.
 func (w *world) machines() rm.Machines {
 	w.t.Helper()
 	m, ok := w.manager.(rm.Machines)
@@ -25,7 +25,7 @@ func (w *world) machines() rm.Machines {
 	return m
 }
 
-// host is the machine that an allocation runs on.
+// host returns the machine of an allocation.
 func (w *world) host(id rm.AllocationID) rm.AgentID {
 	told := w.owner.told(id)
 	return told.Agents[told.Containers[0].ID]

@@ -19,11 +19,11 @@ var (
 	_ rm.Logs  = (*Owner)(nil)
 )
 
-// Told is what the owner of an allocation was told of it.
+// Told is what an Owner has recorded about an allocation.
 type Told struct {
 	Request    rm.Request
 	Containers []rm.Container
-	// States are those of each container in the order in which they were told.
+	// States are those of each container, in the order of the calls.
 	States map[rm.ContainerID][]apiv1.Container_State
 	Exits  map[rm.ContainerID]*agentv1.Exit
 	Agents map[rm.ContainerID]rm.AgentID
@@ -32,15 +32,15 @@ type Told struct {
 	Deadline time.Time
 	Waits    []rm.Wait
 	End      *rm.End
-	// closed says that the end was told before the last restart. The manager may have
-	// been stopped before it stored that, and then goes through the end once more.
+	// closed marks an allocation whose end was reported before the last restart. If the manager was
+	// stopped before it stored the end, it reports the end once more.
 	closed bool
 }
 
-// Running counts the containers that run.
+// Running returns the number of running containers.
 func (w Told) Running() int { return w.in(apiv1.Container_STATE_RUNNING) }
 
-// Terminated counts the containers that have ended.
+// Terminated returns the number of terminated containers.
 func (w Told) Terminated() int { return w.in(apiv1.Container_STATE_TERMINATED) }
 
 func (w Told) in(state apiv1.Container_State) int {
@@ -53,22 +53,22 @@ func (w Told) in(state apiv1.Container_State) int {
 	return n
 }
 
-// Owner stands for the owner of the tasks. It fails the test when it is told what
-// cannot be: a state that goes backwards, an end twice, a container that was not
-// assigned. After a restart everything may be told once more.
+// Owner stands in for the owner of the tasks. It fails the test on an impossible call: a state that
+// goes backwards, a second end, a container that was not assigned. After a restart every call may
+// be repeated once.
 type Owner struct {
 	t testing.TB
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	tasks map[rm.AllocationID]*Told
-	// listens are the allocations whose programs ask for the preemption signal.
+	// listens are the allocations whose programs poll for the preemption signal.
 	listens map[rm.AllocationID]bool
-	// fail is asked before anything is accepted; nil accepts all.
+	// fail is called before each call is accepted, which its error rejects; nil accepts all.
 	fail func(call string, id rm.AllocationID) error
-	// said are the calls that were accepted since the last start.
+	// said are the accepted calls since the last start.
 	said map[string]bool
-	// next is the first log line of each container that is not stored.
+	// next is the number of the first log line that is not stored, for each container.
 	next map[string]uint64
 }
 
@@ -79,7 +79,7 @@ func newOwner(t testing.TB) *Owner {
 	}
 }
 
-// add makes an allocation known before it is submitted.
+// add registers an allocation before it is submitted.
 func (o *Owner) add(r rm.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,7 +91,7 @@ func (o *Owner) add(r rm.Request) {
 	}
 }
 
-// told is a copy of what is known of an allocation.
+// told returns a copy of the record of an allocation.
 func (o *Owner) told(id rm.AllocationID) Told {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -105,7 +105,7 @@ func (o *Owner) told(id rm.AllocationID) Told {
 	return w
 }
 
-// open lists what has not ended, as a restarted master submits it again.
+// open returns the requests that have not ended, for submission by a restarted master.
 func (o *Owner) open() []rm.Request {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +118,7 @@ func (o *Owner) open() []rm.Request {
 	return out
 }
 
-// restarted allows everything to be told once more.
+// restarted allows every call to be repeated once.
 func (o *Owner) restarted() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,14 +128,15 @@ func (o *Owner) restarted() {
 	}
 }
 
-// failWith has calls refused.
+// failWith sets a function whose errors reject calls.
 func (o *Owner) failWith(fail func(call string, id rm.AllocationID) error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fail = fail
 }
 
-// accept finds an allocation, and answers whether a call is refused. The caller holds mu.
+// accept returns the record of an allocation, or an error if the call is rejected. The caller holds
+// mu.
 func (o *Owner) accept(call string, id rm.AllocationID) (*Told, error) {
 	w := o.tasks[id]
 	if w == nil {
@@ -150,7 +151,7 @@ func (o *Owner) accept(call string, id rm.AllocationID) (*Told, error) {
 	return w, nil
 }
 
-// once fails the test if a call was accepted before. The caller holds mu.
+// once fails the test if the same call was accepted before. The caller holds mu.
 func (o *Owner) once(format string, args ...any) {
 	call := fmt.Sprintf(format, args...)
 	if o.said[call] {
@@ -216,7 +217,7 @@ func (o *Owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	return nil
 }
 
-// change adds a state. One that is told again after a restart adds nothing.
+// change appends a state. A state that is repeated after a restart is ignored.
 func (w *Told) change(t testing.TB, c rm.ContainerChange) {
 	seen := w.States[c.Container]
 	if slices.Contains(seen, c.State) {
@@ -264,7 +265,7 @@ func (o *Owner) Ended(_ context.Context, id rm.AllocationID, e rm.End) error {
 	}
 	o.once("allocation %s has ended", id)
 	if w.closed {
-		return nil // by what cause it is over was told before
+		return nil // the cause was reported before the restart
 	}
 	if w.End != nil && w.End.Cause != e.Cause {
 		o.t.Errorf("allocation %s ended by %s, and now by %s", id, w.End.Cause, e.Cause)

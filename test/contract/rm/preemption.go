@@ -26,7 +26,7 @@ func (w *world) preempt(id rm.AllocationID, reason string) {
 	}
 }
 
-// listener runs an allocation whose programs ask for the preemption signal.
+// listener runs an allocation whose programs poll for the preemption signal.
 func (w *world) listener(slots int, edit ...func(*rm.Request)) rm.AllocationID {
 	w.t.Helper()
 	r := w.request(slots, edit...)
@@ -66,7 +66,7 @@ func preemptsListener(w *world) {
 	if known, _ := w.manager.Allocation(id); !known.PreemptBy.Equal(told.Deadline) {
 		w.t.Errorf("got it killed at %s, want at its deadline %s", known.PreemptBy, told.Deadline)
 	}
-	w.submitRunning(1) // by now it would have been sent SIGTERM
+	w.submitRunning(1) // by now the first would have been sent SIGTERM
 	if told := w.owner.told(id); told.Running() != 1 {
 		w.t.Errorf("got states %v of a program that saves itself, want it running", told.States)
 	}
@@ -78,7 +78,7 @@ func preemptsListener(w *world) {
 
 func preemptsByTerminate(w *world) {
 	w.start(1)
-	id := w.submitRunning(1) // with an hour to stop
+	id := w.submitRunning(1) // with a preemption timeout of an hour
 	w.preempt(id, "paused by ann")
 	w.awaitEnd(id, rm.CausePreempted)
 }

@@ -45,7 +45,7 @@ func (w *world) checkOrder(what string, want ...rm.AllocationID) {
 	}
 }
 
-// submitAt submits one-slot jobs a second apart.
+// submitAt submits n one-slot jobs, one second apart.
 func (w *world) submitAt(n int) []rm.AllocationID {
 	w.t.Helper()
 	began := time.Now().Add(-time.Hour)
@@ -96,7 +96,7 @@ func movesJobs(w *world) {
 	w.change(d, rm.Change{AheadOf: beside(a)})
 	w.restart()
 	w.checkOrder("ahead of another, after a restart", c, d, a, b)
-	for range 70 { // more often than there is room between two
+	for range 70 { // more often than positions fit between two
 		w.change(d, rm.Change{BehindOf: beside(a)})
 		w.change(b, rm.Change{BehindOf: beside(a)})
 	}

@@ -19,7 +19,7 @@ func restartRules() map[string]rule {
 	}
 }
 
-// checkSame compares the containers of an allocation with those of before.
+// checkSame compares the containers of an allocation with those before the restart.
 func (w *world) checkSame(id rm.AllocationID, before Told) {
 	w.t.Helper()
 	known, found := w.manager.Allocation(id)
@@ -37,7 +37,7 @@ func keepsRunning(w *world) {
 	w.checkSame(id, before)
 	waits := w.submit(1)
 	w.awaitWaiting(waits)
-	w.checkNotStarted(waits) // all slots are known to be held
+	w.checkNotStarted(waits) // all slots are still held
 	w.Finish(id, 3)
 	told := w.awaitEnd(id, rm.CauseExited)
 	for _, c := range told.Containers {
@@ -105,8 +105,8 @@ func keepsKill(w *world) {
 	w.awaitRunning(r.Allocation)
 	w.kill(r.Allocation, "killed by ann")
 	w.restart()
-	// Whether or not the kill was stored in time, its owner asks again for what it has
-	// not heard the end of.
+	// The owner repeats the kill of any allocation whose end was not reported, whether or not the
+	// first kill was stored in time.
 	w.kill(r.Allocation, "killed by ann")
 	w.awaitEnd(r.Allocation, rm.CauseKilled)
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// world is what one rule plays with.
+// world is the environment of one rule.
 type world struct {
 	Harness
 
 	t     *testing.T
 	suite Suite
 	owner *Owner
-	// manager is the one that runs now.
+	// manager is the current resource manager.
 	manager rm.ResourceManager
 }
 
-// start runs a resource manager with so many machines in the default pool.
+// start runs a resource manager with the given number of machines in the default pool.
 func (w *world) start(machines int, opts ...Options) {
 	w.t.Helper()
 	w.owner = newOwner(w.t)
@@ -31,7 +31,7 @@ func (w *world) start(machines int, opts ...Options) {
 	}
 }
 
-// attach submits all that has not ended.
+// attach submits all requests that have not ended.
 func (w *world) attach(m rm.ResourceManager) {
 	w.manager = m
 	for _, r := range w.owner.open() {
@@ -41,8 +41,8 @@ func (w *world) attach(m rm.ResourceManager) {
 	}
 }
 
-// restart replaces the resource manager by a new one on the same store, and calls
-// between while there is none.
+// restart replaces the resource manager by a new one on the same store, and calls between while
+// none runs.
 func (w *world) restart(between ...func()) {
 	w.Stop()
 	for _, do := range between {
@@ -52,7 +52,7 @@ func (w *world) restart(between ...func()) {
 	w.Start(w.attach)
 }
 
-// request is one of a new job for so many slots.
+// request returns a request of a new job for the given number of slots.
 func (w *world) request(slots int, edit ...func(*rm.Request)) rm.Request {
 	task := uuid.NewString()
 	r := rm.Request{
@@ -91,7 +91,7 @@ func (w *world) submitRunning(slots int, edit ...func(*rm.Request)) rm.Allocatio
 	return id
 }
 
-// await waits until something is so of an allocation.
+// await waits until holds returns true for an allocation.
 func (w *world) await(id rm.AllocationID, what string, holds func(Told) bool) Told {
 	w.t.Helper()
 	var last Told
@@ -105,7 +105,7 @@ func (w *world) await(id rm.AllocationID, what string, holds func(Told) bool) To
 	return last
 }
 
-// until polls for a condition; explain says in the end what was there instead.
+// until polls holds and fails the test after Patience; explain then reports the actual state.
 func (w *world) until(what string, holds func() bool, explain ...func()) {
 	w.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -130,7 +130,7 @@ func (w *world) awaitRunning(id rm.AllocationID) Told {
 	})
 }
 
-// awaitEnd waits for the end of an allocation and checks who ended it.
+// awaitEnd waits for the end of an allocation and checks its cause.
 func (w *world) awaitEnd(id rm.AllocationID, cause rm.Cause) Told {
 	w.t.Helper()
 	told := w.await(id, "it has ended", func(told Told) bool { return told.End != nil })
@@ -148,7 +148,7 @@ func (w *world) awaitWaiting(id rm.AllocationID) {
 	})
 }
 
-// checkNotStarted fails the test if an allocation was given machines.
+// checkNotStarted fails the test if an allocation has containers.
 func (w *world) checkNotStarted(id rm.AllocationID) {
 	w.t.Helper()
 	if told := w.owner.told(id); len(told.States) > 0 {
@@ -156,7 +156,7 @@ func (w *world) checkNotStarted(id rm.AllocationID) {
 	}
 }
 
-// first and last are priorities that are served before and after all others.
+// first and last return priorities that are served before and after all others.
 func (w *world) first() int { return map[bool]int{false: 1, true: 99}[w.suite.HighFirst] }
 func (w *world) last() int  { return map[bool]int{false: 99, true: 1}[w.suite.HighFirst] }
 
@@ -166,7 +166,7 @@ func withPriority(n int) func(*rm.Request) { return func(r *rm.Request) { r.Prio
 
 func inPool(name string) func(*rm.Request) { return func(r *rm.Request) { r.Pool = name } }
 
-// later is another allocation of a job, the nth.
+// later returns a request for another allocation of the same job.
 func later(r rm.Request, allocation rm.AllocationID) rm.Request {
 	r.Allocation, r.Submitted = allocation, time.Now()
 	return r

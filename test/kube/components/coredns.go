@@ -13,9 +13,8 @@ import (
 	_ "github.com/coredns/coredns/plugin/template"
 )
 
-// serveDNS serves the Corefile that the first argument names. It has the plugins
-// imported above and no others, which keeps the cloud SDKs of a full CoreDNS out
-// of the build.
+// serveDNS serves the Corefile in the first argument. It has only the plugins imported above, which
+// keeps the cloud SDKs of a full CoreDNS out of the build.
 func serveDNS() error {
 	if len(os.Args) < 2 {
 		return errUsage

@@ -16,8 +16,7 @@ import (
 )
 
 func runKwok() error {
-	// Kubernetes puts a --version of its own into the global set, which cobra
-	// would take for KWOK's.
+	// Kubernetes registers its --version in the global flag set, which cobra would take for KWOK's.
 	pflag.CommandLine = pflag.NewFlagSet("kwok", pflag.ContinueOnError)
 	global := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	global.ParseErrorsAllowlist.UnknownFlags = true
@@ -32,16 +31,15 @@ func runKwok() error {
 	return c.ExecuteContext(ctx)
 }
 
-// untilTold lets a pod of a Job run for as long as its annotation says, and not
-// at all without one.
+// untilTold completes a pod of a Job after the delay in its annotation, and never without one.
 const untilTold = `  delay:
     durationMilliseconds: 0
     durationFrom:
       expressionFrom: '.metadata.annotations["pod-complete.stage.kwok.x-k8s.io/delay"]'
 `
 
-// podStop ends the containers of a pod that is deleted, as a kubelet does: the Job
-// controller does not let go of a pod before.
+// podStop terminates the containers of a deleted pod, as a kubelet does: the Job controller
+// releases the pod only afterwards.
 const podStop = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Stage
 metadata:
@@ -74,14 +72,14 @@ spec:
       phase: Failed
 `
 
-// onceStopped is what else has to be so before a deleted pod goes.
+// onceStopped is the further condition for the removal of a deleted pod.
 const onceStopped = `
     - key: '.status.phase'
       operator: 'In'
       values: [Succeeded, Failed]`
 
-// printStages prints the rules by which fake nodes become Ready and fake pods
-// Running, KWOK's own defaults but for how they end, as a file for kwok --config.
+// printStages prints the rules by which fake nodes become Ready and fake pods Running, as a file
+// for kwok --config. They are KWOK's defaults except for the end of pods.
 func printStages() int {
 	fmt.Fprintln(os.Stdout, strings.Join([]string{
 		nodefast.DefaultNodeInit,

@@ -1,7 +1,6 @@
-// Command components is one binary that holds every program of a small
-// Kubernetes cluster: upstream's own, imported as Go packages and unchanged.
-// Which one runs is chosen by the name it is called by, a link named
-// kube-apiserver or kubelet, or by its first argument.
+// Command components contains every program of a small Kubernetes cluster in one binary: the
+// upstream programs, imported as unchanged Go packages. The name under which it is called, a link
+// such as kube-apiserver or kubelet, or its first argument selects the program.
 package main
 
 import (
@@ -15,7 +14,7 @@ func main() {
 	os.Exit(run()) //nolint:forbidigo // only main exits, and this is main
 }
 
-// run becomes the component that the command line names.
+// run executes the component of the command line and returns its exit code.
 func run() int {
 	name := filepath.Base(os.Args[0])
 	c, found := components()[name]
@@ -38,5 +37,5 @@ func complain(err error) int {
 	return 1
 }
 
-// errUsage is a DNS server that nobody told what to serve.
+// errUsage is returned by a DNS server without configuration.
 var errUsage = errors.New("coredns needs the path of its Corefile")

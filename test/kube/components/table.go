@@ -19,7 +19,7 @@ import (
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
-// components is every program by its name; each returns its exit code.
+// components returns the programs by name; each returns its exit code.
 func components() map[string]func() int {
 	return map[string]func() int{
 		"kube-apiserver":          of(apiserver.NewAPIServerCommand),
@@ -35,14 +35,13 @@ func components() map[string]func() int {
 	}
 }
 
-// background is for the one command that wants a context before it is run; it
-// handles signals itself.
+// background is for the one command that needs a context before it runs; it handles signals itself.
 func background() context.Context {
 	return context.Background() //nolint:forbidigo // this is the top of a program
 }
 
-// of makes a component of one of Kubernetes' own commands. It is built only when
-// it is the one that runs: the commands share global flags.
+// of returns a component for one of Kubernetes' commands. The command is built only when it is run,
+// because the commands share global flags.
 func of(build func() *cobra.Command) func() int {
 	return func() int { return cli.Run(build()) }
 }

@@ -1,5 +1,5 @@
-// Command kubelab starts and stops a small, real Kubernetes cluster on one Linux
-// machine, for tests; kube.sh builds it and calls it.
+// Command kubelab starts and stops a small, real Kubernetes cluster on one Linux machine, for
+// tests; kube.sh builds and calls it.
 package main
 
 import (

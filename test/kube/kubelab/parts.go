@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/kube/lab"
 )
 
-// parts are the programs of a cluster that Kubernetes does not bring along. The
-// lab starts them; nobody types them.
+// parts returns hidden commands for the programs of a cluster that are not part of Kubernetes. The
+// lab starts them; they are not for users.
 func parts(l *lab.Lab) []*cobra.Command {
 	var netns, cgroup string
 	enter := &cobra.Command{

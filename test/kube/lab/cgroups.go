@@ -15,8 +15,8 @@ import (
 
 const unified = "/sys/fs/cgroup"
 
-// hierarchies are the mounted cgroup trees: each controller's own in version 1,
-// the one tree in version 2.
+// hierarchies returns the mounted cgroup hierarchies: one for each controller in version 1, and
+// whether there is the unified one of version 2.
 func hierarchies() (v1 []mount, v2 bool) {
 	for _, m := range mounts() {
 		if m.fstype == "cgroup" {
@@ -31,7 +31,7 @@ func (m mount) controls(controller string) bool {
 	return slices.Contains(strings.Split(m.options, ","), controller)
 }
 
-// trackers are the directories in which a group's processes are listed.
+// trackers returns the directories that list the processes of a group.
 func trackers(group string) []string {
 	if group == "" {
 		return nil
@@ -74,7 +74,7 @@ func (l *Lab) makeGroups() error {
 	return nil
 }
 
-// makeUnified hands every controller that can be handed down to the pods' group.
+// makeUnified delegates all available controllers to the pods' group.
 func (l *Lab) makeUnified() error {
 	all, err := os.ReadFile(unified + "/cgroup.controllers")
 	if err != nil {
@@ -86,14 +86,14 @@ func (l *Lab) makeUnified() error {
 	}
 	for _, dir := range []string{unified, group} {
 		for _, c := range strings.Fields(string(all)) {
-			// Some cannot be; the kubelet says so where it matters.
+			// Some cannot be delegated; the kubelet reports an error for those that it needs.
 			os.WriteFile(dir+"/cgroup.subtree_control", []byte("+"+c), 0o644) //nolint:errcheck // see above
 		}
 	}
 	return nil
 }
 
-// copyCPUs fills a new cpuset, which in version 1 starts empty.
+// copyCPUs initializes a new cpuset, which is empty in version 1.
 func copyCPUs(from, to string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		b, err := os.ReadFile(filepath.Join(from, name))
@@ -107,7 +107,7 @@ func copyCPUs(from, to string) error {
 	return nil
 }
 
-// removeGroups ends what still runs in the cluster's cgroups and removes them.
+// removeGroups kills the remaining processes in the cluster's cgroups and removes the groups.
 func (l *Lab) removeGroups() {
 	for _, group := range []string{l.podGroup, l.sysGroup} {
 		l.until(3*time.Second, func() bool { return killGroup(group) == 0 })
@@ -119,15 +119,14 @@ func (l *Lab) removeGroups() {
 	}
 }
 
-// killGroup kills each process that is listed in a group and returns how many
-// there were.
+// killGroup kills each process of a group and returns their number.
 func killGroup(group string) int {
 	n := 0
 	for _, top := range trackers(group) {
 		for _, dir := range directories(top) {
 			list, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 			if err != nil {
-				continue // it has gone
+				continue // it has exited
 			}
 			for _, field := range strings.Fields(string(list)) {
 				if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
@@ -140,8 +139,8 @@ func killGroup(group string) int {
 	return n
 }
 
-// removeGroup removes a group and those in it, the deepest first. A group stays
-// busy for a moment after its last process.
+// removeGroup removes a group and its descendants, the deepest first. A group stays busy for a
+// moment after its last process has exited.
 func (l *Lab) removeGroup(top string) {
 	dirs := directories(top)
 	slices.Reverse(dirs)
@@ -153,7 +152,7 @@ func (l *Lab) removeGroup(top string) {
 	}
 }
 
-// directories lists top and all directories in it, parents first.
+// directories returns top and all directories below it, parents first.
 func directories(top string) []string {
 	var out []string
 	//nolint:errcheck // what vanishes while it is read need not be listed

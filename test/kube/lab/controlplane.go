@@ -2,7 +2,7 @@ package lab
 
 import "fmt"
 
-// etcd keeps nothing over a restart, so it need not wait for the disk.
+// etcd runs without fsync, because its data are not kept after a restart.
 func (l *Lab) etcd(s state) component {
 	client, peer := fmt.Sprintf("http://127.0.0.1:%d", s.Ports.Etcd), fmt.Sprintf("http://127.0.0.1:%d", s.Ports.Peer)
 	return component{name: "etcd", inNode: s.real(), argv: []string{
@@ -35,15 +35,15 @@ func (l *Lab) apiserver(s state) component {
 	if s.real() {
 		argv = append(argv, "--bind-address=0.0.0.0", "--advertise-address="+l.nodeIP)
 	} else {
-		// A loopback address is no valid endpoint of the Service.
+		// A loopback address is not a valid endpoint of the Service.
 		argv = append(argv, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 			"--endpoint-reconciler-type=none", "--egress-selector-config-file="+l.path("egress.yaml"))
 	}
 	return component{name: "kube-apiserver", inNode: s.real(), argv: argv}
 }
 
-// controllers and scheduler may ask often: with the usual limits they hold
-// themselves back for four seconds at the start.
+// controllers and scheduler have higher client rate limits: the default limits throttle them for
+// four seconds at the start.
 func (l *Lab) controllers(s state) component {
 	argv := l.controller("kube-controller-manager", "controller-manager", s.Ports.Controllers)
 	return component{name: "kube-controller-manager", inNode: s.real(), argv: append(

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// Down ends the cluster and removes all it left, on a real node also in the
-// fixed places that the kubelet and CNI use. A cluster that is not there is not
-// an error.
+// Down stops the cluster and removes all its files, on a real node also those in the fixed
+// locations of the kubelet and CNI. It returns nil if no cluster exists.
 func (l *Lab) Down(ctx context.Context) error {
 	s, err := l.load()
 	if errors.Is(err, errNone) {
@@ -21,9 +20,9 @@ func (l *Lab) Down(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// First what would start pods again, then the pods, then the rest. Nothing
-	// of the cluster is kept, so none is given long to tidy up. The API server
-	// does not end on TERM once it has lost etcd, so etcd is of the last.
+	// First stop the programs that would restart pods, then the pods, then the rest. The grace
+	// periods are short because no state is kept. The API server does not exit on SIGTERM once it
+	// has lost etcd, so etcd is among the last.
 	l.stop(2*time.Second, "kubelet", "gpu-plugin", "kwok", "provisioner", "kube-scheduler", "kube-controller-manager", "kube-proxy", "coredns")
 	if s.real() {
 		l.stopPods(ctx)
@@ -45,8 +44,7 @@ func (l *Lab) Down(ctx context.Context) error {
 	return os.RemoveAll(l.Dir)
 }
 
-// removeTraces deletes what the kubelet and CNI leave in fixed places, where it
-// is this cluster's.
+// removeTraces removes the files of this cluster from the fixed locations of the kubelet and CNI.
 func (l *Lab) removeTraces() {
 	for _, link := range glob("/var/log/containers/*.log") {
 		if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, l.Dir+"/") {
@@ -59,8 +57,8 @@ func (l *Lab) removeTraces() {
 	}
 }
 
-// removeKubeletDir removes the sockets that a kubelet left, and the directory
-// that it made for them when nobody else has put something there.
+// removeKubeletDir removes the sockets that a kubelet left, and the directory if the cluster
+// created it and nothing else is in it.
 func removeKubeletDir(made bool) {
 	if !made {
 		return
@@ -75,12 +73,12 @@ func removeKubeletDir(made bool) {
 func glob(pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil {
-		panic(err) // a pattern of ours is wrong
+		panic(err) // the pattern is invalid
 	}
 	return found
 }
 
-// removeFiles removes files and empty directories; what is in use stays.
+// removeFiles removes files and empty directories. It ignores errors of those in use.
 func removeFiles(paths ...string) {
 	for _, p := range paths {
 		os.Remove(p) //nolint:errcheck // see above

@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// ServeEgress makes the connections of an API server without a node. Fake pods
-// have addresses; if somebody asks the server to proxy to one, to read a node's
-// logs or to call a webhook behind a Service, the request must not leave the
-// machine. This connects to loopback addresses and refuses all others.
+// ServeEgress opens the connections of an API server without a node. Fake pods have addresses; a
+// request to proxy to one of them, to read a node's logs or to call a webhook behind a Service must
+// not leave the machine. It connects to loopback addresses and rejects all others.
 func (l *Lab) ServeEgress(ctx context.Context) error {
 	socket := l.path("egress.sock")
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Enter puts this process into a network namespace and a cgroup, where they are
-// named, and becomes argv. It returns only when it cannot.
+// Enter moves this process to a network namespace and a cgroup, if they are given, and executes
+// argv in its place. It returns only on an error.
 func Enter(netns, cgroup string, argv []string) error {
 	if len(argv) == 0 {
 		return errors.New("enter: no command is named")
 	}
-	// A namespace belongs to a thread, and the command takes this one's place.
+	// A namespace belongs to a thread, and exec replaces the calling one.
 	runtime.LockOSThread()
 	for _, dir := range trackers(cgroup) {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0o644); err != nil {

@@ -15,22 +15,21 @@ import (
 
 const (
 	gpuResource = "nvidia.com/gpu"
-	// fakeMark is on every node that KWOK plays.
+	// fakeMark is the annotation of every node that KWOK simulates, and the key of the taint.
 	fakeMark = "kwok.x-k8s.io/node"
 )
 
-// fakes are nodes that run nothing: KWOK keeps them Ready and plays the kubelet.
+// fakes describes nodes that run nothing: KWOK keeps them Ready and simulates the kubelet.
 type fakes struct {
 	// First is the number of the first one.
 	First, Count int
-	// GPUs is what each says it has.
+	// GPUs is the number that each node reports.
 	GPUs int
-	// Taint keeps pods off them that do not tolerate it.
+	// Taint repels pods without a toleration for it.
 	Taint bool
 }
 
-// AddFakeNodes adds nodes to a running cluster, each with as many GPUs as those
-// that are there.
+// AddFakeNodes adds nodes to a running cluster, each with as many GPUs as the existing ones.
 func (l *Lab) AddFakeNodes(ctx context.Context, count int) error {
 	s, err := l.load()
 	if err != nil {
@@ -66,7 +65,7 @@ func (l *Lab) makeFakeNodes(ctx context.Context, s state, f fakes) error {
 	return nil
 }
 
-// fakeNode is a large machine.
+// fakeNode returns the object of a large machine.
 func fakeNode(i int, f fakes) *corev1.Node {
 	name := fmt.Sprintf("fake-%d", i)
 	has := corev1.ResourceList{
@@ -107,7 +106,7 @@ func (l *Lab) startKwok(ctx context.Context, s state) error {
 	if err := os.WriteFile(l.path("kwok.yaml"), append(config, logs...), 0o644); err != nil {
 		return err
 	}
-	// What "kubectl logs" of a fake pod shows.
+	// The output of "kubectl logs" for a fake pod.
 	const line = "2026-01-01T00:00:00.000000000Z stdout F this pod is fake: nothing runs in it (KWOK)\n"
 	if err := os.WriteFile(l.path("fake-pod.log"), []byte(line), 0o644); err != nil {
 		return err

@@ -16,13 +16,12 @@ import (
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// ServeGPUs is a device plugin that offers devices named nvidia.com/gpu. There
-// is nothing behind them: a container that asks for one is told by
-// NVIDIA_VISIBLE_DEVICES which it was given. Counting, scheduling and exclusive
-// assignment are the kubelet's own and real.
+// ServeGPUs serves a device plugin that offers devices named nvidia.com/gpu without hardware. A
+// container that requests one finds its devices in NVIDIA_VISIBLE_DEVICES. Counting, scheduling and
+// exclusive assignment are done by the real kubelet.
 func (l *Lab) ServeGPUs(ctx context.Context, count int) error {
-	// A kubelet sweeps the place of plugins before it listens there; the socket of
-	// one that has gone may lie there until then.
+	// A kubelet empties the directory of plugins before it listens there; until then it may contain
+	// the socket of an earlier kubelet.
 	err := l.await(ctx, wait{what: "the kubelet", limit: time.Minute}, func() error { return answers(ctx, plugin.KubeletSocket) })
 	if err != nil {
 		return err
@@ -48,7 +47,7 @@ func (l *Lab) ServeGPUs(ctx context.Context, count int) error {
 	return nil
 }
 
-// answers reports whether somebody listens on a socket.
+// answers returns an error unless a process listens on the socket.
 func answers(ctx context.Context, socket string) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -85,12 +84,12 @@ func newGPUs(ctx context.Context, count int) *gpus {
 	return g
 }
 
-// GetDevicePluginOptions asks for nothing.
+// GetDevicePluginOptions returns no options.
 func (g *gpus) GetDevicePluginOptions(context.Context, *plugin.Empty) (*plugin.DevicePluginOptions, error) {
 	return &plugin.DevicePluginOptions{}, nil
 }
 
-// ListAndWatch lists the devices once; they never change.
+// ListAndWatch sends the devices once; they never change.
 func (g *gpus) ListAndWatch(_ *plugin.Empty, s grpc.ServerStreamingServer[plugin.ListAndWatchResponse]) error {
 	if err := s.Send(&plugin.ListAndWatchResponse{Devices: g.devices}); err != nil {
 		return err
@@ -102,7 +101,7 @@ func (g *gpus) ListAndWatch(_ *plugin.Empty, s grpc.ServerStreamingServer[plugin
 	return nil
 }
 
-// Allocate tells a container which devices it has.
+// Allocate returns the environment variable that lists a container's devices.
 func (g *gpus) Allocate(_ context.Context, r *plugin.AllocateRequest) (*plugin.AllocateResponse, error) {
 	out := new(plugin.AllocateResponse)
 	for _, c := range r.ContainerRequests {

@@ -14,16 +14,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// wait is something that is waited for.
+// wait describes a condition to wait for.
 type wait struct {
 	what  string
 	limit time.Duration
-	// needs are the components without which it will never come.
+	// needs are the components without which it can never be met.
 	needs []string
 }
 
-// await asks every 100 ms until the answer is nil. It gives up early when a
-// component that is needed has ended, and shows the end of its log.
+// await calls ask every 100 ms until it returns nil. It returns an error after the limit, or early,
+// with the end of the log, when a needed component has exited.
 func (l *Lab) await(ctx context.Context, w wait, ask func() error) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -67,7 +67,7 @@ func (l *Lab) client() (*kubernetes.Clientset, error) {
 	return kubernetes.NewForConfig(c)
 }
 
-// answers says why the API server is not ready.
+// answers returns an error unless the API server is ready.
 func (l *Lab) answers(ctx context.Context) error {
 	c, err := l.client()
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *Lab) answers(ctx context.Context) error {
 	return c.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// healthy says what, if anything, is missing from a cluster.
+// healthy returns an error for the first part of the cluster that is not ready.
 func (l *Lab) healthy(ctx context.Context, s state) error {
 	for _, name := range l.components() {
 		if l.pid(name) == 0 {
@@ -92,7 +92,7 @@ func (l *Lab) healthy(ctx context.Context, s state) error {
 	if err != nil {
 		return err
 	}
-	// Without it no pod can be made.
+	// No pod can be created without it.
 	if _, err := c.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{}); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (l *Lab) healthy(ctx context.Context, s state) error {
 	return nil
 }
 
-// usable reports whether a node takes pods; the real one must have its GPUs.
+// usable reports whether a node accepts pods; the real one must have its GPUs.
 func usable(n corev1.Node, gpus int) bool {
 	ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

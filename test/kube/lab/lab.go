@@ -1,7 +1,6 @@
-// Package lab starts and stops a small, real Kubernetes cluster on one Linux
-// machine, for tests: etcd, the control plane and fake nodes, or these and a real
-// node that runs containers. It needs no registry, and no root without a real
-// node.
+// Package lab starts and stops a small, real Kubernetes cluster on one Linux machine, for tests:
+// etcd, the control plane and fake nodes, and optionally a real node that runs containers. It needs
+// no registry, and no root without a real node.
 package lab
 
 import (
@@ -11,20 +10,19 @@ import (
 	"strconv"
 )
 
-// Lab is one cluster: where its files are and which addresses it uses. All
-// addresses are out of 198.18.0.0/15, the block that RFC 2544 sets aside for test
-// networks, and exist only in the cluster's own network namespace and on the
-// veth pair that leads to it.
+// Lab is one cluster: its directories and addresses. All addresses are from 198.18.0.0/15, the
+// block that RFC 2544 reserves for test networks, and exist only in the cluster's network namespace
+// and on the veth pair that connects it.
 type Lab struct {
-	// ID is 0 to 127 and tells the clusters of one machine apart.
+	// ID is 0 to 127 and distinguishes the clusters of one machine.
 	ID int
 	// Dir has all state of this cluster; Bin has the programs.
 	Dir, Bin string
 
 	namespace   string // the node's network namespace
-	hostLink    string // the machine's end of the veth pair
+	hostLink    string // the host's end of the veth pair
 	hostIP      string
-	nodeIP      string // the node's end of it
+	nodeIP      string // the node's end of the veth pair
 	podCIDR     string
 	serviceCIDR string
 	serviceIP   string // of the Service "kubernetes"
@@ -32,17 +30,17 @@ type Lab struct {
 	podGroup    string // parent cgroup of all pods
 	sysGroup    string // cgroup of containerd and its shims
 
-	extra map[string][]string // further flags of components
+	extra map[string][]string // additional flags of components
 }
 
 // NodeName is the name of the real node.
 const NodeName = "node1"
 
-// mostLabs is how many clusters have addresses on one machine.
+// mostLabs is the number of clusters with addresses on one machine.
 const mostLabs = 128
 
-// FromEnv reads which cluster is meant from KUBE_LAB_ID, KUBE_LAB_STATE and
-// KUBE_LAB_CACHE.
+// FromEnv returns the cluster that KUBE_LAB_ID, KUBE_LAB_STATE and KUBE_LAB_CACHE select, or an
+// error for an invalid value.
 func FromEnv(getenv func(string) string) (*Lab, error) {
 	id := 0
 	if s := getenv("KUBE_LAB_ID"); s != "" {
@@ -103,8 +101,8 @@ func (l *Lab) path(parts ...string) string {
 
 func (l *Lab) program(name string) string { return filepath.Join(l.Bin, name) }
 
-// Kubeconfig is the file of an administrator.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (l *Lab) Kubeconfig() string { return l.path("kubeconfig") }
 
-// Namespace is the network namespace of the real node.
+// Namespace returns the network namespace of the real node.
 func (l *Lab) Namespace() string { return l.namespace }

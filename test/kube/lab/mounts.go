@@ -31,7 +31,7 @@ func mounts() []mount {
 	return out
 }
 
-// mountsBelow are the mount points in a directory, the deepest first.
+// mountsBelow returns the mount points in a directory, the deepest first.
 func mountsBelow(dir string) []string {
 	var out []string
 	for _, m := range mounts() {
@@ -43,8 +43,8 @@ func mountsBelow(dir string) []string {
 	return out
 }
 
-// unmountBelow takes away every mount in a directory. Some appear only when
-// those above them are gone, so it looks three times.
+// unmountBelow unmounts everything in a directory. Some mounts become visible only when those above
+// them are unmounted, so it repeats three times.
 func unmountBelow(dir string) {
 	for range 3 {
 		points := mountsBelow(dir)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// makeNetwork joins the node's network namespace to the machine by one veth pair
-// and two routes. No route the other way leads past the machine's end of the
-// pair: a pod that calls an address outside is told "unreachable" at once.
+// makeNetwork connects the node's network namespace to the host by one veth pair and two routes. No
+// route leads beyond the host's end of the pair, so that a pod that calls an external address fails
+// immediately with "unreachable".
 func (l *Lab) makeNetwork() error {
 	if _, err := os.Stat("/run/netns/" + l.namespace); err == nil {
 		l.removeNetwork()
@@ -22,8 +22,8 @@ func (l *Lab) makeNetwork() error {
 		"ip -n " + l.namespace + " link set lo up",
 		"ip -n " + l.namespace + " addr add " + l.nodeIP + "/30 dev eth0",
 		"ip -n " + l.namespace + " link set eth0 up",
-		// Never used as it stands, for kube-proxy rewrites or drops what goes
-		// to a Service; but without some route the kernel refuses before that.
+		// This route is never used, because kube-proxy rewrites or drops traffic to a Service, but
+		// without a route the kernel rejects the packet before that.
 		"ip -n " + l.namespace + " route add " + l.serviceCIDR + " dev eth0",
 		"ip route replace " + l.podCIDR + " via " + l.nodeIP,
 		"ip route replace " + l.serviceCIDR + " via " + l.nodeIP,
@@ -32,21 +32,21 @@ func (l *Lab) makeNetwork() error {
 			return err
 		}
 	}
-	// "Connection refused" is sent at once and for every packet; redirects,
-	// which would use up the allowance for such answers, are not.
+	// "Connection refused" is sent immediately and for every packet. Redirects, which would use up
+	// the rate limit of ICMP replies, are not sent.
 	return run(l.program("kubelab"), "enter", "--netns", l.namespace, "--", "sh", "-c", `cd /proc/sys/net/ipv4 &&
 		echo 1 >ip_forward && echo 0 >icmp_ratelimit &&
 		for d in all default eth0; do echo 0 >conf/$d/send_redirects; done`)
 }
 
-// removeNetwork removes the pair, with which its routes go, and the namespace.
+// removeNetwork removes the pair, and with it its routes, and the namespace.
 func (l *Lab) removeNetwork() {
 	for _, c := range []string{"ip link del " + l.hostLink, "ip netns del " + l.namespace} {
 		run(strings.Fields(c)...) //nolint:errcheck // what is not there need not be removed
 	}
 }
 
-// kernelSettings are those that the kubelet changes on the machine.
+// kernelSettings returns the sysctls that the kubelet changes on the machine.
 func kernelSettings() []string {
 	return []string{
 		"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// makeObjects makes what a provider's cluster has from the start.
+// makeObjects creates the objects of a new cluster of a cloud provider.
 func (l *Lab) makeObjects(ctx context.Context, s state) error {
 	c, err := l.client()
 	if err != nil {
@@ -41,8 +41,8 @@ func makeStorageClass(ctx context.Context, c kubernetes.Interface) error {
 	return unlessThere(err)
 }
 
-// makeDNS makes the Service of the cluster's DNS. CoreDNS is a process of the
-// node, not a pod, so the Service has an EndpointSlice of its own.
+// makeDNS creates the Service of the cluster's DNS. CoreDNS is a process of the node, not a pod, so
+// the Service has a manual EndpointSlice.
 func (l *Lab) makeDNS(ctx context.Context, c kubernetes.Interface) error {
 	const namespace, service = "kube-system", "kube-dns"
 	err := l.await(ctx, wait{what: "the namespace " + namespace, limit: 30 * time.Second}, func() error {

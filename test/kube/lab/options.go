@@ -12,41 +12,41 @@ import (
 	"time"
 )
 
-// Mode says how much of a cluster is real.
+// Mode selects which parts of a cluster are real.
 type Mode string
 
 // The modes.
 const (
-	// API is the control plane and fake nodes; it needs no root.
+	// API has the control plane and fake nodes; it needs no root.
 	API Mode = "api"
-	// Node is also a real node that runs containers.
+	// Node also has a real node that runs containers.
 	Node Mode = "node"
 )
 
-// Options are what a cluster was asked to be.
+// Options is the requested configuration of a cluster.
 type Options struct {
 	Mode Mode
-	// FakeNodes is how many nodes there are that run nothing, and FakeGPUs what
-	// each says it has. Negative is two in API mode and none beside a real node.
+	// FakeNodes is the number of nodes that run nothing, and FakeGPUs the number of GPUs that each
+	// reports. Negative means two in API mode and none beside a real node.
 	FakeNodes, FakeGPUs int
-	// GPUs is what the real node has.
+	// GPUs is the number of GPUs of the real node.
 	GPUs int
 	// Images are archives to load on the real node.
 	Images []string
-	// Args are further flags, each COMPONENT=--FLAG.
+	// Args are additional flags, each COMPONENT=--FLAG.
 	Args []string
-	// Containerd is the program of the real node.
+	// Containerd is the path of the real node's containerd.
 	Containerd string
 }
 
-// state is what is kept beside a running cluster.
+// state is the stored description of a running cluster.
 type state struct {
 	Options
 	ServerIP string
 	Ports    ports
 	// Sysctls are the machine's values before the kubelet changed them.
 	Sysctls map[string]string
-	// MadeKubeletDir is true when /var/lib/kubelet was not there before.
+	// MadeKubeletDir is true if /var/lib/kubelet did not exist before.
 	MadeKubeletDir bool
 	Started        time.Time
 }
@@ -55,7 +55,7 @@ func (s state) server() string { return fmt.Sprintf("https://%s:%d", s.ServerIP,
 
 func (s state) real() bool { return s.Mode == Node }
 
-// nodeTools is what a real node needs of the machine.
+// nodeTools returns the programs of the machine that a real node needs.
 func nodeTools(containerd string) []string {
 	const cni = "/usr/lib/cni/"
 	return []string{"ip", "nft", "runc", "ctr", "mount", "umount", containerd, cni + "ptp", cni + "host-local", cni + "loopback", cni + "portmap"}
@@ -87,7 +87,7 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// serves reports whether a running cluster is what o asks for.
+// serves reports whether a running cluster satisfies o.
 func (s state) serves(o Options) bool {
 	return s.Mode == o.Mode && s.GPUs == o.GPUs && s.FakeNodes >= o.FakeNodes && slices.Equal(s.Args, o.Args)
 }
@@ -102,7 +102,7 @@ func (l *Lab) save(s state) error {
 	return os.WriteFile(l.path(stateFile), b, 0o600)
 }
 
-// errNone is a cluster that is not there.
+// errNone is returned if the cluster does not exist.
 var errNone = errors.New("there is no such cluster; start one with: kube.sh up")
 
 func (l *Lab) load() (state, error) {

@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// identity is somebody with a certificate.
+// identity is the holder of a certificate.
 type identity struct {
 	file, name string
 	groups     []string
-	// hosts are where a server answers; a client has none.
+	// hosts are the names and addresses of a server; a client has none.
 	hosts []string
-	// kubeconfig is true for who speaks to the API server.
+	// kubeconfig is true for a client of the API server.
 	kubeconfig bool
 }
 
@@ -142,7 +142,7 @@ func (l *Lab) newKey(file string) (*ecdsa.PrivateKey, []byte, error) {
 	return k, text, errors.Join(err, os.WriteFile(l.path("pki", file+".key"), text, 0o600))
 }
 
-// certificate is one of a year, which no test outlives.
+// certificate returns a template that is valid for a year, longer than any test.
 func certificate(name string, groups []string) *x509.Certificate {
 	serial := make([]byte, 15)
 	rand.Read(serial) // it never fails

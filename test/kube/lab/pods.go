@@ -9,8 +9,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// stopPods removes every pod through the runtime's own interface, which also
-// undoes its network. What cannot be removed so is ended by its cgroup.
+// stopPods removes every pod through the CRI, which also removes its network. Errors are ignored:
+// the remaining processes are killed with their cgroup.
 func (l *Lab) stopPods(ctx context.Context) {
 	if l.pid("containerd") == 0 {
 		return

@@ -6,13 +6,13 @@ import (
 	"net"
 )
 
-// ports is where the components listen.
+// ports are the listening ports of the components.
 type ports struct{ API, Etcd, Peer, Controllers, Scheduler, Kwok int }
 
-// nodePorts are Kubernetes' usual ones: a real node has a network of its own.
+// nodePorts returns Kubernetes' default ports: a real node has its own network namespace.
 func nodePorts() ports { return ports{6443, 2379, 2380, 10257, 10259, 10247} }
 
-// freePorts finds ports of this machine that nobody uses.
+// freePorts returns unused ports of this machine.
 func freePorts(ctx context.Context) (p ports, err error) {
 	var open []net.Listener
 	defer func() {

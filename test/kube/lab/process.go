@@ -16,15 +16,14 @@ import (
 // component is one background program of the cluster.
 type component struct {
 	name string
-	// inNode puts it into the node's network namespace, cgroup into a cgroup.
+	// inNode runs it in the node's network namespace, cgroup in a cgroup.
 	inNode bool
 	cgroup string
 	argv   []string
 }
 
-// start runs a component in the background with its output in logs/NAME.log. It
-// records the process together with its start time, so that an id that the
-// system gives out again is never taken for ours.
+// start runs a component in the background with its output in logs/NAME.log. It records the PID
+// together with the start time of the process, so that a reused PID is never mistaken for it.
 func (l *Lab) start(c component) error {
 	log, err := os.OpenFile(l.path("logs", c.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -47,7 +46,7 @@ func (l *Lab) start(c component) error {
 	return os.WriteFile(l.path("pids", c.name), fmt.Appendf(nil, "%d %s\n", cmd.Process.Pid, born), 0o644)
 }
 
-// placed is the command line that enters the component's namespace and cgroup.
+// placed returns the command line that enters the component's namespace and cgroup.
 func (l *Lab) placed(c component) []string {
 	argv := slices.Concat(c.argv, l.extra[c.name])
 	if !c.inNode && c.cgroup == "" {
@@ -63,25 +62,26 @@ func (l *Lab) placed(c component) []string {
 	return slices.Concat(enter, []string{"--"}, argv)
 }
 
-// startTime is when a living process was started, in the kernel's ticks.
+// startTime returns the start time of a running process in clock ticks. It returns an error if the
+// process has ended.
 func startTime(pid int) (string, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", err
 	}
-	// The second field is the program's name, which may hold anything.
+	// The second field is the program's name, which may contain any character.
 	_, rest, _ := strings.Cut(string(b), ") ")
 	fields := strings.Fields(rest)
 	const status, threads, startedAt = 0, 17, 19 // proc(5), counted from the third field
-	// One that becomes another program, as enter does, is a zombie for a moment,
-	// but not a lonely one: the thread that takes its place is there.
+	// A multithreaded process that calls exec, as enter does, is briefly a zombie, but with more
+	// than one thread: the one that replaces the leader still runs.
 	if len(fields) <= startedAt || fields[status] == "Z" && fields[threads] <= "1" {
 		return "", fmt.Errorf("process %d has ended", pid)
 	}
 	return fields[startedAt], nil
 }
 
-// pid is the recorded process of a component, or 0 when it does not run.
+// pid returns the recorded process of a component, or 0 if it does not run.
 func (l *Lab) pid(name string) int {
 	b, err := os.ReadFile(l.path("pids", name))
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *Lab) pid(name string) int {
 	if _, err := fmt.Sscan(string(b), &pid, &born); err != nil {
 		return 0
 	}
-	// Twice, for between opening and reading the thread may have taken its place.
+	// Twice, because exec may replace the thread between opening and reading the file.
 	for range 2 {
 		if now, err := startTime(pid); err == nil && now == born {
 			return pid
@@ -101,7 +101,7 @@ func (l *Lab) pid(name string) int {
 	return 0
 }
 
-// components are the names of everything that was started.
+// components returns the names of all started components.
 func (l *Lab) components() []string {
 	entries, err := os.ReadDir(l.path("pids"))
 	if err != nil {
@@ -114,7 +114,7 @@ func (l *Lab) components() []string {
 	return names
 }
 
-// stop ends components side by side: TERM, and KILL after a while.
+// stop stops components concurrently: SIGTERM, then SIGKILL after patience.
 func (l *Lab) stop(patience time.Duration, names ...string) {
 	var all sync.WaitGroup
 	for _, name := range names {
@@ -137,7 +137,7 @@ func (l *Lab) stopOne(patience time.Duration, name string) {
 	}
 }
 
-// until asks every 20 ms until the answer is yes, or the limit has passed.
+// until polls done every 20 ms until it returns true or the limit has passed.
 func (l *Lab) until(limit time.Duration, done func() bool) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -147,7 +147,7 @@ func (l *Lab) until(limit time.Duration, done func() bool) {
 	}
 }
 
-// run runs a short command and shows what it said when it fails.
+// run runs a short command. The error of a failed command includes its output.
 func run(argv ...string) error {
 	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput() //nolint:noctx // each ends by itself in milliseconds
 	if err != nil {

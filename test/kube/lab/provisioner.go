@@ -25,8 +25,8 @@ const (
 	selectedNode    = "volume.kubernetes.io/selected-node"
 )
 
-// provisioner gives every claim of its class a directory of the machine as its
-// volume, and removes the directory with the volume.
+// provisioner creates a directory of the machine as the volume of each claim of its class, and
+// removes the directory with the volume.
 type provisioner struct {
 	lab     *Lab
 	client  kubernetes.Interface
@@ -76,8 +76,8 @@ func (l *Lab) Provision(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// pass serves what waits and removes what was released. It returns false when
-// something has to be tried again.
+// pass provisions pending claims and deletes released volumes. It returns false if an operation
+// must be retried.
 func (p provisioner) pass(ctx context.Context) bool {
 	done := true
 	try := func(err error) {
@@ -103,7 +103,7 @@ func (p provisioner) pass(ctx context.Context) bool {
 	return done
 }
 
-// wants reports whether a claim is ours and waits for a volume.
+// wants reports whether a claim has our provisioner and waits for a volume.
 func (p provisioner) wants(c *corev1.PersistentVolumeClaim) (*storagev1.StorageClass, bool) {
 	if c.Status.Phase != corev1.ClaimPending || c.Spec.VolumeName != "" || c.DeletionTimestamp != nil || c.Spec.StorageClassName == nil {
 		return nil, false
@@ -125,7 +125,7 @@ func released(v *corev1.PersistentVolume) bool {
 		v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && v.DeletionTimestamp == nil
 }
 
-// remove deletes a volume, and only ever a directory directly in our own.
+// remove deletes a volume, and its directory only if that is directly in our own directory.
 func (p provisioner) remove(ctx context.Context, v *corev1.PersistentVolume) error {
 	if h := v.Spec.HostPath; h != nil && filepath.Dir(h.Path) == p.lab.path("volumes") {
 		if err := os.RemoveAll(h.Path); err != nil {

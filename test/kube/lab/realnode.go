@@ -14,7 +14,7 @@ func (l *Lab) containerd(s state) component {
 	}
 }
 
-// nodeComponents are the programs of the real node that need the API server.
+// nodeComponents returns the programs of the real node that need the API server.
 func (l *Lab) nodeComponents(s state) []component {
 	out := []component{
 		{name: "kubelet", inNode: true, argv: []string{
@@ -52,7 +52,7 @@ func (l *Lab) startContainerd(ctx context.Context, s state, tell func(string)) e
 	return nil
 }
 
-// LoadImage gives the real node an image archive: docker save's form, or OCI.
+// LoadImage imports an image archive of docker save or in OCI format on the real node.
 func (l *Lab) LoadImage(archive string) error {
 	return run("ctr", "-a", l.path("containerd.sock"), "-n", "k8s.io", "images", "import", archive)
 }

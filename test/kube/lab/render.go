@@ -11,7 +11,7 @@ import (
 //go:embed files
 var files embed.FS
 
-// values is what the files are written from.
+// values are the parameters of the file templates.
 type values struct {
 	Dir, Namespace, Node, NodeIP, HostIP, PodCIDR, DNSIP, PodGroup string
 }
@@ -30,7 +30,7 @@ func (l *Lab) render(name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// write renders a file to where the components look for it.
+// write renders a file to the path where the components expect it.
 func (l *Lab) write(name, to string) error {
 	b, err := l.render(name)
 	if err != nil {
@@ -42,7 +42,7 @@ func (l *Lab) write(name, to string) error {
 	return os.WriteFile(to, b, 0o644)
 }
 
-// writeNodeFiles writes what the programs of the real node read.
+// writeNodeFiles writes the configuration files of the real node's programs.
 func (l *Lab) writeNodeFiles() error {
 	for _, name := range []string{"containerd.toml", "resolv.conf", "Corefile", "kubelet.yaml", "kube-proxy.yaml"} {
 		if err := l.write(name, l.path(name)); err != nil {

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status writes what runs and what it costs, and returns what is wrong with it.
+// Status writes the components with their resource usage. It returns an error if the cluster is not
+// healthy.
 func (l *Lab) Status(ctx context.Context, out io.Writer) error {
 	s, err := l.load()
 	if err != nil {
@@ -57,8 +58,8 @@ func (l *Lab) count(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// proportional is a process's own memory and its share of what it has in common
-// with others, in KiB: all components share one file's pages.
+// proportional returns the private memory of a process and its share of shared memory, in KiB: all
+// components map the pages of one file.
 func proportional(pid int) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {

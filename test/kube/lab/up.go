@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// The limits of starting, far above the four seconds that all of it takes on two
-// idle cores.
+// Time limits of the start, far above the four seconds that it takes on two idle cores.
 const (
 	apiLimit     = 3 * time.Minute
 	clusterLimit = 2 * time.Minute
 )
 
-// Up starts the cluster, and returns when all nodes are ready and pods can be
-// made. It does nothing when such a cluster is up already, and replaces one that
-// is broken or was asked to be different. Tell is told each step.
+// Up starts the cluster and returns when all nodes are ready and pods can be created. It does
+// nothing if such a cluster is running, and replaces a broken one or one with other options. It
+// calls tell with each step.
 func (l *Lab) Up(ctx context.Context, o Options, tell func(string)) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -41,7 +40,7 @@ func (l *Lab) Up(ctx context.Context, o Options, tell func(string)) error {
 	return nil
 }
 
-// already reports whether a cluster like o runs, and removes any other.
+// already reports whether a cluster that satisfies o is running. It removes any other.
 func (l *Lab) already(ctx context.Context, o Options) (bool, error) {
 	old, err := l.load()
 	if errors.Is(err, errNone) {
@@ -64,7 +63,7 @@ func (l *Lab) already(ctx context.Context, o Options) (bool, error) {
 	return true, nil
 }
 
-// prepare makes everything that needs no running program.
+// prepare creates everything that needs no running program.
 func (l *Lab) prepare(ctx context.Context, o Options) (state, error) {
 	for _, a := range o.Args {
 		name, flag, _ := strings.Cut(a, "=")
@@ -79,7 +78,7 @@ func (l *Lab) prepare(ctx context.Context, o Options) (state, error) {
 	if err != nil {
 		return s, err
 	}
-	// From here on Down finds it.
+	// Down can remove the cluster from here on.
 	if err := l.save(s); err != nil {
 		return s, err
 	}
@@ -92,7 +91,7 @@ func (l *Lab) prepare(ctx context.Context, o Options) (state, error) {
 	return s, errors.Join(l.makeNetwork(), l.makeGroups(), l.writeNodeFiles())
 }
 
-// place says where the components of a new cluster are.
+// place chooses the addresses of a new cluster's components.
 func (l *Lab) place(ctx context.Context, o Options) (state, error) {
 	s := state{Options: o, ServerIP: "127.0.0.1", Started: time.Now().UTC()}
 	if !s.real() {
@@ -106,7 +105,7 @@ func (l *Lab) place(ctx context.Context, o Options) (state, error) {
 	return s, nil
 }
 
-// startAPI starts what does not need the API server side by side with it.
+// startAPI starts the API server concurrently with the components that do not need it.
 func (l *Lab) startAPI(ctx context.Context, s state, tell func(string)) error {
 	first := []component{l.etcd(s), l.apiserver(s)}
 	if !s.real() {
@@ -129,7 +128,7 @@ func (l *Lab) startAPI(ctx context.Context, s state, tell func(string)) error {
 	return err
 }
 
-// populate starts the rest and makes what a provider's cluster has from the start.
+// populate starts the remaining components and creates the objects of a new cluster.
 func (l *Lab) populate(ctx context.Context, s state) error {
 	rest := []component{l.controllers(s), l.scheduler(s), l.provisioner(s)}
 	if s.real() {

@@ -17,7 +17,7 @@ func (p provisioner) make(ctx context.Context, c *corev1.PersistentVolumeClaim, 
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	// Past the umask: a pod may run as any user.
+	// Chmod, because of the umask: a pod may run as any user.
 	if err := os.Chmod(dir, 0o777); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Command pause is the process of a pod's sandbox: it holds the pod's
-// namespaces, reaps what is left to it, and ends on a signal.
+// Command pause is the process of a pod's sandbox: it holds the pod's namespaces, reaps orphaned
+// processes, and exits on a signal.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command testapp is what the cluster's own tests run in its pods.
+// Command testapp is the program that the cluster's tests run in its pods.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	os.Exit(run(append(os.Args[1:], "env", ""))) //nolint:forbidigo // only main exits, and this is main
 }
 
-// run does what its first word says with its second.
+// run executes the command in the first argument with the second.
 func run(args []string) int {
 	does := map[string]func(string) error{
 		"serve": serve, "get": get, "api": api, "lookup": lookup, "write": write, "list": list, "env": environ, "eat": eat,
@@ -34,7 +34,7 @@ func run(args []string) int {
 	return 0
 }
 
-// background is what everything here runs in: whoever wants it to end kills it.
+// background returns the context of all commands, which run until they are killed.
 func background() context.Context {
 	return context.Background() //nolint:forbidigo // this is the top of a program
 }
@@ -55,7 +55,8 @@ func serve(address string) error {
 	return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello from", name) }))
 }
 
-// client trusts everybody: what is tested is the way, not the far end.
+// client returns a client that verifies no certificate: the tests check connectivity, not the
+// server.
 func client() *http.Client {
 	return &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
@@ -75,7 +76,7 @@ func get(url string) error {
 	return errors.Join(err, r.Body.Close())
 }
 
-// api asks the API server with the pod's own token.
+// api sends a request to the API server with the token of the pod.
 func api(path string) error {
 	token, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/token")
 	if err != nil {
@@ -120,7 +121,7 @@ func environ(string) error {
 	return nil
 }
 
-// eat takes memory until somebody ends it.
+// eat allocates memory until the process is killed.
 func eat(string) error {
 	for held := [][]byte{}; ; {
 		b := make([]byte, 1<<20)

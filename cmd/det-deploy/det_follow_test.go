@@ -55,6 +55,7 @@ func (a *rawAPI) open(path string) *http.Response {
 // A client that follows a log must be able to tell a master that stops from one that
 // broke: the det client fails on an answer that is cut.
 func TestAFollowedLogEndsInGoodOrderWhenTheMasterStops(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster; run without -short")
 	}
@@ -104,6 +105,7 @@ func lastLine(t *testing.T, stream []byte) (id string) {
 }
 
 func TestTheFieldsOfALogAreFollowed(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster; run without -short")
 	}

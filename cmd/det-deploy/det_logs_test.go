@@ -12,6 +12,7 @@ import (
 // The client finds lines by the rank and the level that programs write in front of them, and
 // a progress bar is a line each time it is drawn.
 func TestDetFindsLinesByRankAndLevel(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
 	c.StartMaster()
 	c.StartAgent("a")

@@ -10,6 +10,7 @@ import (
 // TestMetricsOfTheSDK reports with the calls of the unmodified harness and reads with all
 // that the unmodified SDK has for metrics.
 func TestMetricsOfTheSDK(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a master; run without -short")
 	}

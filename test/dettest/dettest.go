@@ -3,7 +3,6 @@
 package dettest
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,15 +20,20 @@ func Home(t testing.TB) string {
 
 // Client runs det as one user, with a home of its own.
 type Client struct {
-	t   *testing.T
-	bin string
-	env []string
+	t      *testing.T
+	server *Server
+	bin    string
+	env    []string
 }
 
 // New is a client that has not logged in at its master.
 func New(t *testing.T, url string) *Client {
 	t.Helper()
-	return &Client{t: t, bin: filepath.Join(Home(t), "bin"), env: append(os.Environ(), "DET_MASTER="+url, "HOME="+t.TempDir())}
+	home := Home(t)
+	return &Client{
+		t: t, server: sharedServer(t), bin: filepath.Join(home, "bin"),
+		env: append(os.Environ(), "DET_MASTER="+url, "HOME="+t.TempDir()),
+	}
 }
 
 // Login is a client that has logged in at a master.
@@ -55,30 +59,24 @@ func (c *Client) On(t *testing.T) *Client {
 	return &other
 }
 
-// Command is an invocation that has not started.
-func (c *Client) Command(stdin string, args ...string) *exec.Cmd {
-	cmd := c.invoke("det", args)
-	cmd.Stdin = strings.NewReader(stdin)
-	return cmd
-}
-
 // Python is an invocation of the interpreter that has the client's library, as the same
 // user.
-func (c *Client) Python(args ...string) *exec.Cmd { return c.invoke("python3", args) }
-
-func (c *Client) invoke(program string, args []string) *exec.Cmd {
-	cmd := exec.CommandContext(c.t.Context(), filepath.Join(c.bin, program), args...)
+func (c *Client) Python(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(c.bin, "python3"), args...)
 	cmd.Env = c.env
 	return cmd
 }
 
 // Exec runs det; out is both of its streams.
 func (c *Client) Exec(stdin string, args ...string) (out string, err error) {
-	cmd := c.Command(stdin, args...)
-	var both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &both, &both
-	err = cmd.Run()
-	return both.String(), err
+	r, err := c.server.run(c.t.Context(), request{Args: args, Stdin: stdin, Env: c.env})
+	return r.Out, err
+}
+
+// ExecLine runs det with the arguments of a line, as a shell would.
+func (c *Client) ExecLine(stdin, line string) (out string, err error) {
+	r, err := c.server.run(c.t.Context(), request{Line: line, Stdin: stdin, Env: c.env})
+	return r.Out, err
 }
 
 // OK runs det and wants success.

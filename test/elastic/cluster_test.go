@@ -1,7 +1,6 @@
 package elastic_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +44,7 @@ type cluster struct {
 	lab  *booter.Lab
 	site site
 	dir  string
-	det  string
+	det  *dettest.Server
 	// scheme is "https", or "http" without TLS.
 	scheme string
 
@@ -55,7 +54,9 @@ type cluster struct {
 // newCluster prepares a cluster; its site and its Booter are the caller's to set.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	return &cluster{t: t, lab: booter.OpenLab(t), dir: t.TempDir(), det: filepath.Join(dettest.Home(t), "bin", "det"), scheme: "https"}
+	lab := booter.OpenLab(t)
+	det := dettest.StartServer(t, func(program string, args ...string) *exec.Cmd { return lab.Command(t.Context(), program, args...) })
+	return &cluster{t: t, lab: lab, dir: t.TempDir(), det: det, scheme: "https"}
 }
 
 // launch starts the master on a file.
@@ -141,20 +142,17 @@ func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 
 // client runs det against the master.
 func (c *cluster) client(stdin string, args ...string) (string, error) {
-	cmd := c.lab.Command(c.t.Context(), c.det, args...)
-	cmd.Env = []string{
+	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "DET_MASTER=" + c.url(), "DET_USER=admin", "DET_PASS=" + password,
 	}
 	if c.scheme == "https" {
-		cmd.Env = append(cmd.Env, "DET_MASTER_CERT_FILE="+c.path("master/tls/ca.crt"))
+		env = append(env, "DET_MASTER_CERT_FILE="+c.path("master/tls/ca.crt"))
 	}
-	cmd.Stdin = strings.NewReader(stdin)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("det %s: %w\n%s%s", strings.Join(args, " "), err, &out, &errs)
+	out, errs, err := c.det.Run(c.t.Context(), stdin, env, args...)
+	if err != nil {
+		return out, fmt.Errorf("det %s: %w\n%s%s", strings.Join(args, " "), err, out, errs)
 	}
-	return out.String(), nil
+	return out, nil
 }
 
 func (c *cluster) ok(args ...string) string {

@@ -18,6 +18,7 @@ import (
 // A client never has the keys of a storage: it asks the master, which downloads for it.
 func TestCheckpointsInABucketAreDownloadedThroughTheMaster(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	a := motest.Open(t)
 	api, err := upload.Open(t.Context(), upload.Server{
 		AccessKey: secret.Literal(a.AccessKey), SecretKey: secret.Literal(a.SecretKey), EndpointURL: a.Endpoint,

@@ -68,6 +68,7 @@ func (l *lab) exists(uuid string) bool {
 }
 
 func TestTheLifeOfACheckpoint(t *testing.T) {
+	t.Parallel()
 	l := openLab(t, options{})
 	id := l.create("line", "single.yaml", "checkpoint_storage.save_trial_latest=3", "checkpoint_storage.save_trial_best=0")
 	l.await(id, "COMPLETED")

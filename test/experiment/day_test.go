@@ -11,6 +11,7 @@ import (
 // A researcher's day with the unmodified client: a program is watched while it runs, fails, is
 // continued, and its log is read as a whole.
 func TestADayWithTheClient(t *testing.T) {
+	t.Parallel()
 	dir := sharedDir(t)
 	l := openLab(t, options{mounts: fmt.Sprintf("    - {host_path: %s, container_path: %s, read_only: true}\n", dir, dir)})
 	code := filepath.Join(dir, "code")

@@ -7,38 +7,47 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-func TestATrialTrainsToItsEnd(t *testing.T) {
-	for _, runtime := range []string{"process", "docker"} {
-		for _, database := range []string{"SQLite", "PostgreSQL"} {
-			t.Run(runtime+" "+database, func(t *testing.T) {
-				o := options{docker: runtime == "docker"}
-				if database == "PostgreSQL" {
-					o.master = "db:\n  url: " + postgrestest.Start(t, postgrestest.Options{}).URL() + "\n"
-				}
-				trainOnce(t, openLab(t, o))
-			})
-		}
+// TestTrialsTrainToTheirEndAndHarmNobody is the way of a trial on each runtime, one of them with each
+// database, and what programs do to others there.
+func TestTrialsTrainToTheirEndAndHarmNobody(t *testing.T) {
+	for _, runtime := range []string{"process and SQLite", "docker and PostgreSQL"} {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			docker := strings.HasPrefix(runtime, "docker")
+			o := options{slots: 3, docker: docker, security: "  limits: {log_bytes_per_task: 1m}\n"}
+			if docker {
+				o.master = "db:\n  url: " + postgrestest.Start(t, postgrestest.Options{}).URL() + "\n"
+			}
+			l := openLab(t, o)
+			spyOn(l, l.trainOnce(), docker)
+			l.misbehaves()
+		})
 	}
 }
 
-func trainOnce(t *testing.T, l *lab) {
-	t.Helper()
-	id := l.create("line", "single.yaml")
+// trainOnce has a trial train, which keeps all of its checkpoints.
+func (l *lab) trainOnce() (id string) {
+	l.t.Helper()
+	id = l.create("line", "single.yaml", "checkpoint_storage.save_trial_latest=4")
 	e := l.await(id, "COMPLETED")
 	if len(e.Trials) != 1 || e.Trials[0].State != "STATE_COMPLETED" || e.Trials[0].Restarts != 0 {
-		t.Errorf("got %+v, want one completed trial", e)
+		l.t.Errorf("got %+v, want one completed trial", e)
 	}
 	if got := fmt.Sprint(l.validations(e.Trials[0].ID)); got != "[2 4 6 8]" && got != "[8 6 4 2]" {
-		t.Errorf("got validations at %s, want each second epoch", got)
+		l.t.Errorf("got validations at %s, want each second epoch", got)
 	}
 	l.det.Want([]string{"experiment", "list"}, "line", "COMPLETED")
 	l.det.Want([]string{"experiment", "list-checkpoints", id}, "COMPLETED")
+	return id
 }
 
+// The programs of the trials are the tests' own, except in the rest: eight starts of Python take longest.
 func TestASearchStopsWhatIsWorseAndCountsEachTrialOnce(t *testing.T) {
-	l := openLab(t, options{slots: 2})
+	t.Parallel()
+	l := openLab(t, options{slots: 2, tiny: rest.Choose(true, false)})
 	id := l.create("line", "asha.yaml")
 	e := l.await(id, "COMPLETED")
 	if len(e.Trials) != 8 {
@@ -77,6 +86,7 @@ func (l *lab) awaitEpochs(id string, epochs int) trial {
 }
 
 func TestAPausedTrialGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	l := openLab(t, options{})
 	id := l.create("line", "single.yaml", slow...)
 	name := fmt.Sprint(l.awaitEpochs(id, 3).ID)

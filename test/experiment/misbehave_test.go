@@ -76,18 +76,15 @@ func (l *lab) awaitLine(id, text string) {
 	})
 }
 
-func TestAProgramThatMisbehavesHarmsNobodyElse(t *testing.T) {
-	for _, runtime := range []string{"process", "docker"} {
-		t.Run(runtime, func(t *testing.T) {
-			l := openLab(t, options{slots: 3, docker: runtime == "docker", security: "  limits: {log_bytes_per_task: 1m}\n"})
-			deaf, deafMark := l.misbehave("ignores signals", 1)
-			leaves, leftMark := l.misbehave("leaves children", 1)
-			fills, _ := l.misbehave("fills its log", 1)
-			l.killsWhatDoesNotHeed(deaf, deafMark)
-			l.endsWhatWasLeft(leaves, leftMark)
-			l.boundsLog(fills)
-		})
-	}
+// misbehaves has programs on a lab of three slots do what harms nobody else.
+func (l *lab) misbehaves() {
+	l.t.Helper()
+	deaf, deafMark := l.misbehave("ignores signals", 1)
+	leaves, leftMark := l.misbehave("leaves children", 1)
+	fills, _ := l.misbehave("fills its log", 1)
+	l.killsWhatDoesNotHeed(deaf, deafMark)
+	l.endsWhatWasLeft(leaves, leftMark)
+	l.boundsLog(fills)
 }
 
 // killsWhatDoesNotHeed pauses a program that does not listen.
@@ -162,6 +159,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 
 func TestOneRankEndsAllAndOneThatNeverComesIsNamed(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	l := openLab(t, options{agents: 2})
 	id, mark := l.misbehave("fails alone", 2)
 	l.await(id, "ERROR")

@@ -17,6 +17,7 @@ const accounts = "root:*:0:0:root:/run:/bin/sh\nsshd:*:100:65534::/run/sshd:/bin
 // program starts the ranks. That program is ours here; keys, ports, sshd and ssh are real.
 func TestALauncherStartsRanksOnOtherMachinesBySSH(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	if _, err := exec.LookPath("/usr/sbin/sshd"); err != nil {
 		missing := "sshd is not installed; run: apt-get install openssh-server"
 		if os.Getenv("CI") == "true" {

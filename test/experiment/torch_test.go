@@ -11,23 +11,15 @@ import (
 // its own enumeration in Python 3.11, unless it is told of a process that does not exist.
 const launcher = "python3 -m determined.launch.torch_distributed --redirects 9:0 --tee 9:0 -- python3 train.py"
 
-// In Docker both agents have one engine: their containers are on the network of one machine, as
-// they are on those of several.
 func TestTwoMachinesTrainOneModelWithTorch(t *testing.T) {
 	rest.Only(t)
-	for _, runtime := range []string{"process", "docker"} {
-		t.Run(runtime, func(t *testing.T) {
-			l := openLab(t, options{agents: 2, docker: runtime == "docker"})
-			id := l.create("torch", "distributed.yaml", "entrypoint="+launcher)
-			e := l.await(id, "COMPLETED")
-			logs := l.det.OK("", "trial", "logs", fmt.Sprint(e.Trials[0].ID))
-			for rank := range 2 {
-				l.det.Want([]string{"trial", "logs", fmt.Sprint(e.Trials[0].ID)}, fmt.Sprintf("process %d of 2 begins at epoch 0", rank))
-			}
-			l.wantOnce(e.Trials[0])
-			if t.Failed() {
-				t.Log(logs)
-			}
-		})
+	t.Parallel()
+	l := openLab(t, options{agents: 2})
+	id := l.create("torch", "distributed.yaml", "entrypoint="+launcher)
+	e := l.await(id, "COMPLETED")
+	trial := fmt.Sprint(e.Trials[0].ID)
+	for rank := range 2 {
+		l.det.Want([]string{"trial", "logs", trial}, fmt.Sprintf("process %d of 2 begins at epoch 0", rank))
 	}
+	l.wantOnce(e.Trials[0])
 }

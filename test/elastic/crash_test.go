@@ -20,7 +20,7 @@ func TestTheMasterIsKilledAtEveryStage(t *testing.T) {
 	c, a := onAmazon(t, `
 instance_type: t3.medium
 max_instances: 3
-max_idle_agent_period: 10s
+max_idle_agent_period: 5s
 `)
 	// The first launch is carried out, and nobody hears of it: the master is
 	// killed while it waits for the answer.

@@ -2,6 +2,7 @@ package elastic_test
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,11 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// zoneA and zoneB are the zones of the pools.
-const (
-	zoneA = "us-west1-a"
-	zoneB = "us-west1-b"
-)
+// zoneB is the zone of the pools.
+const zoneB = "us-west1-b"
 
 // scopeCompute is what a console calls "Compute Engine: Read Write", scopeAll what Google
 // advises instead.
@@ -140,31 +138,48 @@ func (g *google) machines(testing.TB) map[string]bool {
 	return out
 }
 
-func TestAGoogleTaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
+// TestASpotMachineOfGooglesWritesACheckpoint is the whole way of a pool at Google. A task on a
+// machine that Google preempts has thirty seconds, in which it writes a checkpoint; the
+// machine's power key is pressed at the same time.
+func TestASpotMachineOfGooglesWritesACheckpoint(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	c, g := onGoogle(t, `
 zone: us-west1-b
 instance_type: {machine_type: n1-standard-4, gpu_num: 0}
 service_account: {email: AGENT}
+spot: {fallback_to_on_demand: true}
 max_instances: 2
-max_idle_agent_period: 10s
+max_idle_agent_period: 5s
 startup_script: echo "startup script ran" >/dev/console
 `)
-	task := c.run("echo hello from $(hostname); sleep 2")
+	task := c.run("trap 'echo asked to stop; sleep 8; echo checkpoint written; exit 0' TERM; echo working on $(hostname); while :; do sleep 0.2; done")
 	began := time.Now()
 	id := c.machines(1, 3*time.Minute)[0]
-	c.logs(task, "hello from "+id)
+	c.logs(task, "working on "+id)
 	t.Logf("the task wrote its first line after %s", time.Since(began).Round(time.Millisecond))
 	if text := c.Console(id); !strings.Contains(text, "startup script ran") {
 		t.Errorf("the startup script did not run:\n%s", text)
 	}
-	if i := g.cloud.Find(id); i == nil || i.ServiceAccounts[0].Email != g.agent {
-		t.Errorf("got %+v, want a machine with the pool's account", i)
+	if i := g.cloud.Find(id); i.Scheduling.ProvisioningModel != "SPOT" || i.ServiceAccounts[0].Email != g.agent {
+		t.Errorf("got %+v of %+v, want a spot machine with the pool's account", i.Scheduling, i.ServiceAccounts)
 	}
 	if err := c.lists(id); err != nil {
 		t.Errorf("the agent is not called as its machine: %v", err)
 	}
+	g.world.Tune(func(o *gcptest.Options) { o.Stopping = 30 * time.Second })
+	g.cloud.Preempt(t, id)
+	c.logs(task, "checkpoint written")
+	// The next task goes to another machine, not to the one that is leaving.
+	next := c.run("echo next on $(hostname)")
+	c.logs(next, "next on det-")
+	g.world.Tune(func(o *gcptest.Options) { o.Stopping = 0 })
 	c.machines(0, 3*time.Minute)
-	c.history(id, "n1-standard-4", "on-demand", "idle")
+	c.history(id, "n1-standard-4", "spot", "interruption")
+	c.eventually("the preempted machine is deleted", 3*time.Minute, func() error {
+		if g.cloud.Find(id) != nil {
+			return errors.New("it still exists")
+		}
+		return nil
+	})
 }

@@ -267,6 +267,7 @@ func TestATrialOutlivesItsMachines(t *testing.T) {
 	x.awaitCheckpoints(len(all) + 1)
 	x.wantWhole()
 	x.wantUnharmed()
+	x.history(first, "spot", "interruption")
 }
 
 // wantUnharmed looks at a trial whose program never failed.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/test/postgrestest"
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
@@ -75,21 +74,14 @@ var suite = []struct {
 	{"following sees the past, the present and ends", testFollow},
 }
 
-func TestSQLite(t *testing.T) {
+// TestSuite needs one database: the store's contract has the chunks of both.
+func TestSuite(t *testing.T) {
 	t.Parallel()
 	for _, c := range suite {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(t, store.Config{Path: filepath.Join(t.TempDir(), "store.db")})
 		})
-	}
-}
-
-func TestPostgres(t *testing.T) {
-	t.Parallel()
-	server := postgrestest.Start(t, postgrestest.Options{})
-	for _, c := range suite { // in sequence, because the server creates one database at a time
-		t.Run(c.name, func(t *testing.T) { c.run(t, store.Config{URL: store.URL(server.URL())}) })
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // TestReadinessFollowsTheDatabase makes the database unavailable in every observed way. Meanwhile, the
@@ -24,24 +25,25 @@ import (
 func TestReadinessFollowsTheDatabase(t *testing.T) {
 	for _, tt := range []struct {
 		name string
+		rest bool
 		// prepare returns the store's configuration, and functions that make it unavailable and available
 		// again.
 		prepare func(t *testing.T) (cfg store.Config, away func(*store.Store), back func())
 	}{
-		{"PostgreSQL is stopped", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+		{"PostgreSQL is stopped", false, func(t *testing.T) (store.Config, func(*store.Store), func()) {
 			pg := postgrestest.Start(t, postgrestest.Options{})
 			return store.Config{URL: store.URL(pg.URL())}, func(*store.Store) { pg.Stop() }, pg.Launch
 		}},
-		{"PostgreSQL hangs", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+		{"PostgreSQL hangs", true, func(t *testing.T) (store.Config, func(*store.Store), func()) {
 			pg := postgrestest.Start(t, postgrestest.Options{})
 			return store.Config{URL: store.URL(pg.URL())}, func(*store.Store) { pg.Freeze() }, pg.Thaw
 		}},
-		{"PostgreSQL's disk is full", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+		{"PostgreSQL's disk is full", true, func(t *testing.T) (store.Config, func(*store.Store), func()) {
 			address, disk := postgrestest.Start(t, postgrestest.Options{}).SmallURL(64 << 20)
 			away := func(s *store.Store) { disk.Fill(t); writeUntilRefused(t, s) }
 			return store.Config{URL: store.URL(address)}, away, func() { disk.Free(t) }
 		}},
-		{"SQLite's disk is full", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+		{"SQLite's disk is full", false, func(t *testing.T) (store.Config, func(*store.Store), func()) {
 			disk := postgrestest.NewDisk(t, 64<<20)
 			return store.Config{Path: filepath.Join(string(disk), "s.db")}, func(*store.Store) { disk.Fill(t) }, func() { disk.Free(t) }
 		}},
@@ -49,6 +51,9 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if testing.Short() {
 				t.Skip("takes some seconds; run without -short")
+			}
+			if tt.rest {
+				rest.Only(t)
 			}
 			cfg, away, back := tt.prepare(t)
 			st, err := store.Open(t.Context(), cfg)

@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // victimDir names the environment variable that runs this test program as an agent with the
@@ -71,7 +72,7 @@ func TestKillNineLosesNothing(t *testing.T) {
 			t.Parallel()
 			tasks, kills := 20, 6
 			if !testing.Short() {
-				tasks, kills = 100, 25
+				tasks, kills = rest.Choose(40, 100), rest.Choose(10, 25)
 			}
 			s := newStorm(t, plain)
 			for i := range tasks {

@@ -11,11 +11,10 @@ import (
 // password is the one of both built-in users in the clusters below.
 const password = clustertest.Password
 
-// binary, older and newer build det-deploy once for all tests of this package, the
-// latter two under versions of their own.
+// binary and newer build det-deploy once for all tests of this package, the latter under a
+// version of its own.
 var (
 	binary = clustertest.Program
-	older  = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.0.0") })
 	newer  = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.1.0") })
 )
 

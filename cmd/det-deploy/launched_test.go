@@ -239,28 +239,12 @@ func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
 // TestAgentsFollowTheirMaster upgrades the master below an agent with a running
 // task.
 func TestAgentsFollowTheirMaster(t *testing.T) {
-	for _, inDocker := range []bool{false, true} {
-		t.Run("docker "+strconv.FormatBool(inDocker), func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("builds the program twice; run without -short")
-			}
-			if inDocker {
-				rest.Only(t)
-			}
-			cfg := clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nauto_update: true\n"}
-			if inDocker {
-				d := dockertest.Start(t)
-				cfg.Agent = "container_runtime: docker\nauto_update: true\n"
-				cfg.Env = []string{"DOCKER_HOST=" + d.Host}
-				cfg.Master = "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n"
-			}
-			followsMaster(t, newCluster(t, cfg))
-		})
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the program twice; run without -short")
 	}
-}
-
-func followsMaster(t *testing.T, c *cluster) {
-	was, err := older()
+	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nauto_update: true\n"})
+	was, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,6 +310,7 @@ func followsMaster(t *testing.T, c *cluster) {
 // TestAPoolHasADockerNetworkOfItsOwn is the block of the oldest clusters:
 // agent_docker_network names a network that is not there yet.
 func TestAPoolHasADockerNetworkOfItsOwn(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs a Docker daemon; run without -short")
 	}

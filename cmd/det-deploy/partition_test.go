@@ -174,22 +174,12 @@ func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 	s.endsInTime(began)
 }
 
-// TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere is the same with an agent
-// that is killed meanwhile, and started again without reaching its master.
-func TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere(t *testing.T) {
-	rest.Only(t)
-	s := newSplit(t)
-	began := time.Now()
-	s.hole.black.Store(true)
-	s.RestartAgent("a")
-	t.Logf("the first copy ended after %s", s.moves(began))
-}
-
 // TestAStoppedAgentEndsItsCopyWhenItGoesOn: an agent that is stopped cannot end its task,
 // which the master runs again elsewhere after the wait. When the agent goes on, the second
 // copy alone stays, and its task is the one that counts.
 func TestAStoppedAgentEndsItsCopyWhenItGoesOn(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	s := newSplit(t)
 	pid := s.Agents["a"].Process.Pid
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -207,6 +197,7 @@ func TestAStoppedAgentEndsItsCopyWhenItGoesOn(t *testing.T) {
 // started again much later.
 func TestAKilledAgentEndsItsCopyWhenItIsBack(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	s := newSplit(t)
 	kill(s.Agents["a"])
 	second := s.secondCopy()

@@ -33,6 +33,7 @@ const plainAgent = "container_runtime: process\ntrust_users: true\n"
 // the agent fill up and are emptied again.
 func TestCrashOnAFullDisk(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("mounts small disks; run as root")
 	}
@@ -75,6 +76,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 // to nothing.
 func TestCrashWithFewDescriptors(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	var agent, limit atomic.Int64
 	limit.Store(1024)
 	set := func() {

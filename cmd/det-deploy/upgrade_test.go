@@ -30,6 +30,7 @@ const (
 // do not expire, its process has an ID that no process can have, and ended ended just
 // now, since a day later it is listed no more.
 func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\n"})
 	unpackOld(t, c.Dir)
 	endNow(t, filepath.Join(c.Dir, "master", "master.db"))

@@ -43,6 +43,7 @@ func (a amazon) left(t testing.TB) (out []string) {
 
 func TestTheLifeOfACluster(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	lab := booter.OpenLab(t)
 	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
 	a := amazon{lab: lab, account: server.Account(t)}

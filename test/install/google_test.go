@@ -50,6 +50,7 @@ func logIn(t *testing.T, home string) {
 
 func TestTheLifeOfAClusterOnGoogle(t *testing.T) {
 	rest.Only(t)
+	t.Parallel()
 	lab := booter.OpenLab(t)
 	world := gcptest.New(t, gcptest.Options{
 		Operation: 500 * time.Millisecond, Provisioning: time.Second, Stopping: time.Second,

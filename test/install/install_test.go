@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,16 +36,20 @@ type site interface {
 	left(t testing.TB) []string
 }
 
-// build builds det-deploy under a version of its own.
-func (p *person) build(version string) string {
+// one and two build det-deploy under versions of their own, once for both clouds.
+var (
+	one = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.0.0") })
+	two = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.1.0") })
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
+
+// build returns a program, which it builds unless that was done.
+func (p *person) build(of func() (string, error)) string {
 	p.t.Helper()
-	path := filepath.Join(p.home, "det-deploy-"+version)
-	flags := "-s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=" + version
-	cmd := exec.CommandContext(p.t.Context(), "go", "build", "-tags", clustertest.Tags, "-ldflags", flags, "-o", path, "../../cmd/det-deploy")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it, so that nothing is compiled again
-	out, err := cmd.CombinedOutput()
+	path, err := of()
 	if err != nil {
-		p.t.Fatalf("build: %v\n%s", err, out)
+		p.t.Fatal(err)
 	}
 	return path
 }
@@ -85,7 +90,7 @@ func (p *person) write(name, text string) string {
 func (p *person) live() {
 	p.t.Helper()
 	t, noun := p.t, p.site.noun()
-	one, two := p.build("v1.0.0"), p.build("v1.1.0")
+	one, two := p.build(one), p.build(two)
 	// There is no Docker in the lab's machines.
 	agent := p.write("agent.yaml", "container_runtime: process\ntrust_users: true\n")
 
@@ -123,7 +128,7 @@ func (p *person) live() {
 func (p *person) eventually(what string, limit time.Duration, try func() error) {
 	p.t.Helper()
 	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); <-time.After(3 * time.Second) {
+	for end := time.Now().Add(limit); time.Now().Before(end); <-time.After(time.Second) {
 		if err = try(); err == nil {
 			return
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/templates"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // A master's machine and then those of agents, as the installer and the master would
@@ -41,13 +42,13 @@ func TestMachinesBootFromTheirStartupScript(t *testing.T) {
 		t.Errorf("got %+v, want the machine and what it was told", s)
 	}
 	c.wantDataDisk(t, id)
-	t.Run("another boot", func(t *testing.T) { c.reboot(t, id, address) })
-	t.Run("another version", func(t *testing.T) { c.upgrade(t, id, address) })
-	t.Run("what it reports", func(t *testing.T) { c.reports(t, id) })
+	t.Run("another boot", func(t *testing.T) { rest.Only(t); c.reboot(t, id, address) })
+	t.Run("another version", func(t *testing.T) { rest.Only(t); c.upgrade(t, id, address) })
+	t.Run("what it reports", func(t *testing.T) { rest.Only(t); c.reports(t, id) })
 	t.Run("an agent's machine", func(t *testing.T) {
 		c.agent(t, address, c.giveAccount(t, "agent", identity.AgentPermissions()), attest.KindToken)
 	})
-	t.Run("an agent's machine without a service account", func(t *testing.T) { c.agent(t, address, "", attest.KindGuest) })
+	t.Run("an agent's machine without a service account", func(t *testing.T) { rest.Only(t); c.agent(t, address, "", attest.KindGuest) })
 }
 
 // wantDataDisk looks for the disk that was blank.

@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/templates"
 	motest "github.com/det-deploy/det-deploy/test/moto"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 const group = "/det-deploy/lab"
@@ -59,17 +60,28 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 		}
 	}
 
+	t.Run("another configuration", func(t *testing.T) { rest.Only(t); c.reconfigure(t, address) })
+	if got := c.run(id, "/var/lib/cloud/scripts/per-boot/det-deploy"); got != "det-deploy: this machine is a cluster's master already\n" {
+		t.Errorf("the next boot: got %q, want that nothing is done", got)
+	}
+	t.Run("another version", func(t *testing.T) { rest.Only(t); c.upgrade(t, id, address) })
+	t.Run("its journal is in CloudWatch", func(t *testing.T) { c.reports(t, logs, id) })
+	t.Run("an agent's machine", func(t *testing.T) { rest.Only(t); c.agent(t, address) })
+	t.Run("it is stopped", func(t *testing.T) { rest.Only(t); c.stop(t, id) })
+}
+
+// reconfigure changes the configuration, for which a machine looks twice a minute.
+func (c *amazon) reconfigure(t *testing.T, address string) {
+	t.Helper()
 	c.want(c.files("second"), c.reported)
 	eventually(t, "another configuration is carried out", func() bool {
 		return c.status().Generation == 2 && strings.Contains(c.ask(address, "/info"), `"cluster_name":"second"`)
 	}, func() any { return c.status() })
-	if got := c.run(id, "/var/lib/cloud/scripts/per-boot/det-deploy"); got != "det-deploy: this machine is a cluster's master already\n" {
-		t.Errorf("the next boot: got %q, want that nothing is done", got)
-	}
-	t.Run("another version", func(t *testing.T) { c.upgrade(t, id, address) })
-	t.Run("its journal is in CloudWatch", func(t *testing.T) { c.reports(t, logs, id) })
-	t.Run("an agent's machine", func(t *testing.T) { c.agent(t, address) })
+}
 
+// stop stops the master.
+func (c *amazon) stop(t *testing.T, id string) {
+	t.Helper()
 	c.want(c.files("second"), c.reported, func(m *manifest.Manifest) { m.Phase, m.Version = manifest.Stop, "2" })
 	eventually(t, "the master is stopped", func() bool { return c.status().Phase == manifest.Stop }, func() any { return c.status() })
 	if got := c.run(id, "systemctl", "is-active", "det-deploy-master.service"); strings.HasPrefix(got, "active") {

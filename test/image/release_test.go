@@ -23,8 +23,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestTheReleasedImage builds the image like `make image`, here and in a copy of the source tree,
-// and reports an error if they differ.
+// TestTheReleasedImage builds the image like `make image`, here and in a copy of the source tree: the
+// archives must be equal.
 func TestTheReleasedImage(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -46,7 +46,7 @@ func longAgents(ctx context.Context, m *measured) error {
 	return agents(ctx, m, 40, say)
 }
 
-// held opens n connections, sends say over each, and keeps the accepted ones open.
+// held opens n connections, sends a message over each, and keeps the accepted ones open.
 func held(ctx context.Context, m *measured, n int, say string, then time.Duration) error {
 	return many(ctx, n, func(ctx context.Context) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.Addr)

@@ -16,7 +16,7 @@ import (
 type Most struct{ Behind, InAll int }
 
 // MeasureLife creates a cluster, runs up again and deletes it. It logs the number of sequential
-// calls, each of which takes the time call.
+// calls, each of which takes call.
 func (s *Stage) MeasureLife(t *testing.T, call time.Duration, journal func() []faults.Entry, most Most) {
 	t.Helper()
 	var in *installer.Installer

@@ -24,9 +24,9 @@ var cluster = kubetest.Share()
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-// put renders a kind of cluster into a namespace and writes what a plain
-// Kubernetes knows of it into a file. A Route is OpenShift's, a VolumeSnapshot an
-// add-on's: nothing here can judge them.
+// put renders the chart for a kind of cluster into a namespace and writes the objects whose kinds
+// plain Kubernetes has to a file. The Route of OpenShift and the VolumeSnapshot of an add-on cannot
+// be tested here.
 func put(t *testing.T, kind, namespace string) string {
 	t.Helper()
 	files, err := render(t, release{name: "lab", namespace: namespace, values: parse(t, read(t, filepath.Join("testdata", kind+".values.yaml")))})
@@ -35,15 +35,15 @@ func put(t *testing.T, kind, namespace string) string {
 	}
 	delete(files, "determined/templates/route.yaml")
 	delete(files, "determined/templates/snapshot.yaml")
-	// kubectl makes objects in the order of the file, Helm namespaces first.
+	// kubectl creates objects in the order of the file, Helm creates namespaces first.
 	tasks := files["determined/templates/tasks.yaml"]
 	delete(files, "determined/templates/tasks.yaml")
 	text := strings.ReplaceAll(tasks+"\n---\n"+manifest(files), `namespace: "tasks"`, "namespace: "+namespace+"-tasks")
-	text = strings.ReplaceAll(text, `namespace: "ml"`, "namespace: "+namespace) // tasks beside the master
+	text = strings.ReplaceAll(text, `namespace: "ml"`, "namespace: "+namespace) // tasks in the master's namespace
 	return written(t, text)
 }
 
-// written is a file with a manifest.
+// written returns the path of a file with a manifest.
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "manifest.yaml")
@@ -62,7 +62,7 @@ func TestAServerTakesEveryObject(t *testing.T) {
 			if kind == "tasks-elsewhere" {
 				c.Namespace(namespace + "-tasks")
 			}
-			if kind != "embedded" { // a dry run does not remember the one that it would make
+			if kind != "embedded" { // a dry run does not create the namespace of the tasks
 				c.Namespace(namespace + "-lab-tasks")
 			}
 			path := put(t, kind, namespace)
@@ -79,7 +79,7 @@ func TestAServerTakesEveryObject(t *testing.T) {
 	}
 }
 
-// as is a client of one of the chart's accounts.
+// as returns a client with one of the chart's service accounts.
 func as(t *testing.T, c *kubetest.Cluster, namespace, account string) kubernetes.Interface {
 	t.Helper()
 	cfg := rest.CopyConfig(c.Config())
@@ -94,8 +94,8 @@ func as(t *testing.T, c *kubetest.Cluster, namespace, account string) kubernetes
 	return api
 }
 
-// Two pods of a master that is restarted make the secrets at the same moment with the
-// rights that the chart gives them, and with no others. The database has none at all.
+// Two pods of a restarted master create the secrets at the same time, with the permissions of the
+// chart only. The service account of the database has no permissions.
 func TestAccountsMayMakeTheirSecretsAndReadNoOther(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)
@@ -130,7 +130,7 @@ func TestAccountsMayMakeTheirSecretsAndReadNoOther(t *testing.T) {
 			t.Errorf("%s reads Secret %s: got %v, want it refused", account, secret, err)
 		}
 	}
-	// The database has no business with tasks.
+	// The database needs no access to tasks.
 	_, err := as(t, c, namespace, "determined-db-lab").CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("the database lists pods: got %v, want it refused", err)
@@ -173,13 +173,13 @@ func TestTheMasterMayDoWhatTasksNeedAndNoMore(t *testing.T) {
 		{elsewhere, "create", "secrets", true},
 		{elsewhere, "watch", "events", true},
 		{elsewhere, "get", "secrets", false},
-		{elsewhere, "create", "services", true}, // where gangs meet
+		{elsewhere, "create", "services", true}, // for gangs
 		{elsewhere, "delete", "services", false},
 		{namespace, "create", "services", false},
 		{elsewhere, "create", "pods/exec", false},
 		{namespace, "create", "batch.jobs", false},
 		{namespace, "create", "pods", false},
-		// What an earlier version started there.
+		// Objects that an earlier version created there.
 		{namespace, "delete", "batch.jobs", true},
 		{namespace, "get", "pods/log", true},
 		{namespace, "get", "secrets:determined-secrets-lab", true},
@@ -195,8 +195,8 @@ func TestTheMasterMayDoWhatTasksNeedAndNoMore(t *testing.T) {
 	}
 }
 
-// A fake node sets pods ready that it could start: what an admission or a
-// scheduler would refuse shows here.
+// A fake node reports each pod that was admitted and scheduled as ready, so the test shows
+// rejections by admission and by the scheduler.
 func TestPodsAreScheduledUnderTheRestrictedPolicy(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)

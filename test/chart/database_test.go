@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// claimsOf is the claim that the chart makes for PostgreSQL, its snapshot, and the one
-// that PostgreSQL mounts; empty is none.
+// claimsOf returns the claim that the chart creates for PostgreSQL, its snapshot, and the claim
+// that PostgreSQL mounts, or empty names.
 func claimsOf(t *testing.T, values string) (made, from, mounted string) {
 	t.Helper()
 	files, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, values)})
@@ -34,8 +34,8 @@ func claimsOf(t *testing.T, values string) (made, from, mounted string) {
 	return claim.Metadata.Name, claim.Spec.DataSource.Name, strings.Trim(mounted, `"`)
 }
 
-// The suffixes mean what they mean in the chart of Determined 0.38.1: claimSuffix names
-// a claim that is there, and a snapshot is restored into a claim of its own suffix.
+// The suffixes work as in the chart of Determined 0.38.1: claimSuffix names an existing claim, and
+// a snapshot is restored to a claim with its own suffix.
 func TestSuffixesOfClaimsMeanWhatTheyMeantBefore(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, db, made, from, mounted string }{
@@ -56,7 +56,7 @@ func TestSuffixesOfClaimsMeanWhatTheyMeantBefore(t *testing.T) {
 	}
 }
 
-// A new det-deploy is no reason for PostgreSQL to stop.
+// An upgrade of det-deploy must not restart PostgreSQL.
 func TestTheDatabaseIsTheSameInEveryVersion(t *testing.T) {
 	t.Parallel()
 	pod := func(given string) string {
@@ -79,7 +79,7 @@ func TestTheDatabaseIsTheSameInEveryVersion(t *testing.T) {
 	}
 }
 
-// Before an upgrade the image that is to come runs once, where the master would.
+// Before an upgrade the new image runs once, with the pod settings of the master.
 func TestTheImageIsTriedBeforeAnUpgrade(t *testing.T) {
 	t.Parallel()
 	values := `{maxSlotsPerPod: 1, imageRegistry: r.example.com, image: {tag: v9}, imagePullSecretName: pull, master: {nodeSelector: {pool: system}}`

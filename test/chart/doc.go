@@ -1,4 +1,3 @@
-// Package chart tests the Helm chart as Helm's users meet it: rendered with Helm's
-// own engine for every kind of cluster, refused where values contradict each
-// other, and applied to a real Kubernetes.
+// Package chart tests the Helm chart as Helm users use it: rendered with Helm's engine for every
+// kind of cluster, rejected for contradictory values, and applied to a real Kubernetes.
 package chart

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// export writes the chart to a folder, as for plain Helm.
+// export writes the chart to a directory, for plain Helm.
 func export(t *testing.T, version string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "determined")

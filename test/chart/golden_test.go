@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// kinds are the clusters that golden files exist of.
+// kinds returns the kinds of clusters with golden files.
 func kinds() []string { return []string{"gpu", "cpu", "embedded", "external", "tasks-elsewhere"} }
 
 func TestRenderedCharts(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// schemaKeys are all values that the schema allows or has a sentence for.
+// schemaKeys returns all values that the schema allows or rejects with a message.
 func schemaKeys(t *testing.T) []string {
 	t.Helper()
 	var root node
@@ -43,7 +43,7 @@ func (n node) walk(path string, keys *[]string) {
 	}
 }
 
-// Keys of these are the chart's own business, or written as in master.yaml.
+// raw reports whether a key is used by the chart only, or is written as in master.yaml.
 func raw(key string) bool {
 	for _, top := range []string{"image", "masterService", "ingress", "openshiftRoute", "networkPolicy", "master", "serviceAccount", "rbac", "coscheduler", "resourcePools", "logging", "global"} {
 		if strings.HasPrefix(key, top+".") {
@@ -82,8 +82,8 @@ func TestTheMasterReadsEveryValueOfTheSchemaAndNoOther(t *testing.T) {
 	}
 }
 
-// values.yaml is the reference: each value stands in it, as a default or commented
-// out, unless all there is to say is that it is refused.
+// values.yaml is the reference: it contains each value, as a default or commented out, except those
+// that the schema only rejects.
 func TestValuesYAMLHasEveryValueOfTheSchema(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../templates/chart/values.yaml")

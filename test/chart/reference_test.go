@@ -14,15 +14,15 @@ import (
 
 const page = "../../docs/reference/helm-values.md"
 
-// The page is made of values.yaml, whose comments are the documentation, and of
-// the sentences with which the schema refuses.
+// The page is generated from values.yaml, whose comments are the documentation, and from the error
+// messages of the schema.
 func TestReferencePageIsFresh(t *testing.T) {
 	t.Parallel()
 	got := reference(t)
 	golden.Compare(t, page, got)
 }
 
-// entry is one value as values.yaml has it.
+// entry is one value of values.yaml.
 type entry struct {
 	key, value, text string
 }
@@ -78,8 +78,8 @@ func code(text string) string {
 
 var line = regexp.MustCompile(`^(\s*)(# )?([A-Za-z_]+):(?: (.*))?$`)
 
-// entries reads values.yaml with its comments: those above a value are its text, and
-// that of the values that follow it on the same level without any.
+// entries reads values.yaml with its comments: the comment above a value is its text, and also that
+// of the following values on the same level without a comment.
 func entries(t *testing.T) []entry {
 	t.Helper()
 	known := schemaKeys(t)
@@ -105,7 +105,7 @@ func entries(t *testing.T) []entry {
 		case m != nil && slices.Contains(known, key):
 			e := entry{key: key, value: m[4], text: strings.Join(text, " ")}
 			if m[2] != "" {
-				e.value = "" // an example
+				e.value = "" // only an example
 			}
 			if e.text == "" && len(m[1]) == indent {
 				e.text = last
@@ -129,7 +129,7 @@ type parent struct {
 	key    string
 }
 
-// refusals collects the sentences of values that there may not be at all.
+// refusals collects the error messages for values that the schema rejects.
 func refusals(t *testing.T, into map[string]string, path, raw string) {
 	t.Helper()
 	var n struct {

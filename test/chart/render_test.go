@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// version is what golden files are rendered with.
+// version is the chart version in golden files.
 const version = "v1.2.3"
 
 // load reads the embedded chart.
@@ -46,17 +46,17 @@ func load(t *testing.T) *chart.Chart {
 	return c
 }
 
-// images is the registry of releases whose values say nothing of one.
+// images is the registry of releases whose values set none.
 const images = "ghcr.io/det-deploy"
 
-// release is what a chart is rendered for.
+// release has the parameters for rendering a chart.
 type release struct {
 	name, namespace string
 	values          map[string]any
 }
 
-// render returns each file that the chart makes, as Helm renders it, and fails the test
-// when det-deploy renders it otherwise.
+// render returns each file of the chart as Helm renders it, and fails the test if det-deploy
+// renders a different result.
 func render(t *testing.T, r release) (map[string]string, error) {
 	t.Helper()
 	c := load(t)
@@ -73,7 +73,7 @@ func render(t *testing.T, r release) (map[string]string, error) {
 	return files, err
 }
 
-// checkOurs holds what det-deploy renders against what Helm has rendered, or refused.
+// checkOurs compares the result of det-deploy with that of Helm, or with its error.
 func checkOurs(t *testing.T, r release, given map[string]any, files map[string]string, refused error) {
 	t.Helper()
 	ours, err := helm.Render(helm.Release{Name: r.name, Namespace: r.namespace, Values: given, Chart: templates.Chart(version)}, helm.NoServer())
@@ -107,7 +107,7 @@ func checkOurs(t *testing.T, r release, given map[string]any, files map[string]s
 	}
 }
 
-// manifest is all that is applied, in the order of the files.
+// manifest returns all applied objects, in the order of the files.
 func manifest(files map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -119,7 +119,7 @@ func manifest(files map[string]string) string {
 	return b.String()
 }
 
-// tidy takes away the empty lines that templates leave.
+// tidy removes the empty lines that templates leave.
 func tidy(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {

@@ -10,8 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// A master has no storage whose directory the tasks' namespace lets no pod mount: it makes a volume claim, or
-// refuses experiments with a sentence, instead of having them wait for pods that Kubernetes rejects.
+// A master has no storage in a directory that Pod Security of the tasks' namespace forbids to
+// mount: it creates a volume claim, or rejects experiments with an error, instead of pods that
+// Kubernetes rejects.
 func TestTheMasterHasNoStorageThatPodsMayNotMount(t *testing.T) {
 	t.Parallel()
 	const warning = "this cluster has no place for checkpoints"

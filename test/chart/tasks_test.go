@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-// gangOf is a task of two pods in a namespace.
+// gangOf returns the request for a task of two pods in a namespace.
 func gangOf(namespace string) podspec.Request {
 	t := podspec.Template{
 		Cluster: "lab", Namespace: namespace, Image: "det-deploy:test", Account: "determined-task-lab",
@@ -36,9 +36,9 @@ func gangOf(namespace string) podspec.Request {
 	}
 }
 
-// What the chart makes is enough for a gang to run under the Pod Security level
-// baseline, with the master's rights and no others; and what escapes from a container
-// is refused there, whatever the master does.
+// The objects of the chart suffice for a gang to run under the Pod Security level baseline, with
+// the master's permissions only. This level rejects pods that could escape from their container,
+// whatever the master does.
 func TestAGangRunsUnderTheBaselinePolicy(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)
@@ -64,7 +64,7 @@ func TestAGangRunsUnderTheBaselinePolicy(t *testing.T) {
 	}
 }
 
-// A namespace that enforces restricted takes the tasks of users that are not root.
+// A namespace that enforces restricted admits the tasks of users that are not root.
 func TestAGangOfAUserRunsUnderTheRestrictedPolicy(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)
@@ -83,7 +83,7 @@ func TestAGangOfAUserRunsUnderTheRestrictedPolicy(t *testing.T) {
 	runGang(t, c, as(t, c, namespace, "determined-master-lab"), request)
 }
 
-// runGang makes a gang with the master's rights and waits until it has run.
+// runGang creates a gang with the master's permissions and waits until it has run.
 func runGang(t *testing.T, c *kubetest.Cluster, master kubernetes.Interface, request podspec.Request) {
 	t.Helper()
 	tasks := request.Template.Namespace
@@ -127,7 +127,7 @@ func runGang(t *testing.T, c *kubetest.Cluster, master kubernetes.Interface, req
 	})
 }
 
-// selectors are what the Services and NetworkPolicies of the chart find pods by.
+// selectors returns the pod selectors of the Services and NetworkPolicies of the chart.
 func selectors(t *testing.T, text string) []map[string]string {
 	t.Helper()
 	var out []map[string]string
@@ -160,7 +160,7 @@ func selectors(t *testing.T, text string) []map[string]string {
 	return out
 }
 
-// A pod of a task that joined the master's Service would get the logins of users.
+// A task's pod that joined the master's Service would receive the logins of users.
 func TestNoTaskCanCarryTheLabelsOfTheClustersOwnPods(t *testing.T) {
 	t.Parallel()
 	all := 0
@@ -181,7 +181,7 @@ func TestNoTaskCanCarryTheLabelsOfTheClustersOwnPods(t *testing.T) {
 	}
 }
 
-// The level of the tasks' namespace is what the configuration needs.
+// The Pod Security level of the tasks' namespace is the lowest that the configuration needs.
 func TestTheLevelOfTheNamespaceFollowsWhatTasksGet(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
@@ -206,7 +206,7 @@ func TestTheLevelOfTheNamespaceFollowsWhatTasksGet(t *testing.T) {
 	}
 }
 
-// A master that is started again on a full node must end no task for its own sake.
+// A master that is restarted on a full node must not evict a task.
 func TestTheClustersOwnPodsEvictNobody(t *testing.T) {
 	t.Parallel()
 	classes := 0

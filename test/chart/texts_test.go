@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// looksElse are texts that YAML takes for something else when they stand without quotes.
+// looksElse returns texts that YAML parses as another type without quotes.
 func looksElse() []string {
 	return []string{"on", "y", "no", "null", "2026", "1e3", "0x1f", "2026-01-01", "12:30:45"}
 }
 
-// named gives a text to every value that the chart hands to Kubernetes.
+// named sets every value that the chart passes to Kubernetes to a text.
 func named(text string) []map[string]any {
 	ref := map[string]any{"name": text, "key": text}
 	texts := map[string]any{"a": text, "b": true, "c": 1e6, "gone": nil}
@@ -42,7 +42,7 @@ func named(text string) []map[string]any {
 	return []map[string]any{inside, outside, embedded}
 }
 
-// Releases, namespaces and values may be called as they like.
+// Names of releases and namespaces and values may look like other types.
 func TestTextsStayTexts(t *testing.T) {
 	t.Parallel()
 	for _, text := range looksElse() {
@@ -63,7 +63,7 @@ func TestTextsStayTexts(t *testing.T) {
 	}
 }
 
-// wantTyped holds each object against its kind, as an API server does.
+// wantTyped decodes each object strictly into its kind, as an API server does.
 func wantTyped(t *testing.T, name, text string) {
 	t.Helper()
 	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
@@ -81,7 +81,7 @@ func wantTyped(t *testing.T, name, text string) {
 		}
 		group, _, _ := strings.Cut(o.APIVersion, "/")
 		if group == "" || group == "route.openshift.io" || group == "snapshot.storage.k8s.io" {
-			continue // no kind of the server's own
+			continue // not a kind of the server
 		}
 		if _, _, err := strict.Decode([]byte(doc), nil, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -89,7 +89,7 @@ func wantTyped(t *testing.T, name, text string) {
 	}
 }
 
-// A real server takes a release called on, in a namespace called 2026.
+// A real server accepts a release named on, in a namespace named 2026.
 func TestAServerTakesNamesThatLookElse(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)

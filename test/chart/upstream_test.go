@@ -11,8 +11,8 @@ import (
 
 var handed = regexp.MustCompile(`values.yaml: "([^"]+)"`)
 
-// What the chart renders for values, a master reads: users of Determined 0.38.1
-// bring their file as it is, and so does everybody else.
+// The master can read the configuration that the chart renders, also from unchanged values files of
+// users of Determined 0.38.1.
 func TestAMasterReadsWhatTheChartHandsOver(t *testing.T) {
 	t.Parallel()
 	documents := []string{"../../docs/examples/values-k8s.yaml"}

@@ -18,36 +18,36 @@ import (
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
-// Password is the one of both built-in users.
+// Password is that of both built-in users.
 const Password = "Correct-Horse-7"
 
 // Cluster is a real master and real agents.
 type Cluster struct {
 	T   *testing.T
 	Bin string
-	// Dir holds everything: master.yaml, master/, agent-<id>/ and the logs.
+	// Dir contains all files: master.yaml, master/, agent-<id>/ and the logs.
 	Dir string
 	URL string
 	Env []string
 
 	Master *exec.Cmd
 	Agents map[string]*exec.Cmd
-	// Started is told of every process of the cluster; it may be nil.
+	// Started is called for every process of the cluster; it may be nil.
 	Started func(name string, pid int)
 }
 
-// Config is what a test varies.
+// Config changes the defaults of a cluster.
 type Config struct {
-	// Master is added to master.yaml, Agent to every agent.yaml.
+	// Master is appended to master.yaml, Agent to every agent.yaml.
 	Master string
 	Agent  string
-	// Security is added to the section security of master.yaml.
+	// Security is appended to the section security of master.yaml.
 	Security string
-	// Env is added to the environment of both.
+	// Env is added to the environment of master and agents.
 	Env []string
 }
 
-// New prepares a cluster, which ends with the test, and starts nothing.
+// New prepares a cluster that is removed at the end of the test. It starts no process.
 func New(t *testing.T, cfg Config) *Cluster {
 	t.Helper()
 	bin, err := Program()
@@ -74,7 +74,7 @@ func (c *Cluster) Write(name, text string) {
 	}
 }
 
-// StartMaster returns when the master answers.
+// StartMaster starts the master and waits until it answers.
 func (c *Cluster) StartMaster() {
 	c.T.Helper()
 	c.Master = c.Spawn("master", "master", "run", "--config-file", filepath.Join(c.Dir, "master.yaml"))
@@ -95,7 +95,7 @@ func (c *Cluster) StartMaster() {
 	})
 }
 
-// JoinToken returns the name of a file with a join token, made when it is missing.
+// JoinToken returns the path of a file with a join token, which it creates if necessary.
 func (c *Cluster) JoinToken() string {
 	c.T.Helper()
 	path := filepath.Join(c.Dir, "join-token")
@@ -106,7 +106,7 @@ func (c *Cluster) JoinToken() string {
 	return path
 }
 
-// StartAgent starts an agent whose state is kept under its id.
+// StartAgent starts an agent whose state is stored under its ID.
 func (c *Cluster) StartAgent(id string, flags ...string) {
 	c.T.Helper()
 	args := append([]string{
@@ -116,7 +116,7 @@ func (c *Cluster) StartAgent(id string, flags ...string) {
 	c.Agents[id] = c.Spawn("agent-"+id, args...)
 }
 
-// Spawn starts the program, with its output in a file called after name.
+// Spawn starts the program with its output in the file name.log.
 func (c *Cluster) Spawn(name string, args ...string) *exec.Cmd {
 	c.T.Helper()
 	log, err := os.OpenFile(filepath.Join(c.Dir, name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -124,7 +124,7 @@ func (c *Cluster) Spawn(name string, args ...string) *exec.Cmd {
 		c.T.Fatal(err)
 	}
 	defer log.Close()                                                                //nolint:errcheck // the child has its own
-	cmd := exec.CommandContext(context.WithoutCancel(c.T.Context()), c.Bin, args...) // it ends by Stop
+	cmd := exec.CommandContext(context.WithoutCancel(c.T.Context()), c.Bin, args...) // Stop ends it
 	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, log, log
 	if err := cmd.Start(); err != nil {
 		c.T.Fatal(err)
@@ -135,7 +135,7 @@ func (c *Cluster) Spawn(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Kill is kill -9, and waits until the process is gone.
+// Kill sends SIGKILL to a process and waits for its end.
 func Kill(cmd *exec.Cmd) {
 	if cmd != nil && cmd.Process != nil {
 		_ = cmd.Process.Kill()
@@ -143,7 +143,7 @@ func Kill(cmd *exec.Cmd) {
 	}
 }
 
-// Stop kills everything and shows the logs of a test that failed.
+// Stop kills all processes and prints the logs of a failed test.
 func (c *Cluster) Stop() {
 	for _, a := range c.Agents {
 		Kill(a)
@@ -157,15 +157,15 @@ func (c *Cluster) Stop() {
 }
 
 const (
-	// startPatience bounds the start of a task that outlives its agent.
+	// startPatience limits the wait for a task that was starting when its agent was killed.
 	startPatience = 10 * time.Second
 	startPause    = 20 * time.Millisecond
 )
 
-// startsTask reports whether runc starts a task of an agent that was killed: it makes directories, which
-// the test is about to remove.
+// startsTask reports whether runc is starting a task of a killed agent: it creates directories,
+// which the test is about to remove.
 func (c *Cluster) startsTask() bool {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is good
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, f := range files {
 		line, err := os.ReadFile(f)
 		if err == nil && bytes.HasPrefix(line, []byte("runc\x00")) && bytes.Contains(line, []byte(c.Dir+"/")) {
@@ -175,10 +175,10 @@ func (c *Cluster) startsTask() bool {
 	return false
 }
 
-// logLines is how many lines of each log a failed test shows.
+// logLines is the number of lines of each log that a failed test prints.
 const logLines = 200
 
-// showLogs shows the end of what the master and each agent wrote.
+// showLogs prints the end of the logs of the master and of each agent.
 func (c *Cluster) showLogs() {
 	names := []string{"master"}
 	for id := range c.Agents {
@@ -186,23 +186,22 @@ func (c *Cluster) showLogs() {
 	}
 	slices.Sort(names[1:])
 	for _, name := range names {
-		text, _ := os.ReadFile(filepath.Join(c.Dir, name+".log")) // nobody may have started it
+		text, _ := os.ReadFile(filepath.Join(c.Dir, name+".log")) // it may not have been started
 		c.T.Logf("---- %s\n%s", name, lastLines(string(text), logLines))
 	}
 }
 
-// lastLines is the end of a text, and says how much is before it.
+// lastLines returns the end of a text after a line with the number of omitted lines.
 func lastLines(text string, most int) string {
 	lines := strings.SplitAfter(text, "\n")
-	cut := max(0, len(lines)-1-most) // behind the last line there is nothing
+	cut := max(0, len(lines)-1-most) // the last element is empty
 	if cut == 0 {
 		return text
 	}
 	return fmt.Sprintf("(%d lines before)\n", cut) + strings.Join(lines[cut:], "")
 }
 
-// Run runs the program as admin against the cluster and fails the test when
-// it fails.
+// Run runs the program as admin against the cluster. It fails the test if the program fails.
 func (c *Cluster) Run(args ...string) string {
 	c.T.Helper()
 	out, code := c.Try(args...)
@@ -212,7 +211,8 @@ func (c *Cluster) Run(args ...string) string {
 	return out
 }
 
-// Try returns stdout, followed by stderr when the exit code is not 0.
+// Try runs the program and returns its stdout and exit code. If the exit code is not 0, stderr is
+// appended.
 func (c *Cluster) Try(args ...string) (string, int) {
 	c.T.Helper()
 	ctx, cancel := context.WithTimeout(c.T.Context(), 3*time.Minute)
@@ -232,8 +232,7 @@ func (c *Cluster) Try(args ...string) (string, int) {
 	return stdout.String() + stderr.String(), exit.ExitCode()
 }
 
-// Eventually polls until check returns nil, and fails the test with the last
-// error when it does not in time.
+// Eventually polls until check returns nil. It fails the test with the last error after limit.
 func (c *Cluster) Eventually(what string, limit time.Duration, check func() error) {
 	c.T.Helper()
 	deadline := time.NewTimer(limit)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SmallDisk puts a disk of its own at dir.
+// SmallDisk mounts a small file system at dir until the test ends.
 func SmallDisk(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o711); err != nil {
@@ -16,11 +16,11 @@ func SmallDisk(t *testing.T, dir string) {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,mode=0711"); err != nil {
 		t.Skipf("cannot mount a small disk: %v", err)
 	}
-	// Who still runs there is killed after this.
+	// Detached, because processes that still use it are killed later.
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
-// Fill writes until there is no room.
+// Fill writes to a file until the disk is full.
 func Fill(file string) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

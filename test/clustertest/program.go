@@ -1,5 +1,5 @@
-// Package clustertest gives a test a real master and real agents, as processes that
-// it may kill. Only tests may import it.
+// Package clustertest starts a real master and real agents as processes that a test may kill. Only
+// tests may import it.
 package clustertest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// builds are the directories of programs that were built.
+// builds are the temporary directories of built programs.
 var builds directories
 
 type directories struct {
@@ -24,23 +24,23 @@ func (d *directories) add(dir string) {
 	d.list = append(d.list, dir)
 }
 
-// Tests runs the tests of a package that builds programs, and removes these. It is for
-// TestMain.
+// Tests runs the tests of a package that builds programs, and removes the programs. TestMain uses
+// it.
 type Tests struct{ M interface{ Run() int } }
 
-// Run runs them and says what to exit with.
+// Run runs the tests and returns the exit code.
 func (t Tests) Run() int {
 	code := t.M.Run()
 	builds.mu.Lock()
 	defer builds.mu.Unlock()
 	for _, dir := range builds.list {
-		_ = os.RemoveAll(dir) // what is left of a temporary directory hurts nobody
+		_ = os.RemoveAll(dir) // a leftover temporary directory is harmless
 	}
 	return code
 }
 
-// Program builds det-deploy once for all tests of a binary, unless run.sh has built it
-// once for all binaries.
+// Program returns the path of det-deploy, which it builds once for each test binary, unless run.sh
+// has built it for all of them. It returns an error if the build fails.
 var Program = sync.OnceValues(func() (string, error) {
 	if built := os.Getenv(Built); built != "" {
 		return built, nil
@@ -48,15 +48,15 @@ var Program = sync.OnceValues(func() (string, error) {
 	return Build("")
 })
 
-// Built is the environment variable that names det-deploy as run.sh has built it, from
-// the same sources; without a version of its own.
+// Built is the environment variable with the path of the det-deploy that run.sh has built from the
+// same sources, without a version.
 const Built = "BUILT_DET_DEPLOY"
 
-// Tags are the build tags of the program as it is delivered; the Makefile has the same.
+// Tags are the build tags of released binaries; the Makefile has the same.
 const Tags = "grpcnotrace"
 
-// Build builds det-deploy as it is delivered, with a version of its own unless that
-// is empty.
+// Build builds det-deploy like a release, with the given version unless it is empty. It returns an
+// error with the output of the compiler if the build fails.
 func Build(version string) (string, error) {
 	dir, err := os.MkdirTemp("", "det-deploy-bin-")
 	if err != nil {
@@ -70,8 +70,8 @@ func Build(version string) (string, error) {
 		flags += " -X " + module + "/cmd/internal/build.version=" + version
 	}
 	cmd := exec.Command("go", "build", "-tags", Tags, "-o", path, "-ldflags", flags, module+"/cmd/det-deploy") //nolint:noctx // no test of the binary owns it
-	// As make builds it: with cgo, which the race detector needs, Go would compile
-	// everything once more.
+	// Without cgo, like make: with cgo, which the race detector needs, Go would compile everything
+	// again.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -26,7 +26,7 @@ func TestWhatWasBuiltGoesWithTheTests(t *testing.T) {
 	}
 }
 
-// A program that is built in another way than the tests' is not what was tested.
+// Release binaries must be built like those that were tested.
 func TestTagsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]string{

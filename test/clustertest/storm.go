@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// KillAgainAndAgain kills the master, one of the agents or both until stop is closed, from 50 ms up to pace apart, and
-// returns how often.
+// KillAgainAndAgain kills the master, one of the agents or both at intervals from 50 ms to 50 ms +
+// pace until stop is closed. It returns the number of kills.
 func (c *Cluster) KillAgainAndAgain(stop <-chan struct{}, random *rand.Rand, pace time.Duration, agents ...string) (kills int) {
 	for Pause(stop, 50*time.Millisecond+time.Duration(random.Int64N(int64(pace)))) {
-		if random.IntN(4) > 0 { // else it may still be starting
+		if random.IntN(4) > 0 { // otherwise it may be killed while it starts
 			c.AwaitMaster(stop)
 		}
 		kills++
@@ -32,7 +32,7 @@ func (c *Cluster) KillAgainAndAgain(stop <-chan struct{}, random *rand.Rand, pac
 	return kills
 }
 
-// Pause waits, and returns whether stop is still open.
+// Pause waits for d and reports whether stop is still open.
 func Pause(stop <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -44,9 +44,8 @@ func Pause(stop <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// AwaitMaster returns when the master answers, has ended by itself, or stop is closed.
-// On a busy machine a master that is killed a fixed time after its start never gets
-// anything done.
+// AwaitMaster waits until the master answers, has exited, or stop is closed. On a busy machine a
+// master that is killed a fixed time after each start would never make progress.
 func (c *Cluster) AwaitMaster(stop <-chan struct{}) {
 	client := http.Client{Timeout: time.Second}
 	for {
@@ -59,7 +58,7 @@ func (c *Cluster) AwaitMaster(stop <-chan struct{}) {
 	}
 }
 
-// masterAnswers asks the master once.
+// masterAnswers reports whether the master answers one request.
 func (c *Cluster) masterAnswers(client *http.Client) bool {
 	req, err := http.NewRequestWithContext(c.T.Context(), http.MethodGet, c.URL+"/healthz", nil)
 	if err != nil {
@@ -69,23 +68,23 @@ func (c *Cluster) masterAnswers(client *http.Client) bool {
 	if err != nil {
 		return false
 	}
-	_ = resp.Body.Close() // only that there is one matters
+	_ = resp.Body.Close() // only its arrival matters
 	return true
 }
 
-// isZombie reports whether a process waits for us to take its exit code.
+// isZombie reports whether a process has exited and was not waited for.
 func isZombie(cmd *exec.Cmd) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-// RestartMaster kills the master, and starts it again as it was started.
+// RestartMaster kills the master and starts it again with the same arguments.
 func (c *Cluster) RestartMaster() {
 	Kill(c.Master)
 	c.Master = c.Spawn("master", c.Master.Args[1:]...)
 }
 
-// RestartAgent kills an agent, and starts it again as it was started.
+// RestartAgent kills an agent and starts it again with the same arguments.
 func (c *Cluster) RestartAgent(id string) {
 	Kill(c.Agents[id])
 	c.Agents[id] = c.Spawn("agent-"+id, c.Agents[id].Args[1:]...)

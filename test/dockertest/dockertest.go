@@ -1,6 +1,5 @@
-// Package dockertest gives a test a Docker Engine of its own, with an image
-// made from scratch. Nothing is pulled, and no engine of the machine is
-// touched.
+// Package dockertest starts a private Docker Engine for a test, with an image that is built from
+// scratch. It pulls nothing and touches no other engine of the machine.
 package dockertest
 
 import (
@@ -23,28 +22,27 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-// Image is the name of the image: a static busybox and its usual names.
+// Image is the name of the image: a static busybox with links for its applets.
 const Image = "det-deploy-test:latest"
 
-// install says how to get what is missing.
+// install is the command that installs the required packages.
 const install = "run: apt-get install docker.io busybox-static"
 
-// startTimeout bounds the start of an engine, which makes its own containerd.
+// startTimeout limits the start of an engine, which starts its own containerd.
 const startTimeout = 60 * time.Second
 
-// Daemon is a private engine. It has no bridge: containers use network mode
-// host or none.
+// Daemon is a private engine. It has no bridge: containers use network mode host or none.
 type Daemon struct {
-	// Host is its address.
+	// Host is the address of its socket.
 	Host string
 	API  *client.Client
 	dir  string
 	pid  int
 }
 
-// Start starts an engine that ends with the test. Start it once for a test
-// binary and run subtests: it takes seconds. It is skipped with -short; where
-// Docker is missing the test is skipped, or fails under CI=true.
+// Start starts an engine that is stopped at the end of the test. It takes seconds, so start one for
+// each test binary and run subtests. It skips the test with -short, and if Docker is missing; with
+// CI=true a missing Docker fails the test.
 func Start(t *testing.T) *Daemon {
 	t.Helper()
 	if testing.Short() {
@@ -82,7 +80,7 @@ func need(t *testing.T, ok bool, why string) {
 
 func start(t *testing.T, path, driver string) (*Daemon, error) {
 	t.Helper()
-	// Not t.TempDir: a socket's path has at most 108 bytes.
+	// Not t.TempDir: the path of a socket has at most 108 bytes.
 	dir, err := os.MkdirTemp("", "dockertest") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +90,7 @@ func start(t *testing.T, path, driver string) (*Daemon, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It ends by its signal, after the test's context.
+	// It is stopped by a signal, after the test's context ends.
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path,
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--pidfile", filepath.Join(dir, "pid"), "-H", d.Host, "--storage-driver", driver,
@@ -139,7 +137,8 @@ func start(t *testing.T, path, driver string) (*Daemon, error) {
 	return d, nil
 }
 
-// await pings until the engine answers.
+// await pings the engine until it answers. It returns an error after startTimeout, or if the engine
+// exits.
 func (d *Daemon) await(t *testing.T, ended <-chan struct{}) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -161,15 +160,15 @@ func (d *Daemon) await(t *testing.T, ended <-chan struct{}) error {
 	}
 }
 
-// Stop stops the engine as by kill -STOP: it is there and does not answer. Its
-// containers go on. It goes on at the end of the test at the latest.
+// Stop suspends the engine with SIGSTOP: it exists but does not answer. Its containers keep
+// running. The engine is resumed at the end of the test at the latest.
 func (d *Daemon) Stop(t *testing.T) {
 	t.Helper()
-	t.Cleanup(func() { _ = syscall.Kill(d.pid, syscall.SIGCONT) }) // it may have ended
+	t.Cleanup(func() { _ = syscall.Kill(d.pid, syscall.SIGCONT) }) // it may have exited
 	if err := syscall.Kill(d.pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	// On a busy machine its threads still answer until each has seen the signal.
+	// On a busy machine its threads still answer until each has received the signal.
 	for !d.hasStopped(t) {
 		if err := wait.For(t.Context(), 10*time.Millisecond); err != nil {
 			t.Fatal(err)
@@ -177,7 +176,7 @@ func (d *Daemon) Stop(t *testing.T) {
 	}
 }
 
-// hasStopped says whether all threads of the engine have stopped.
+// hasStopped reports whether all threads of the engine are stopped.
 func (d *Daemon) hasStopped(t *testing.T) bool {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.pid))
@@ -191,7 +190,7 @@ func (d *Daemon) hasStopped(t *testing.T) bool {
 	})
 }
 
-// Continue has a stopped engine go on.
+// Continue resumes a suspended engine.
 func (d *Daemon) Continue(t *testing.T) {
 	t.Helper()
 	if err := syscall.Kill(d.pid, syscall.SIGCONT); err != nil {
@@ -199,7 +198,7 @@ func (d *Daemon) Continue(t *testing.T) {
 	}
 }
 
-// Remove removes a container behind everyone's back.
+// Remove removes a container without the knowledge of the agent.
 func (d *Daemon) Remove(t *testing.T, name string) {
 	t.Helper()
 	if _, err := d.API.ContainerRemove(t.Context(), name, client.ContainerRemoveOptions{Force: true}); err != nil {

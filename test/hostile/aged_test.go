@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// age leaves papers that were signed two keys ago, and one key ago. It rotates the
+// age creates credentials and join tokens that were signed one and two keys ago. It rotates the
 // keys before the world's own agent joins.
 func (w *world) age() {
 	w.t.Helper()
@@ -22,21 +22,21 @@ func (w *world) age() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		_ = conn.CloseNow() // it has what it came for
+		_ = conn.CloseNow() // only the credential is needed
 		w.tokens[age+"-agent"] = welcome.GetCredential()
 		w.name("cluster-id", welcome.GetClusterId())
 		w.must(ctx, "admin", call{method: "POST", path: "/api/v1/master/rotate-keys"}, nil)
 	}
 }
 
-// lasts is that a paper of the key before the present one is good.
+// lasts checks that a join token of the previous key is accepted.
 var lasts = &control{"a new agent joins with a join token that was signed one key ago", func(ctx context.Context, w *world) outcome {
 	h := hello("latecomer")
 	h.JoinToken = w.tokens["older"]
 	return w.admitted(ctx, h, nil)
 }}
 
-// agedAttempts show papers whose key is gone.
+// agedAttempts use credentials and join tokens whose key was deleted.
 func agedAttempts() []attempt {
 	var all []attempt
 	for name, make := range map[string]func(w *world, h *agentv1.Hello){
@@ -72,7 +72,7 @@ func agedAttempts() []attempt {
 	return all
 }
 
-// underKeyOf is a paper that claims to be signed by the key of another one.
+// underKeyOf returns a token with the key ID of another one.
 func underKeyOf(paper, other string) string {
 	parts, key := strings.Split(paper, "."), strings.Split(other, ".")[1]
 	parts[1] = key

@@ -17,10 +17,10 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// helloLimit is how long the master may take to answer an agent.
+// helloLimit limits the master's answer to an agent.
 const helloLimit = patience
 
-// dial opens the agents' link, with the header of whoever does.
+// dial opens the agents' link with the given header.
 func (w *world) dial(ctx context.Context, h http.Header) (*websocket.Conn, error) {
 	conn, resp, err := websocket.Dial(ctx, strings.Replace(w.url, "http", "ws", 1)+"/agents", &websocket.DialOptions{HTTPHeader: h})
 	if err != nil && resp != nil {
@@ -29,7 +29,7 @@ func (w *world) dial(ctx context.Context, h http.Header) (*websocket.Conn, error
 	return conn, err
 }
 
-// hello is an agent's introduction.
+// hello returns an agent's Hello message.
 func hello(id string) *agentv1.Hello {
 	return &agentv1.Hello{Protocol: agentv1.Protocol, AgentId: id, Version: "v0.0.0", Hostname: id, Devices: []*apiv1.Device{{Id: 0, Brand: "fake", Type: apiv1.Device_TYPE_CPU}}}
 }
@@ -44,7 +44,7 @@ func say(ctx context.Context, conn *websocket.Conn, m *agentv1.AgentMessage) err
 
 var errRefusal = errors.New("the master refuses")
 
-// hear waits for the master's next message.
+// hear waits for the master's next message. It returns an error if the link is closed.
 func hear(ctx context.Context, conn *websocket.Conn) (*agentv1.MasterMessage, error) {
 	_, b, err := conn.Read(ctx)
 	if err != nil {
@@ -60,7 +60,8 @@ func hear(ctx context.Context, conn *websocket.Conn) (*agentv1.MasterMessage, er
 	return m, nil
 }
 
-// join introduces an agent, and returns the open link and its welcome.
+// join introduces an agent and returns the open link and the Welcome message. It returns an error
+// if the agent is rejected.
 func (w *world) join(ctx context.Context, h *agentv1.Hello, as http.Header) (*websocket.Conn, *agentv1.Welcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
@@ -74,13 +75,13 @@ func (w *world) join(ctx context.Context, h *agentv1.Hello, as http.Header) (*we
 	}
 	m, err := hear(ctx, conn)
 	if err != nil || m.GetWelcome() == nil {
-		_ = conn.CloseNow() // nothing more is wanted of it
+		_ = conn.CloseNow() // the link is not used any more
 		return nil, nil, fmt.Errorf("no welcome: %w", errors.Join(err, errRefusal))
 	}
 	return conn, m.GetWelcome(), nil
 }
 
-// admitted is succeeded when an agent is welcome.
+// admitted reports success if the agent receives a Welcome message.
 func (w *world) admitted(ctx context.Context, h *agentv1.Hello, as http.Header) outcome {
 	conn, welcome, err := w.join(ctx, h, as)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -89,19 +90,19 @@ func (w *world) admitted(ctx context.Context, h *agentv1.Hello, as http.Header) 
 	if err != nil {
 		return isRefused("%v", err)
 	}
-	_ = conn.CloseNow() // it was welcome, which is enough
+	_ = conn.CloseNow() // it was welcomed
 	return isSucceeded("welcome to %s", welcome.GetClusterId())
 }
 
-// joins is that an agent with a join token is welcome.
+// joins checks that an agent with a join token is accepted.
 var joins = &control{"a new agent joins with a join token", func(ctx context.Context, w *world) outcome {
 	h := hello("newcomer")
 	h.JoinToken = w.tokens["join"]
 	return w.admitted(ctx, h, nil)
 }}
 
-// enlist brings what agents show: the join token of a pool, the credential of the
-// world's own agent, and those of agents that have come and gone.
+// enlist collects the credentials of agents: the join token of a pool, the credential of the
+// world's own agent, and those of agents that joined before and are disconnected.
 func (w *world) enlist() {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -120,7 +121,7 @@ func (w *world) enlist() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		_ = conn.CloseNow() // it has what it came for
+		_ = conn.CloseNow() // only the credential is needed
 		w.tokens[id+"-agent"] = welcome.GetCredential()
 	}
 	w.must(ctx, "admin", call{method: "POST", path: "/api/v1/agents/revoked/revoke"}, nil)
@@ -131,19 +132,19 @@ func (w *world) enlist() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_ = conn.CloseNow() // the token is spent
+	_ = conn.CloseNow() // the token is used
 	w.tokens["withdrawn"] = w.joinToken()
 	w.must(ctx, "admin", call{method: "POST", path: "/api/v1/join-tokens/revoke", body: document(map[string]string{"token": w.tokens["withdrawn"]})}, nil)
 }
 
-// joinToken makes a token with which agents join.
+// joinToken creates a join token for agents.
 func (w *world) joinToken(flags ...string) string {
 	w.t.Helper()
 	args := append([]string{"master", "join-token", "--config-file", filepath.Join(w.cluster.Dir, "master.yaml")}, flags...)
 	return strings.TrimSpace(w.cluster.Run(args...))
 }
 
-// hellos are introductions that must not be welcome.
+// hellos are Hello messages that must be rejected.
 var hellos = []struct {
 	name string
 	who  who
@@ -220,7 +221,7 @@ var hellos = []struct {
 	{"a join token and a protocol to come", agent, func(w *world, h *agentv1.Hello) { h.JoinToken, h.Protocol = w.tokens["join"], 99 }},
 }
 
-// agentAttempts are on the agents' link.
+// agentAttempts use the agents' link.
 func agentAttempts() []attempt {
 	var all []attempt
 	for i, k := range hellos {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// who is the attacker.
+// who is the kind of attacker.
 type who string
 
 const (
@@ -31,22 +31,20 @@ const (
 	kubernetes where = "kubernetes"
 )
 
-// attempt is one try to get what one may not have.
+// attempt is one attempt to gain something forbidden.
 type attempt struct {
 	name  string
 	who   who
 	where where
-	// wants is what would be gained; attempts that want the same share a row in
-	// docs/security.md.
+	// wants is the intended gain; attempts with the same gain share a row in docs/security.md.
 	wants string
 	try   func(ctx context.Context, w *world) outcome
-	// control is the same done by somebody who may. Without it, a request that does
-	// not reach its aim could not be told from one that is refused.
+	// control is the same operation by an authorized user. Without it, a malformed request could
+	// not be distinguished from a rejected one.
 	control *control
 }
 
-// control shows that something can be done at all. It is run once, after all
-// attempts, and must succeed.
+// control shows that an operation is possible. It runs once, after all attempts, and must succeed.
 type control struct {
 	name string
 	run  func(ctx context.Context, w *world) outcome
@@ -57,14 +55,14 @@ type verdict string
 const (
 	refused   verdict = "refused"
 	succeeded verdict = "succeeded"
-	// untried is that the attempt could not be made.
+	// untried means that the attempt could not be made.
 	untried verdict = "untried"
 )
 
-// outcome is what an attempt came to.
+// outcome is the result of an attempt.
 type outcome struct {
 	verdict verdict
-	// why is the evidence: the answer, the log.
+	// why is the evidence: the response, the log.
 	why string
 }
 
@@ -78,7 +76,7 @@ func isSucceeded(format string, args ...any) outcome {
 
 func isUntried(err error) outcome { return outcome{untried, err.Error()} }
 
-// gained is succeeded when the attacker has what was wanted.
+// gained returns a successful outcome if yes, and a rejected one otherwise.
 func gained(yes bool, format string, args ...any) outcome {
 	if yes {
 		return isSucceeded(format, args...)

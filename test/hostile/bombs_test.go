@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// swollen is how much more memory a request may cost the master for good.
+	// swollen limits the memory that a request may cost the master permanently, in bytes.
 	swollen = 200 << 20
-	// recovery is how long it may take to give memory back. test/bench/flood measures it
-	// on a quiet machine; here others keep the master from its turn.
+	// recovery limits the time to release memory. test/bench/flood measures it on an idle machine;
+	// here the master competes for the cores with other tests.
 	recovery = 3 * time.Minute
-	// stuck is how long the master may take to answer others after a bomb. On two
-	// cores that thirty others wanted, under the worst of these, it took half a second.
+	// stuck limits the time until the master answers other clients after a bomb. On two cores
+	// shared with thirty other processes, the worst of these bombs delayed the answer by half a
+	// second.
 	stuck = 30 * time.Second
 )
 
-// bomb is one request that is small for its sender and large for the master.
+// bomb is one request that is cheap for its sender and expensive for the master.
 type bomb struct {
 	name string
 	by   string
@@ -82,7 +83,7 @@ func bombs() []bomb {
 	}
 }
 
-// bombAttempts want the master to stop answering others.
+// bombAttempts try to make the master unavailable to other clients.
 func bombAttempts() []attempt {
 	var all []attempt
 	for _, b := range bombs() {
@@ -98,7 +99,7 @@ func bombAttempts() []attempt {
 	return all
 }
 
-// bursts sends a bomb, and looks how the master is.
+// bursts sends a bomb and checks that the master answers and releases its memory.
 func (w *world) bursts(ctx context.Context, b bomb) outcome {
 	before, err := w.memory()
 	if err != nil {
@@ -109,7 +110,7 @@ func (w *world) bursts(ctx context.Context, b bomb) outcome {
 		c.header = bearing(w.tokens[b.by])
 	}
 	a, cerr := w.do(ctx, c)
-	// Of the attempt's own time, packing may have taken the most.
+	// Not ctx: compressing the bomb may have used most of the attempt's time.
 	others, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuck)
 	defer cancel()
 	if _, err := w.do(others, call{method: "GET", path: "/api/v1/me", header: bearing(w.tokens["alice"])}); err != nil {
@@ -125,7 +126,7 @@ func (w *world) bursts(ctx context.Context, b bomb) outcome {
 	return gained(after-before > swollen, "%d MiB more; %s %v", (after-before)>>20, a, cerr)
 }
 
-// memory is what the master has in memory.
+// memory returns the resident memory of the master in bytes.
 func (w *world) memory() (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", w.cluster.Master.Process.Pid))
 	if err != nil {
@@ -136,17 +137,18 @@ func (w *world) memory() (int, error) {
 	return resident * os.Getpagesize(), err
 }
 
-// zeros is a gzip archive of so many bytes, in parts of 16 MiB.
+// zeros returns a gzip archive of n zero bytes, written in parts of 16 MiB.
 func zeros(n int) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	part := make([]byte, 16<<20)
-	_, _ = z.Write(part) // a buffer takes everything
+	_, _ = z.Write(part) // a buffer never fails
 	_ = z.Close()        // as above
 	return strings.Repeat(b.String(), n/len(part))
 }
 
-// aliases is a document that doubles ten times over in each of so many lines.
+// aliases returns a YAML document in which each of the given number of lines multiplies the size by
+// ten.
 func aliases(lines int) string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// answerLimit bounds what is read of an answer: logs that are followed have no end.
+// answerLimit limits the part of a response that is read, because followed logs do not end.
 const answerLimit = 1 << 20
 
-// patience is how long an answer may take. It is far above what one takes, because
-// the machines of tests are busy; whatever is not answered in time is not refused.
+// patience limits the wait for a response. It is long because test machines are busy; a missing
+// response does not count as a rejection.
 const patience = time.Minute
 
-// call is one request, with whatever header carries the proof of who calls.
+// call is one request; its header has the credentials of the caller.
 type call struct {
 	method, path, body string
 	header             http.Header
 }
 
-// answer is what came back.
+// answer is the response to a call.
 type answer struct {
 	status int
 	header http.Header
@@ -37,7 +37,7 @@ func (a answer) String() string {
 	return fmt.Sprintf("%d %s", a.status, a.body[:min(len(a.body), 300)])
 }
 
-// judge takes an answer for success.
+// judge counts a 2xx response as success.
 func (a answer) judge(err error) outcome {
 	if err != nil {
 		return isUntried(err)
@@ -45,7 +45,7 @@ func (a answer) judge(err error) outcome {
 	return gained(a.ok(), "%s", a)
 }
 
-// do makes a call.
+// do sends a call and returns the response.
 func (w *world) do(ctx context.Context, c call) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -65,25 +65,25 @@ func (w *world) do(ctx context.Context, c call) (answer, error) {
 	return answer{resp.StatusCode, resp.Header, body}, err
 }
 
-// bearing is the header of somebody with a token.
+// bearing returns the header with a user's or task's token.
 func bearing(token string) http.Header {
 	return http.Header{"Authorization": {"Bearer " + token}}
 }
 
-// allocating is the header of a task's own processes.
+// allocating returns the header of a task's processes.
 func allocating(token string) http.Header {
 	return http.Header{"Grpc-Metadata-X-Allocation-Token": {"Bearer " + token}}
 }
 
-// raw sends bytes as they are, and returns all that comes back until the other end
-// closes or has nothing more to say.
+// raw sends text unchanged and returns the response until the server closes the connection or the
+// deadline expires. It returns an error if the response is empty.
 func (w *world) raw(ctx context.Context, text string) (string, error) {
 	address := strings.TrimPrefix(w.url, "http://")
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = conn.Close() }() // nothing more is wanted of it
+	defer func() { _ = conn.Close() }() // the connection is not used any more
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return "", err
 	}
@@ -94,7 +94,7 @@ func (w *world) raw(ctx context.Context, text string) (string, error) {
 	var got bytes.Buffer
 	_, err = io.Copy(&got, io.LimitReader(conn, answerLimit))
 	if got.Len() > 0 {
-		err = nil // it has answered; how it ended does not matter
+		err = nil // any response is enough
 	}
 	return got.String(), err
 }

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// contentAttempts are of a user who wants the files and checkpoints of alice's experiment by what refers to them.
+// contentAttempts are made by a user who tries to read the files and checkpoints of alice's
+// experiment through references to them.
 func contentAttempts() []attempt {
 	private := aim{user, "content of another's experiment by every reference to it"}
 	create := func(searcher, more string) call {

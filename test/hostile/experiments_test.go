@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// trialProgram takes the place of Python in alice's trial: it has every library, and what it
-// runs hands out the trial's token and stays.
+// trialProgram replaces Python in alice's trial: it pretends to have every library, prints the
+// trial's token and keeps running.
 const trialProgram = `#!/bin/sh
 [ "$1" = -c ] && exit 0
 echo "TRIAL $DET_SESSION_TOKEN $DET_ALLOCATION_ID"
@@ -18,7 +18,7 @@ trap '' TERM
 exec sleep 86400
 `
 
-// experiments makes an experiment of alice's, whose trial runs.
+// experiments creates an experiment of alice with a running trial.
 func (w *world) experiments(ctx context.Context) {
 	w.t.Helper()
 	var made struct{ Experiment struct{ ID int } }
@@ -46,7 +46,7 @@ func (w *world) experiments(ctx context.Context) {
 // elsewhereBody is an experiment whose programs run outside of the cluster.
 const elsewhereBody = `{"config": "{name: hers, searcher: {name: single, metric: loss}, checkpoint_storage: {type: directory, container_path: /tmp/c}}", "unmanaged": true}`
 
-// elsewhere makes such an experiment of alice's with a trial.
+// elsewhere creates an unmanaged experiment of alice with a trial.
 func (w *world) elsewhere(ctx context.Context) {
 	w.t.Helper()
 	w.name("external", "hers")
@@ -58,7 +58,7 @@ func (w *world) elsewhere(ctx context.Context) {
 	w.name("elsewhere-task", trial.Trial.TaskID)
 }
 
-// experimentBody asks for one trial that needs nothing but a shell.
+// experimentBody configures one trial that needs only a shell.
 func (w *world) experimentBody() string {
 	project, _ := strconv.Atoi(w.names["project"])
 	config := map[string]any{
@@ -76,7 +76,7 @@ func (w *world) experimentBody() string {
 	})
 }
 
-// trialLine is what the program of alice's trial says of itself.
+// trialLine returns the line with the tokens that the program of alice's trial prints.
 func (w *world) trialLine(ctx context.Context, task string) string {
 	w.t.Helper()
 	for {
@@ -106,8 +106,8 @@ const (
 	bulk     = `{"projectId": "{project}", "experimentIds": [{experiment}]}`
 )
 
-// experimentRequests are those about experiments and what belongs to them. The program of
-// the trial reports while it runs; then alice kills it and does what needs an end.
+// experimentRequests are those about experiments and their trials. The trial's program reports
+// metrics while it runs; then alice kills it and makes the requests that need an ended trial.
 var experimentRequests = []request{
 	{id: "POST /api/v1/preview-hp-search", by: "alice", user: true, body: `{"config": {"searcher": {"name": "single", "metric": "loss"}}, "seed": 1}`},
 	{id: "GET /api/v1/experiments", by: "alice", user: true},

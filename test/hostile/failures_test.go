@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// failures are the attempts and controls that did not come out as they should.
+// failures collects attempts and controls with unexpected outcomes.
 type failures struct {
 	t     *testing.T
 	lines []string
 }
 
-// gather repeats failures behind everything else that a test prints, the logs of
-// its cluster among it. It is called before the cluster is started.
+// gather repeats failures after all other output of a test, including the logs of its cluster. It
+// must be called before the cluster is started.
 func gather(t *testing.T) *failures {
 	t.Helper()
 	f := &failures{t: t}
@@ -25,7 +25,7 @@ func gather(t *testing.T) *failures {
 	return f
 }
 
-// addf fails the test, which goes on.
+// addf fails the test, which continues.
 func (f *failures) addf(format string, args ...any) {
 	f.t.Helper()
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))

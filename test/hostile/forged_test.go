@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// shippedLine is a line of a task's log as its reader gets it.
+// shippedLine is a line of a task's log in the API.
 type shippedLine struct {
 	Message, Log, Level, Timestamp, Stdtype, Source, AgentID string
 	RankID                                                   *int
 }
 
-// forgedLines are what a task prints so that its reader takes the line for another
-// one. MARK is in all of them.
+// forgedLines are outputs of a task that imitate other log lines. Each contains MARK.
 var forgedLines = map[string]string{
 	"in the form of a line":           `[2020-01-01T00:00:00.000000Z] f6114bb3 [rank=7] || ERROR: MARK`,
 	"in the master's form":            `[2020-01-01T00:00:00Z]          || ERROR: MARK resources failed`,
@@ -30,7 +29,7 @@ var forgedLines = map[string]string{
 	"in the form of the task's shell": `rank=7\tstderr\tMARK`,
 }
 
-// forgeAttempts are on one's own log, as others read it.
+// forgeAttempts write to the attacker's own log, which others read.
 func forgeAttempts() []attempt {
 	var all []attempt
 	for name, text := range forgedLines {
@@ -51,7 +50,7 @@ func forgeAttempts() []attempt {
 	})
 }
 
-// ships is that a task says of its own lines what they are, by the API for that.
+// ships checks that a task can set the level and rank of its own lines through the API.
 var ships = &control{"a task ships a line with a level and a rank", func(ctx context.Context, w *world) outcome {
 	l, err := w.ship(ctx, "shipped")
 	if err != nil {
@@ -60,7 +59,7 @@ var ships = &control{"a task ships a line with a level and a rank", func(ctx con
 	return gained(l.Level == "LOG_LEVEL_ERROR" && l.RankID != nil && *l.RankID == 7, "%+v", l)
 }}
 
-// ship sends a line of mallory's task, and returns it as it is read.
+// ship sends a line of mallory's task and returns it as the API has it.
 func (w *world) ship(ctx context.Context, text string) (shippedLine, error) {
 	body := document(map[string]any{"logs": []any{map[string]any{
 		"taskId": w.names["mallory-task"], "allocationId": w.names["mallory-allocation"], "log": text, "level": "ERROR", "rankId": 7,
@@ -73,7 +72,7 @@ func (w *world) ship(ctx context.Context, text string) (shippedLine, error) {
 	return w.lineWith(ctx, w.names["mallory-task"], text)
 }
 
-// printsForged has a task print a text, and looks what its reader is told of it.
+// printsForged prints a text in a task and checks the attributes of the resulting log line.
 func (w *world) printsForged(ctx context.Context, text string) outcome {
 	began := time.Now().Add(-time.Minute)
 	mark := "forged" + w.names["mark"]
@@ -94,7 +93,7 @@ func (w *world) printsForged(ctx context.Context, text string) outcome {
 	return gained(!own, "%+v", l)
 }
 
-// lineWith waits for the line of a task of mallory's that has a text.
+// lineWith waits for a line with a text in the log of a task of mallory.
 func (w *world) lineWith(ctx context.Context, id, text string) (found shippedLine, err error) {
 	there := w.awaits(ctx, func() bool {
 		var a answer

@@ -14,12 +14,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// pools are those of a world: one that everybody uses, and one that no join token
-// here is for.
+// pools are the resource pools of a world: one for everyone, and one without a join token here.
 const pools = "resource_pools:\n  - pool_name: default\n  - pool_name: guarded\n"
 
-// TestProcess makes the attempts on the API, on the agents' link, and on tasks that
-// are processes.
+// TestProcess makes the attempts on the API, on the agents' link, and in tasks that are processes.
 func TestProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute; run without -short")
@@ -36,7 +34,7 @@ func TestProcess(t *testing.T) {
 	w.makeAll(anywhere, process)
 }
 
-// TestDocker makes the attempts on tasks that are containers of a Docker Engine.
+// TestDocker makes the attempts in tasks that are containers of a Docker Engine.
 func TestDocker(t *testing.T) {
 	rest.Only(t)
 	failures := gather(t)
@@ -61,7 +59,7 @@ func TestDocker(t *testing.T) {
 	w.makeAll(docker)
 }
 
-// newLocal is a world on this machine.
+// newLocal returns a world on this machine.
 func newLocal(f *failures, at where, cfg clustertest.Config) *world {
 	f.t.Helper()
 	c := clustertest.New(f.t, cfg)
@@ -84,13 +82,12 @@ func newLocal(f *failures, at where, cfg clustertest.Config) *world {
 	return w
 }
 
-// attemptLimit is how long one attempt may take. What is attempted takes seconds;
-// the machines of tests are busy.
+// attemptLimit limits one attempt. An attempt takes seconds, but test machines are busy.
 const attemptLimit = 5 * time.Minute
 
-// makeAll makes every attempt of some runtimes, and shows that those who may can do
-// what was attempted. An administrator's task comes late and what ends the world's
-// own tasks last, because much of what is attempted would not be there any more.
+// makeAll makes every attempt for some runtimes and runs the controls. The attempts of an
+// administrator's task come late, and controls that end the world's own tasks last, because other
+// attempts need them.
 func (w *world) makeAll(at ...where) {
 	w.t.Helper()
 	var late []attempt
@@ -120,7 +117,7 @@ func (w *world) makeAll(at ...where) {
 	w.show(controls[end:])
 }
 
-// show runs controls.
+// show runs controls, which must all succeed.
 func (w *world) show(controls []*control) {
 	w.t.Helper()
 	for _, c := range controls {
@@ -132,7 +129,7 @@ func (w *world) show(controls []*control) {
 	}
 }
 
-// make makes one attempt and judges it by the list of those that are open.
+// make makes one attempt and compares its outcome with the list of open attempts.
 func (w *world) make(a attempt) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), attemptLimit)
@@ -149,21 +146,21 @@ func (w *world) make(a attempt) {
 	}
 }
 
-// position is where a control is among the requests, below 0 for others.
+// position returns the index of a control's request in requests, or -1 for other controls.
 func position(c *control) int {
 	return slices.IndexFunc(requests, func(r request) bool { return r.id == c.name })
 }
 
 func isLast(c *control) bool { return position(c) >= 0 && requests[position(c)].last }
 
-// inOrder puts the controls that are requests last, in the order in which each can
-// be carried out.
+// inOrder moves the controls that are requests to the end, in the order of requests, in which each
+// can be carried out.
 func inOrder(controls []*control) []*control {
 	slices.SortStableFunc(controls, func(a, b *control) int { return position(a) - position(b) })
 	return controls
 }
 
-// missing ends the test: something is not on this machine.
+// missing skips the test, or fails it if CI=true, because this machine lacks something.
 func missing(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

@@ -12,19 +12,18 @@ import (
 	"strings"
 )
 
-// script is an attempt that a task makes from inside: a shell script that ends with
-// 0 when it has got what it wants. What it knows of the machine is in its
-// environment: AGENT_DIR, MASTER_DIR and CLUSTER_DIR, their processes AGENT_PID and
-// MASTER_PID, and the two halves of alice's secret.
+// script is an attempt from inside a task: a shell script that exits with 0 if it has gained
+// something. Its environment describes the machine: AGENT_DIR, MASTER_DIR and CLUSTER_DIR, the PIDs
+// AGENT_PID and MASTER_PID, and the two halves of alice's secret.
 type script struct {
 	name, wants, text string
-	// not is where the script would mean nothing.
+	// not lists runtimes for which the script is meaningless.
 	not []where
-	// elsewhere is where root does not get it either, because it is kept otherwise: the
-	// output of a container goes through a pipe, and its files are inside it.
+	// elsewhere lists runtimes where root does not succeed either, because the data are not on the
+	// host: the output of a container goes through a pipe, and its files are inside it.
 	elsewhere []where
-	// powerless is that root on the machine does not get it where a task of another
-	// user does not, so that there is no control.
+	// powerless means that root of the host does not succeed, unlike a task with another user, so
+	// that there is no control.
 	powerless bool
 }
 
@@ -36,7 +35,7 @@ const (
 	mastersPlace  = "to be taken for the master by those who connect to it"
 )
 
-// scripts are tried on every runtime.
+// scripts are run on every runtime.
 var scripts = []script{
 	{name: "reads the environment of other processes", wants: othersSecrets, text: `grep -als "$HALF$OTHER_HALF" /proc/[0-9]*/environ | grep -q .`},
 	{name: "reads the arguments of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/cmdline | tr '\0' '\n' | grep -qx '8639[9]'`},
@@ -113,11 +112,11 @@ var scripts = []script{
 	{name: "changes how likely the agent is killed", wants: othersEnds, text: `v=$(cat /proc/$AGENT_PID/oom_score_adj) && (echo "$v" >/proc/$AGENT_PID/oom_score_adj)`},
 }
 
-// listensWith is a script that listens on the master's port at all addresses.
+// listensWith returns a script that listens on the master's port at all addresses.
 func listensWith(option string) string { return listensAt("", option) }
 
-// listensAt is a script that listens on the master's port. Where it can listen on no port
-// at all it says so by succeeding: then it shows nothing.
+// listensAt returns a script that listens on the master's port. It exits with 0 if it cannot listen
+// on any port, because then a failure proves nothing.
 func listensAt(address, option string) string {
 	const listen = `python3 -c 'import socket, sys
 s = socket.socket()
@@ -128,12 +127,12 @@ s.listen()' `
 	return try + `0 || exit 0; ` + try + `"$MASTER_PORT"`
 }
 
-// driver runs every script that came with it and says which have got something.
+// driver runs every script in its directory and prints the result of each.
 const driver = `for f in *.script; do got=FAILED; ` +
 	`out=$(timeout 20 sh "./$f" 2>&1 </dev/null) && got=GAINED; ` +
 	`echo "$got $f" $(echo "$out" | tail -n 2 | tr -c 'a-zA-Z0-9/._: -' ' ' | head -c 200); done; echo DONE`
 
-// insideAttempts are the scripts of a runtime.
+// insideAttempts returns the scripts for a runtime.
 func insideAttempts(at where) []attempt {
 	var all []attempt
 	for i, s := range scripts {
@@ -154,7 +153,7 @@ func insideAttempts(at where) []attempt {
 	return all
 }
 
-// report is what a run of all scripts has said, by script.
+// report has the result of each script of one run.
 type report struct {
 	lines map[string]string
 	err   error
@@ -180,7 +179,7 @@ func judge(file string, r *report) outcome {
 	return gained(strings.HasPrefix(line, "GAINED"), "%s", line)
 }
 
-// inside runs the scripts in a task of mallory's, once for a world.
+// inside runs the scripts in a task of mallory, once for each world.
 func (w *world) inside(ctx context.Context) *report {
 	if w.scripts == nil {
 		w.scripts = read(w.runScripts(ctx))
@@ -220,8 +219,8 @@ func (w *world) variables() []string {
 	return all
 }
 
-// outside runs the scripts as root of the machine, with nothing around them: what
-// fails here as well is no attempt.
+// outside runs the scripts as root of the host, without a container: a script that fails here as
+// well is not a valid attempt.
 func (w *world) outside(ctx context.Context) *report {
 	if w.asRoot != nil {
 		return w.asRoot
@@ -239,7 +238,7 @@ func (w *world) outside(ctx context.Context) *report {
 	return w.asRoot
 }
 
-// look finds what an attacker may be assumed to know of the machine.
+// look sets the variables that describe the machine, which an attacker may be assumed to know.
 func (w *world) look() {
 	c := w.cluster
 	w.env["CLUSTER_DIR"], w.env["MASTER_DIR"], w.env["AGENT_DIR"] = c.Dir, filepath.Join(c.Dir, "master"), filepath.Join(c.Dir, "agent-a")

@@ -12,16 +12,16 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// key is what somebody shows who has no right to call.
+// key is the credential of a caller without permission.
 type key struct {
 	name   string
 	who    who
 	header func(w *world) http.Header
-	// opens says which requests are no attempt with it.
+	// opens reports whether the credential permits a request, which then is not an attempt.
 	opens func(r request) bool
 }
 
-// wrongKeys open nothing at all.
+// wrongKeys permit no request.
 var wrongKeys = []key{
 	{name: "no token", who: stranger, header: func(*world) http.Header { return nil }},
 	{name: "an invented token", who: stranger, header: func(*world) http.Header { return bearing("dduser1_AAAAAAAAAAAAAAAAAAAAAAAAAA") }},
@@ -47,7 +47,7 @@ var wrongKeys = []key{
 	{name: "an agent's credential as an allocation's", who: agent, header: func(w *world) http.Header { return allocating(w.tokens["credential"]) }},
 }
 
-// rightKeys are of people who may do some things and not others.
+// rightKeys belong to callers with some permissions.
 var rightKeys = []key{
 	{
 		name: "another user's token", who: user, header: func(w *world) http.Header { return bearing(w.tokens["mallory"]) },
@@ -67,15 +67,15 @@ var rightKeys = []key{
 	},
 }
 
-// forAccounts are the requests that no task has a use for: on accounts, agents, keys, what
-// work belongs to, and the master itself.
+// forAccounts reports whether a request is forbidden to tasks: those about accounts, agents, keys,
+// workspaces, projects, templates, and the master itself.
 func forAccounts(r request) bool {
 	method, path, _ := strings.Cut(r.id, " ")
 	if method == "GET" {
 		return strings.HasPrefix(path, "/api/v1/master/") || strings.Contains(path, "audit") || strings.HasPrefix(path, "/api/v1/users") || strings.Contains(path, "join-tokens") || strings.Contains(path, "revoked")
 	}
 	if strings.Contains(path, "/experiments") {
-		return false // those are work, also where they are named by their project
+		return false // experiments are work, even in a path below a project
 	}
 	return slices.ContainsFunc([]string{
 		"users", "agents", "master", "audit", "sessions", "tokens", "join-tokens", "workspaces", "projects", "template",
@@ -84,7 +84,7 @@ func forAccounts(r request) bool {
 	})
 }
 
-// apiAttempts are every request with every key that does not open it.
+// apiAttempts combines every request with every key that does not permit it.
 func apiAttempts() []attempt {
 	var all []attempt
 	for _, r := range requests {
@@ -105,7 +105,7 @@ func apiAttempts() []attempt {
 	return all
 }
 
-// wants is what these attempts come to in the table.
+// wants returns the row of these attempts in the table.
 func (k key) wants() string {
 	if k.opens != nil {
 		return "what others own, or only administrators may do, with " + k.name

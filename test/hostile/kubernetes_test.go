@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestKubernetes makes the attempts on tasks that are pods of a real node, in a
-// cluster that was installed as people do.
+// TestKubernetes makes the attempts in tasks that are pods of a real node, in a cluster that was
+// installed as by a user.
 func TestKubernetes(t *testing.T) {
 	rest.Only(t)
 	failures := gather(t)
@@ -50,7 +50,7 @@ func TestKubernetes(t *testing.T) {
 	w.makeAll(kubernetes)
 }
 
-// orderSecret is the name of a Secret with what alice's task was sent.
+// orderSecret returns the name of a Secret that was created for alice's task.
 func orderSecret(c *kubetest.Cluster) string {
 	for line := range strings.Lines(c.Kubectl("get", "secrets", "--all-namespaces", "-o", "jsonpath={range .items[*]}{.metadata.name}{\"\\n\"}{end}")) {
 		if name := strings.TrimSpace(line); strings.HasPrefix(name, "det-") {

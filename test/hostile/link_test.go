@@ -14,7 +14,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// linkAttempts break the rules of the link, or speak of others' containers on it.
+// linkAttempts violate the protocol of the link, or send messages about other agents' containers.
 func linkAttempts() []attempt {
 	const over, rules = "to end or forge what another agent runs", "to be listened to before the hello"
 	var all []attempt
@@ -76,7 +76,7 @@ func linkAttempts() []attempt {
 				if err != nil {
 					return isUntried(err)
 				}
-				defer func() { _ = conn.CloseNow() }() // whatever has become of it
+				defer func() { _ = conn.CloseNow() }() // its state does not matter
 				if err := send(ctx, conn, w); err != nil {
 					return isRefused("%v", err)
 				}
@@ -98,7 +98,7 @@ func forgedLine() *agentv1.Line {
 	return &agentv1.Line{AtUs: time.Now().UnixMicro(), Stdtype: "stdout", Text: []byte("forged by another agent")}
 }
 
-// forges has an agent with a right to be there speak of alice's container.
+// forges sends messages of an authenticated agent about alice's container.
 func (w *world) forges(ctx context.Context, m *agentv1.AgentMessage) outcome {
 	h := hello("old")
 	h.Credential = w.tokens["old-agent"]
@@ -106,14 +106,14 @@ func (w *world) forges(ctx context.Context, m *agentv1.AgentMessage) outcome {
 	if err != nil {
 		return isUntried(err)
 	}
-	defer func() { _ = conn.CloseNow() }() // whatever has become of it
+	defer func() { _ = conn.CloseNow() }() // its state does not matter
 	if c := welcome.GetCredential(); c != "" {
 		w.tokens["old-agent"] = c
 	}
 	if err := say(ctx, conn, m); err != nil {
 		return isRefused("%v", err)
 	}
-	// What is believed is acknowledged when it is stored, and what is not is refused.
+	// An accepted message is acknowledged when it is stored; another is rejected.
 	answer, err := w.hearOf(ctx, conn)
 	if err != nil && !errors.Is(err, errRefusal) {
 		return isUntried(err)
@@ -128,8 +128,8 @@ func (w *world) forges(ctx context.Context, m *agentv1.AgentMessage) outcome {
 	return gained(forged || reply.Command.State != "STATE_RUNNING", "%s, %v %v", reply.Command.State, answer, err)
 }
 
-// comeBack introduces an agent that was connected before: for as long as the master
-// has not seen the end of that, the second one is refused.
+// comeBack introduces an agent that was connected before. It retries, because the master rejects a
+// second connection until it has noticed the end of the first.
 func (w *world) comeBack(ctx context.Context, h *agentv1.Hello) (conn *websocket.Conn, welcome *agentv1.Welcome, err error) {
 	w.awaits(ctx, func() bool {
 		conn, welcome, err = w.join(ctx, h, nil)
@@ -138,7 +138,7 @@ func (w *world) comeBack(ctx context.Context, h *agentv1.Hello) (conn *websocket
 	return conn, welcome, err
 }
 
-// hearOf waits for the master's answer about a container.
+// hearOf waits for the master's acknowledgement for alice's container.
 func (w *world) hearOf(ctx context.Context, conn *websocket.Conn) (*agentv1.MasterMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -150,13 +150,13 @@ func (w *world) hearOf(ctx context.Context, conn *websocket.Conn) (*agentv1.Mast
 	}
 }
 
-// voids has a twin of the connected agent refused, and looks whether the agent can
-// still come back.
+// voids introduces a twin of the connected agent, which must be rejected, and checks that the
+// agent's credential is not revoked by that.
 func (w *world) voids(ctx context.Context) outcome {
 	h := hello("a")
 	h.JoinToken = w.tokens["join"]
 	if conn, _, err := w.join(ctx, h, nil); err == nil {
-		_ = conn.CloseNow() // it is in, which is worse
+		_ = conn.CloseNow() // the twin was welcomed, which is worse
 		return isSucceeded("the twin is welcome")
 	}
 	h = hello("a")

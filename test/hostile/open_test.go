@@ -1,5 +1,5 @@
 package hostile_test
 
-// open are the attempts that succeed today, and what mends them. An attempt that is
-// refused must be taken off.
+// open lists the attempts that succeed today, with the planned fix. An attempt that is rejected
+// must be removed.
 var open = map[string]string{}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// trick is a request, byte by byte, that another spelling of its path, method or
-// headers might carry past a check. {token} is mallory's.
+// trick is a raw request whose spelling of path, method or headers might evade a check. {token} is
+// mallory's.
 type trick struct{ name, text string }
 
 const (
@@ -17,7 +17,7 @@ const (
 	userTail = " HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
 )
 
-// spellings are ways to write a path below /api/v1/.
+// spellings returns ways to write a path below /api/v1/.
 func spellings(path string) map[string]string {
 	first, rest := path[:1], path[1:]
 	return map[string]string{
@@ -50,7 +50,7 @@ const digits = "0123456789abcdef"
 
 func hexOf(b byte) string { return string([]byte{digits[b>>4], digits[b&15]}) }
 
-// headers are ways to claim in a header what is not so.
+// headers are false claims in headers.
 var headers = map[string]string{
 	"a user in a header":            "X-Forwarded-User: admin\r\nRemote-User: admin\r\nX-Remote-User: admin",
 	"an address of its own":         "X-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nForwarded: for=127.0.0.1",
@@ -65,7 +65,7 @@ var headers = map[string]string{
 	"an internal name":              "Grpc-Metadata-Internal: true\r\nX-Internal: 1",
 }
 
-// pathAttempts look for a way around the check of who calls.
+// pathAttempts try to evade authentication.
 func pathAttempts() []attempt {
 	var all []attempt
 	add := func(by who, wants string, tricks []trick, has string, proof *control) {
@@ -112,19 +112,19 @@ func pathAttempts() []attempt {
 	return all
 }
 
-// exposes is succeeded when an answer has a text.
+// exposes reports success if the response to a raw request contains a text.
 func (w *world) exposes(ctx context.Context, text, has string) outcome {
 	got, err := w.raw(ctx, strings.ReplaceAll(text, "{token}", w.tokens["mallory"]))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return isUntried(err)
 	}
 	if err != nil {
-		return isRefused("no answer: %v", err) // that the address answers is shown by the controls
+		return isRefused("no answer: %v", err) // the controls show that the address answers
 	}
 	return gained(strings.Contains(got, has), "%.300s", got)
 }
 
-// shows is that somebody who may sees a text there.
+// shows checks that an authorized user finds a text in the response.
 func shows(name, by, path, has string) *control {
 	return &control{name, func(ctx context.Context, w *world) outcome {
 		got, err := w.raw(ctx, "GET "+path+strings.ReplaceAll(userTail, "{token}", w.tokens[by]))
@@ -135,8 +135,8 @@ func shows(name, by, path, has string) *control {
 	}}
 }
 
-// smuggled are requests whose end two programs see at different places. The second
-// must be judged like any other.
+// smuggled are requests whose end two programs may see at different positions. The second request
+// must be authenticated like any other.
 var smuggled = []trick{
 	{"two lengths", "POST /api/v1/auth/login HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\nGET /api/v1/users" + openTail},
 	{"a length and chunks", "POST /api/v1/auth/login HTTP/1.1\r\nHost: {host}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /api/v1/users" + openTail},
@@ -149,7 +149,7 @@ var smuggled = []trick{
 	{"no host", "GET /api/v1/users HTTP/1.0\r\n\r\n"},
 }
 
-// traversals climb out of where files are served.
+// traversals try to leave the directories of served files.
 func traversals() []trick {
 	var all []trick
 	for _, root := range []string{"/binaries/", "/binaries/linux-amd64/", "/static/", "/det/", "/docs/", "/proxy/", "/api/v1/tasks/", "/metrics/", "/"} {
@@ -164,7 +164,7 @@ func traversals() []trick {
 	return all
 }
 
-// siteAttempts are made by pages of other sites, in the browser of alice.
+// siteAttempts are made by pages of other sites in the browser of alice.
 func siteAttempts() []attempt {
 	renamed := &control{"alice renames herself with her cookie", func(ctx context.Context, w *world) outcome {
 		return w.carryOut(ctx, call{"PATCH", "/api/v1/users/{alice}", `{"displayName": "Alice"}`, http.Header{

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// settleLimit is how long a world's own tasks may take to start.
+// settleLimit limits the start of a world's own tasks.
 const settleLimit = 5 * time.Minute
 
-// talker is a task that hands its tokens to whoever reads its log, and goes on.
+// talker prints its tokens to the log; the rest of the script follows.
 const talker = `echo "TOKENS $DET_USER_TOKEN $DET_SESSION_TOKEN $DET_ALLOCATION_ID"; `
 
-// victim is alice's task: it has a secret in its environment, in a file that came
-// with it, and in files that only it may read.
+// victim is the script of alice's task: it has a secret in its environment, in a file of its
+// context directory, and in files that only its user may read.
 const victim = `umask 077; echo "$SECRET" >/tmp/hostile-$MARK; echo "$SECRET" >/dev/shm/hostile-$MARK; ` +
 	`echo "the secret is $SECRET"; echo RUNNING; exec sleep 86399`
 
-// settle brings the people of a world, and their tasks.
+// settle creates the users of a world and their tasks.
 func (w *world) settle(adminPassword string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), settleLimit)
@@ -34,7 +34,7 @@ func (w *world) settle(adminPassword string) {
 	w.experiments(ctx)
 	w.victims(ctx)
 	w.talkers(ctx)
-	// A login of alice's that may be ended.
+	// A login of alice that may be ended.
 	w.login(ctx, "alice-other", "alice", userPassword)
 	var list struct {
 		Sessions []struct {
@@ -48,12 +48,12 @@ func (w *world) settle(adminPassword string) {
 			w.name("session", s.ID)
 		}
 	}
-	// What has ended.
+	// Accounts and sessions without access.
 	w.must(ctx, "dave", call{method: "POST", path: "/api/v1/auth/logout"}, nil)
 	w.must(ctx, "admin", call{method: "PATCH", path: "/api/v1/users/{carol}", body: `{"active": false}`}, nil)
 }
 
-// settleTasks starts alice's task and nobody else's.
+// settleTasks starts alice's task only.
 func (w *world) settleTasks() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), settleLimit)
@@ -68,7 +68,7 @@ func (w *world) idOf(ctx context.Context, by string) string {
 	return fmt.Sprint(me.User.ID)
 }
 
-// victims starts what is to be stolen from.
+// victims starts the tasks that are attacked.
 func (w *world) victims(ctx context.Context) {
 	w.t.Helper()
 	id, err := w.launch(ctx, "alice", task{
@@ -100,7 +100,7 @@ func (w *world) victims(ctx context.Context) {
 	w.name("container", container)
 }
 
-// belongings makes a workspace, a project, a template and a model of alice's.
+// belongings creates a workspace, a project, a template and a model of alice.
 func (w *world) belongings(ctx context.Context) {
 	w.t.Helper()
 	var made struct {
@@ -131,7 +131,7 @@ func (w *world) belongings(ctx context.Context) {
 	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/templates/{template}", body: `{"config": {}}`}, nil)
 }
 
-// placeOf is a running task's allocation and the first of its containers.
+// placeOf returns the allocation of a running task and the first of its containers.
 func (w *world) placeOf(ctx context.Context, id string) (allocation, container string) {
 	w.t.Helper()
 	var all struct {
@@ -150,12 +150,11 @@ func (w *world) placeOf(ctx context.Context, id string) (allocation, container s
 	return "", ""
 }
 
-// talkers start tasks of several users, whose tokens are those of an attacker, and
-// end some of them.
+// talkers start tasks of several users, whose tokens an attacker has, and end some of them.
 func (w *world) talkers(ctx context.Context) {
 	w.t.Helper()
 	for _, by := range []string{"alice", "mallory", "admin", "eve", "frank", "grace"} {
-		// It passes over the signal of a preemption, so that it can be asked again.
+		// It ignores the preemption signal, so that it can be preempted again.
 		id := w.talk(ctx, by, by, talker+"trap '' TERM; exec sleep 86400")
 		w.name(by+"-task", id)
 	}
@@ -169,7 +168,7 @@ func (w *world) talkers(ctx context.Context) {
 	w.name("ended-task", id)
 }
 
-// talk starts a task and keeps its tokens under a name.
+// talk starts a task and stores its tokens under a name.
 func (w *world) talk(ctx context.Context, by, as, script string) string {
 	w.t.Helper()
 	id, err := w.launch(ctx, by, task{script: script, config: resources("preemptible", true)})

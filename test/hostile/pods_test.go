@@ -5,13 +5,13 @@ import (
 	"maps"
 )
 
-// pod is a pod spec that asks for what no task may have.
+// pod is a pod spec with a forbidden request.
 type pod struct {
 	name string
-	// metadata and spec are the Pod's; container is laid over the task's own.
+	// metadata and spec are the Pod's; container is merged into the task's own.
 	metadata, spec, container map[string]any
-	// text is a script that ends with 0 when the task has got it. Without one, being
-	// taken is success.
+	// text is a script that exits with 0 if the task gained something. Without a script, an
+	// accepted pod spec is success.
 	text string
 }
 
@@ -21,20 +21,20 @@ const (
 	secretPlace = "/mnt/secret"
 )
 
-// seesSecret is that something is mounted there.
+// seesSecret checks that secretPlace has files.
 const seesSecret = `[ -n "$(ls -A ` + secretPlace + ` 2>/dev/null)" ]`
 
 type object = map[string]any
 
-// mounted is a pod spec with one volume, which the task sees.
+// mounted returns a pod spec with one volume that is mounted into the task's container.
 func mounted(source object) (spec, container object) {
 	volume := maps.Clone(source)
 	volume["name"] = "wanted"
 	return object{"volumes": []any{volume}}, object{"volumeMounts": []any{object{"name": "wanted", "mountPath": secretPlace}}}
 }
 
-// secretPods name the master's Secrets, {secret}, and those of alice's order,
-// {order}, in every place of a PodSpec where one can be named.
+// secretPods refer to the master's Secrets, {secret}, and to those of alice's task, {order}, in
+// every field of a PodSpec that can refer to one.
 func secretPods() []pod {
 	var all []pod
 	add := func(name string, source object) {
@@ -71,7 +71,7 @@ func secretPods() []pod {
 	return all
 }
 
-// machinePods ask for the node.
+// machinePods request access to the node.
 func machinePods() []pod {
 	var all []pod
 	for _, path := range []string{"/", "/etc", "/var/lib/kubelet", "/run/containerd", "/etc/kubernetes", "/proc", "/dev", "/var/log"} {
@@ -105,7 +105,7 @@ func machinePods() []pod {
 	)
 }
 
-// memberPods want to be taken for somebody else.
+// memberPods try to pass for components of the cluster.
 func memberPods() []pod {
 	const token = `[ -s /var/run/secrets/kubernetes.io/serviceaccount/token ]`
 	all := []pod{
@@ -169,15 +169,13 @@ func podAttempts() []attempt {
 	return all
 }
 
-// podRuns is that a task with a harmless pod spec of the same shape runs, and sees
-// what it mounts.
+// podRuns checks that a task with a harmless pod spec of the same shape runs and sees its mount.
 var podRuns = &control{"mallory runs a task with a pod spec", func(ctx context.Context, w *world) outcome {
 	spec, container := mounted(object{"emptyDir": object{}})
 	return w.submitPod(ctx, pod{name: "harmless", metadata: object{"labels": object{"team": "vision"}}, spec: spec, container: container, text: "touch " + secretPlace + "/file && " + seesSecret})
 }}
 
-// secretIsSeen is that a task sees a Secret that was put there for tasks, in every
-// way in which one is asked for.
+// secretIsSeen checks that a task sees a Secret for tasks, in every way to refer to it.
 var secretIsSeen = &control{"mallory runs a task with a Secret that is for tasks", func(ctx context.Context, w *world) outcome {
 	spec, container := mounted(object{"secret": object{"secretName": "{shared}"}})
 	maps.Copy(container, object{

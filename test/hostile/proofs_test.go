@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// machinesPool launches machines whose agents do not start for as long as a test
-// takes, so that others can show what only they can show.
+// machinesPool launches machines whose agents do not start during a test, so that the test can
+// present their proofs instead.
 const machinesPool = `  - pool_name: machines
     provider:
       type: local
@@ -29,8 +29,8 @@ const machinesPool = `  - pool_name: machines
       agent_config_file_contents: {container_runtime: process}
 `
 
-// launchMachines has two machines launched, and lets one of them join and show what
-// it got.
+// launchMachines launches two machines. The second joins with its proof and presents its
+// credential.
 func (w *world) launchMachines() {
 	w.t.Helper()
 	w.t.Cleanup(w.endMachines)
@@ -64,31 +64,31 @@ func (w *world) launchMachines() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_ = conn.CloseNow() // it has shown it
+	_ = conn.CloseNow() // it has used its credential
 }
 
-// machines are files of the machines that are there.
+// machines returns the files with a name in the directories of all machines.
 func (w *world) machines(name string) []string {
-	all, _ := filepath.Glob(filepath.Join(w.cluster.Dir, "master", "machines", "*", "m-*", name)) // the pattern is good
+	all, _ := filepath.Glob(filepath.Join(w.cluster.Dir, "master", "machines", "*", "m-*", name)) // the pattern is valid
 	slices.Sort(all)
 	return all
 }
 
-// endMachines ends the machines of a test; the master would launch others.
+// endMachines kills the machines of a test, after the master, which would launch others.
 func (w *world) endMachines() {
 	clustertest.Kill(w.cluster.Master)
 	for _, name := range w.machines("pid") {
-		text, _ := os.ReadFile(name) // one that is being made has none
+		text, _ := os.ReadFile(name) // a machine that is being created has none
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 			if p, err := os.FindProcess(pid); err == nil {
-				_ = p.Kill() // it may have ended
+				_ = p.Kill() // it may have exited
 			}
 		}
 	}
 }
 
-// proving is the hello of a machine with a proof of some time, for a cluster, which
-// is this one when it is empty.
+// proving returns the Hello of machine i with a proof for a time and a cluster; an empty cluster is
+// this one.
 func (w *world) proving(i int, at time.Time, cluster string) *agentv1.Hello {
 	if cluster == "" {
 		cluster = w.names["cluster-id"]
@@ -102,17 +102,17 @@ func (w *world) proving(i int, at time.Time, cluster string) *agentv1.Hello {
 	return h
 }
 
-// proves is that a machine is welcome with a proof of its own.
+// proves checks that a machine is welcomed with its own proof.
 var proves = &control{"a machine that was launched joins with a proof", func(ctx context.Context, w *world) outcome {
 	conn, welcome, err := w.comeBack(ctx, w.proving(0, time.Now(), ""))
 	if err != nil {
 		return isRefused("%v", err)
 	}
-	_ = conn.CloseNow() // it was welcome, which is enough
+	_ = conn.CloseNow() // it was welcomed
 	return isSucceeded("welcome to %s", welcome.GetClusterId())
 }}
 
-// spelled are ways to write a proof that say the same.
+// spelled are equivalent encodings of a proof.
 var spelled = map[string]func(proof []byte) ([]byte, error){
 	"as it was": func(p []byte) ([]byte, error) { return p, nil },
 	"with spaces": func(p []byte) ([]byte, error) {
@@ -147,7 +147,7 @@ var spelled = map[string]func(proof []byte) ([]byte, error){
 	},
 }
 
-// proofAttempts show proofs of machines that were good, or never.
+// proofAttempts present proofs that are used, expired or invalid.
 func proofAttempts() []attempt {
 	const wants = "to be an agent, or another agent than one is"
 	var all []attempt
@@ -199,22 +199,22 @@ func proofAttempts() []attempt {
 	})
 }
 
-// replays lets a machine in by a proof, and shows the same once more.
+// replays admits a machine by a proof and presents the same proof again.
 func (w *world) replays(ctx context.Context, spell func([]byte) ([]byte, error)) outcome {
 	h := w.proving(0, time.Now(), "")
 	conn, _, err := w.comeBack(ctx, h)
 	if err != nil {
 		return isUntried(err)
 	}
-	_ = conn.CloseNow() // whoever saw the proof shows it now
+	_ = conn.CloseNow() // an eavesdropper presents the same proof now
 	if h.Proof, err = spell(h.Proof); err != nil {
 		return isUntried(err)
 	}
 	return w.admittedAlone(ctx, h)
 }
 
-// admittedAlone is admitted, once the master has seen the end of the connection that
-// the agent of that name had before.
+// admittedAlone is like admitted, but waits until the master has noticed the end of the previous
+// connection of the agent with this name.
 func (w *world) admittedAlone(ctx context.Context, h *agentv1.Hello) (got outcome) {
 	alone := w.awaits(ctx, func() bool {
 		got = w.admitted(ctx, h, nil)

@@ -10,27 +10,27 @@ import (
 	"testing"
 )
 
-// request is one call of the API, on objects of alice where it is about an object.
+// request is one call of the API; calls about an object refer to one of alice's.
 type request struct {
 	// id is the method and path as in docs/reference/openapi.json.
 	id string
-	// query and body go with it.
+	// query and body are sent with it.
 	query, body string
-	// by is whose right it is: a name of world.tokens, or "allocation".
+	// by is the authorized caller: a key of world.tokens, "allocation" or "trial".
 	by string
-	// last says that little works once it has been carried out.
+	// last marks a request after which few others work.
 	last bool
-	// unseen says why it is carried out by no one here, so that attempts at it show less.
+	// unseen is the reason why no control carries it out here, so that attempts at it prove less.
 	unseen string
-	// user says that an ordinary user may do it too, if only about his own.
+	// user marks a request that ordinary users may make too, if only about their own objects.
 	user bool
 }
 
-// requests are the calls that need a token, in an order in which each can be
-// carried out after those before it.
+// requests are the calls that need a token, in an order in which each can be carried out after
+// those before it.
 var requests = slices.Concat(clusterRequests, experimentRequests, lastRequests)
 
-// clusterRequests are those about all but experiments.
+// clusterRequests are all requests that are not about experiments.
 var clusterRequests = []request{
 	{id: "GET /api/v1/me", by: "alice", user: true},
 	{id: "GET /api/v1/auth/user", by: "alice", user: true},
@@ -111,7 +111,7 @@ var clusterRequests = []request{
 	{id: "PATCH /api/v1/users/{user}", by: "admin", body: `{"displayName": "somebody else"}`},
 }
 
-// lastRequests end what the others need.
+// lastRequests end objects that the others need.
 var lastRequests = []request{
 	{id: "POST /api/v1/agents/{agent}/slots/{slot}/disable", by: "admin", last: true, body: `{}`},
 	{id: "POST /api/v1/agents/{agent}/slots/{slot}/enable", by: "admin", last: true},
@@ -135,13 +135,13 @@ var lastRequests = []request{
 	{id: "POST /api/v1/auth/logout", by: "frank", last: true, user: true},
 }
 
-// call makes the request with a header.
+// call returns the request with a header.
 func (r request) call(h http.Header) call {
 	method, path, _ := strings.Cut(r.id, " ")
 	return call{method: method, path: path + r.query, body: r.body, header: h}
 }
 
-// control is the request by who may make it.
+// control returns the request by its authorized caller.
 func (r request) control() *control {
 	return &control{r.id, func(ctx context.Context, w *world) outcome {
 		h := bearing(w.tokens[r.by])
@@ -155,13 +155,13 @@ func (r request) control() *control {
 	}}
 }
 
-// carryOut makes a call and looks whether it was answered.
+// carryOut sends a call and reports success for a 2xx response.
 func (w *world) carryOut(ctx context.Context, c call) outcome {
 	a, err := w.do(ctx, c)
 	return a.judge(err)
 }
 
-// TestEveryCallIsAttempted finds calls of the API that no attacker here knows.
+// TestEveryCallIsAttempted reports calls of the API that are missing from requests.
 func TestEveryCallIsAttempted(t *testing.T) {
 	t.Parallel()
 	var api struct {

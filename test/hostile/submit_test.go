@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// submission is a task that asks for what no ordinary user may have. If it is taken
-// and its script ends with 0, it has got it.
+// submission is a task with a request that is forbidden to ordinary users. It has succeeded if it
+// is accepted and its script exits with 0.
 type submission struct {
 	name   string
 	config map[string]any
 	raw    []entry
-	// text is a shell script as those of scripts.
+	// text is a shell script like those of scripts.
 	text string
-	// landed is a pattern of files of the machine, one of which is there when it has got what it wants.
+	// landed is a pattern that matches a file of the machine if the submission has succeeded.
 	landed string
-	// nobody says that administrators may not have it either; else an administrator
-	// must get it with the same request.
+	// nobody means that the request is forbidden to administrators too; otherwise it must succeed
+	// for an administrator.
 	nobody bool
 }
 
@@ -47,7 +47,7 @@ func resources(key string, value any) map[string]any {
 	return map[string]any{"resources": map[string]any{key: value}}
 }
 
-// mounts are host paths; {cluster} is the directory with all of the cluster's.
+// mounts are mounts of host paths; {cluster} is the directory of the cluster's files.
 func mounts(at where) []submission {
 	var all []submission
 	for _, m := range []struct {
@@ -91,7 +91,7 @@ func mounts(at where) []submission {
 		}
 		config := mountOf(m.path, inside)
 		if m.path == "/" || m.path == "/tmp" {
-			// The engine of the test is below it, and takes nothing else then.
+			// The engine of the test is below it and accepts no other propagation there.
 			config["bind_mounts"].([]any)[0].(map[string]any)["propagation"] = "rslave"
 		}
 		config["environment"] = map[string]any{"environment_variables": []string{"AT=" + inside}}
@@ -100,7 +100,7 @@ func mounts(at where) []submission {
 	return all
 }
 
-// asks are configurations beside mounts.
+// asks are forbidden configurations other than mounts.
 var asks = []submission{
 	{name: "adds SYS_ADMIN", config: environment("add_capabilities", []string{"SYS_ADMIN"}), text: hasCapability(21)},
 	{name: "adds CAP_SYS_PTRACE", config: environment("add_capabilities", []string{"CAP_SYS_PTRACE"}), text: hasCapability(19)},
@@ -115,13 +115,12 @@ var asks = []submission{
 	{name: "takes /dev/fuse as an object", config: resources("devices", []any{map[string]any{"host_path": "/dev/fuse", "container_path": "/dev/f", "mode": "rwm"}}), text: `[ -c /dev/f ]`},
 }
 
-// hasCapability is whether a capability, by its number, is in effect.
+// hasCapability returns a script that checks for an effective capability by its number.
 func hasCapability(bit int) string {
 	return fmt.Sprintf(`c=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status); [ $(( (0x$c >> %d) & 1 )) = 1 ]`, bit)
 }
 
-// senseless are configurations that must be refused as they are: being taken is
-// success.
+// senseless are configurations that must be rejected on submission; being accepted is success.
 var senseless = map[string]map[string]any{
 	"-1 slots": resources("slots", -1), "a billion slots": resources("slots", 1_000_000_000), "a fraction of a slot": resources("slots", 0.5),
 	"priority 0": resources("priority", 0), "priority 100": resources("priority", 100), "priority -1": resources("priority", -1),
@@ -148,7 +147,7 @@ var senseless = map[string]map[string]any{
 	"a single node":          resources("is_single_node", true), "a mount over its own work": mountOf("/tmp", "."), "an agent by name": resources("agent_label", "a"),
 }
 
-// entry is a file that comes with a task, as it is sent but for its encoding.
+// entry is a file of a task's context directory before it is encoded.
 type entry struct {
 	path    string
 	kind    rune
@@ -165,8 +164,8 @@ func encoded(entries []entry, fill func(string) string) []map[string]any {
 	return all
 }
 
-// archives are files of a task that must not land elsewhere, by path and content.
-// LAND is a path of the machine, below {cluster}.
+// archives are context directories with files that must not be written elsewhere, by path and
+// content. LAND is a path of the machine below {cluster}.
 func archives() map[string][]entry {
 	up := strings.Repeat("../", 24)
 	return map[string][]entry{
@@ -195,7 +194,7 @@ func archives() map[string][]entry {
 	}
 }
 
-// submitAttempts are tasks that ask for too much, of a runtime.
+// submitAttempts are tasks with forbidden requests, for a runtime.
 func submitAttempts(at where) []attempt {
 	var all []attempt
 	add := func(wants string, s submission) {
@@ -235,8 +234,8 @@ func submitAttempts(at where) []attempt {
 	return append(all, survivors(at)...)
 }
 
-// otherImages are images beside those that the policy of a world allows, in spellings
-// that may be taken for one of them.
+// otherImages are images other than those that the policy of a world allows, in spellings that may
+// be mistaken for one of them.
 var otherImages = map[string]string{
 	"of another registry": "evil.example/team/x", "of no registry": "ubuntu", "whose name goes on": "registry.example.com/teamwork/x",
 	"whose registry goes on": "registry.example.com.evil.example/team/x", "of another port": "registry.example.com:5000/team/x",
@@ -245,7 +244,7 @@ var otherImages = map[string]string{
 	"by the digest of another": "evil.example/team@sha256:" + strings.Repeat("0", 64), "of GPUs": "evil.example/gpu",
 }
 
-// imageAttempts name images that the policy does not allow.
+// imageAttempts request images that the policy does not allow.
 func imageAttempts() []attempt {
 	var all []attempt
 	for name, image := range otherImages {
@@ -256,7 +255,7 @@ func imageAttempts() []attempt {
 	return all
 }
 
-// allowedImage is that mallory names an image that is allowed, and it runs.
+// allowedImage checks that mallory can run an allowed image.
 var allowedImage = &control{"mallory runs an image by its name", func(ctx context.Context, w *world) outcome {
 	return w.submit(ctx, "mallory", submission{config: environment("image", "{image}"), text: "true"})
 }}
@@ -270,7 +269,7 @@ func senselessAttempts() []attempt {
 	return all
 }
 
-// taken is an attempt whose success is that its configuration is accepted.
+// taken returns an attempt that succeeds if its configuration is accepted.
 func taken(name, wants string, config map[string]any) attempt {
 	return attempt{
 		name: name, who: user, where: anywhere, wants: wants, control: launches,
@@ -284,16 +283,16 @@ func taken(name, wants string, config map[string]any) attempt {
 	}
 }
 
-// launches is that mallory may run tasks that ask for nothing.
+// launches checks that mallory can run tasks without special requests.
 var launches = &control{"mallory runs a task", func(ctx context.Context, w *world) outcome {
 	return w.submit(ctx, "mallory", submission{text: "true"})
 }}
 
-// submitLimit is how long such a task may take to end. On Kubernetes a pod that is
-// taken and cannot be started waits for ever, which is what this limit is for.
+// submitLimit limits the wait for the end of such a task. On Kubernetes a pod that is accepted but
+// cannot start waits forever.
 const submitLimit = 90 * time.Second
 
-// submit runs a submission as somebody, and looks what it has got.
+// submit runs a submission as a user and reports whether it succeeded.
 func (w *world) submit(ctx context.Context, by string, s submission) outcome {
 	ctx, cancel := context.WithTimeout(ctx, submitLimit)
 	defer cancel()
@@ -314,11 +313,11 @@ func (w *world) submit(ctx context.Context, by string, s submission) outcome {
 		return isUntried(err)
 	}
 	id := reply.Command.ID
-	said, err := w.line(ctx, by, id, "VERDICT ")                                                                         // one that cannot be started says nothing
+	said, err := w.line(ctx, by, id, "VERDICT ")                                                                         // a task that cannot start writes nothing
 	_, _ = w.do(context.WithoutCancel(ctx), call{"POST", "/api/v1/commands/" + id + "/kill", "", bearing(w.tokens[by])}) // it may have ended
 	got := said == "gained"
-	if s.landed != "" { // not on Kubernetes, whose node is not seen from here
-		found, _ := filepath.Glob(filepath.Join(w.cluster.Dir, s.landed)) // the pattern is good
+	if s.landed != "" { // not on Kubernetes, whose node's files are not visible here
+		found, _ := filepath.Glob(filepath.Join(w.cluster.Dir, s.landed)) // the pattern is valid
 		got, said = len(found) > 0, s.landed
 	}
 	if !got && w.where != kubernetes && errors.Is(err, context.DeadlineExceeded) {

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// survivors are processes that want to go on when their task is killed.
+// survivors are processes that try to survive the kill of their task.
 func survivors(at where) []attempt {
 	var all []attempt
 	for i, k := range []struct{ name, script string }{
@@ -36,7 +36,7 @@ func survivors(at where) []attempt {
 	return all
 }
 
-// survives runs a script, kills its task, and looks for what is left of it.
+// survives runs a script, kills its task, and reports success if processes of it remain.
 func (w *world) survives(ctx context.Context, script string, seconds int) outcome {
 	id, err := w.launch(ctx, "mallory", task{script: script})
 	if err == nil {
@@ -54,7 +54,7 @@ func (w *world) survives(ctx context.Context, script string, seconds int) outcom
 	if err := w.ended(ctx, "mallory", id); err != nil {
 		return isUntried(err)
 	}
-	// The last of them may be on its way out; one that forks may be missed once.
+	// The last of them may be exiting; one scan may miss a process that forks.
 	gone := w.awaits(ctx, func() bool {
 		for range 3 {
 			if w.runs(seconds) {
@@ -66,7 +66,7 @@ func (w *world) survives(ctx context.Context, script string, seconds int) outcom
 	return gained(!gone, "what is marked by %d goes on: %v", seconds, !gone)
 }
 
-// awaits polls until something holds, for as long as an answer may take.
+// awaits polls until holds returns true. It returns false after patience.
 func (w *world) awaits(ctx context.Context, holds func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -80,15 +80,15 @@ func (w *world) awaits(ctx context.Context, holds func() bool) bool {
 	return true
 }
 
-// runs is whether a process whose last argument is this number is on this machine,
-// in any namespace: a sleep of so many seconds, or what is about to become one.
+// runs reports whether this machine has a process with this number as last argument, in any
+// namespace: a sleep of that many seconds, or a process that is about to execute it.
 func (w *world) runs(seconds int) bool {
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, name := range names {
-		text, _ := os.ReadFile(name) // it may have ended
+		text, _ := os.ReadFile(name) // it may have exited
 		if bytes.HasSuffix(text, fmt.Appendf(nil, "\x00%d\x00", seconds)) {
 			return true
 		}
@@ -96,8 +96,7 @@ func (w *world) runs(seconds int) bool {
 	return false
 }
 
-// followed is a reference to a file of the master or the agent where a text is
-// expected.
+// followed refers to a file of the master or the agent in a field that expects a text.
 func followed(at where, name string) attempt {
 	return attempt{
 		name: "a task on " + string(at) + " names a file of the master as registry_auth." + name, who: user, where: at, wants: asksSecrets, control: launches,

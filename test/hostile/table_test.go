@@ -10,10 +10,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/golden"
 )
 
-// least is how many attempts there have to be.
+// least is the minimum number of attempts.
 const least = 200
 
-// attempts is the whole table.
+// attempts returns the whole table.
 func attempts() []attempt {
 	all := slices.Concat(
 		apiAttempts(), pathAttempts(), siteAttempts(), userAttempts(), loginAttempts(), privateAttempts(), contentAttempts(), workspaceAttempts(), agentAttempts(), bombAttempts(),
@@ -24,7 +24,7 @@ func attempts() []attempt {
 	return all
 }
 
-// rank puts what is gentle before what is not.
+// rank sorts harmless attempts before disruptive ones.
 func rank(a attempt) int {
 	return slices.Index([]where{anywhere, process, docker, kubernetes}, a.where)
 }
@@ -59,7 +59,7 @@ func TestTheTableInTheDocumentationIsFresh(t *testing.T) {
 	golden.ComparePart(t, page, begin, end, "\n\n"+render(attempts())+"\n")
 }
 
-// render is the table of attempts by who makes them, where, and what they want.
+// render returns the table of attempts by attacker, runtime and gain.
 func render(all []attempt) string {
 	type row struct{ who, where, wants string }
 	count, succeed := map[row]int{}, map[row]int{}

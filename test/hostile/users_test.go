@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// aim is who wants what.
+// aim is an attacker and the intended gain.
 type aim struct {
 	who   who
 	wants string
 }
 
-// sent is an attempt that is one call by somebody; success is an answer of 2xx.
+// sent returns an attempt that consists of one call by a user; it succeeds with a 2xx response.
 func sent(name string, a aim, as string, c call, proof *control) attempt {
 	return attempt{
 		name: name, who: a.who, where: anywhere, wants: a.wants, control: proof,
@@ -26,7 +26,7 @@ func sent(name string, a aim, as string, c call, proof *control) attempt {
 	}
 }
 
-// may is the control that somebody can make a call.
+// may returns a control that checks that a user can make a call.
 func may(as string, c call) *control {
 	return &control{as + " may " + c.method + " " + c.path + " " + c.body, func(ctx context.Context, w *world) outcome {
 		if as != "" {
@@ -40,7 +40,7 @@ func patch(user, body string) call {
 	return call{method: "PATCH", path: "/api/v1/users/" + user, body: body}
 }
 
-// userAttempts are of users who want to be more than they are.
+// userAttempts are made by users who try to gain privileges.
 func userAttempts() []attempt {
 	const climb, others = "to become an administrator, or root on agents", "to change another user"
 	admin := may("admin", patch("{eve}", `{"displayName": "Eve", "agentUserGroup": {"agentUid": 1234, "agentGid": 1234, "agentUser": "eve", "agentGroup": "eve"}}`))
@@ -113,7 +113,7 @@ func userAttempts() []attempt {
 	return append(all, nameAttempts()...)
 }
 
-// becomesAdmin makes a call as mallory, and looks what she is.
+// becomesAdmin makes a call as mallory and checks whether she is an administrator.
 func (w *world) becomesAdmin(ctx context.Context, c call) outcome {
 	c.header = bearing(w.tokens["mallory"])
 	if _, err := w.do(ctx, c); err != nil {
@@ -126,7 +126,7 @@ func (w *world) becomesAdmin(ctx context.Context, c call) outcome {
 	return gained(me.User.Admin, "admin is %v", me.User.Admin)
 }
 
-// changesPassword is done on a user of its own, whose other logins a change ends.
+// changesPassword uses a separate user, because a change ends the user's other logins.
 func (w *world) changesPassword(ctx context.Context, body string) outcome {
 	c := patch("{frank}", body)
 	c.header = bearing(w.tokens["frank"])
@@ -138,7 +138,7 @@ func (w *world) changesPassword(ctx context.Context, body string) outcome {
 	return a.judge(err)
 }
 
-// nameAttempts are names that look like another's, or break what shows them.
+// nameAttempts use names that look like another's, or that break their display.
 func nameAttempts() []attempt {
 	const alike, breaking = "an account whose name looks like another's", "to break what shows a name"
 	named := may("admin", call{method: "POST", path: "/api/v1/users", body: `{"user": {"username": "somebody-{mark}", "active": true}, "password": "Some-Body-42"}`})
@@ -182,7 +182,7 @@ func nameAttempts() []attempt {
 	return all
 }
 
-// loginAttempts are of strangers and of former users who want a token.
+// loginAttempts are made by strangers and former users who try to get a token.
 func loginAttempts() []attempt {
 	const wants = "a login without the password"
 	login := may("", call{method: "POST", path: "/api/v1/auth/login", body: `{"username": "alice", "password": "` + userPassword + `"}`})
@@ -222,8 +222,8 @@ func loginAttempts() []attempt {
 	return all
 }
 
-// outlives looks whether a token of eve's is good after her account was changed,
-// and gives her a new one.
+// outlives reports success if a token of eve is still valid after a change of her account, and
+// gives her a new one.
 func (w *world) outlives(ctx context.Context, change string, login bool) outcome {
 	token := w.tokens["eve-task"]
 	if login {
@@ -244,7 +244,7 @@ func (w *world) outlives(ctx context.Context, change string, login bool) outcome
 	return after
 }
 
-// privateAttempts are on what others' tasks know: a secret of alice's.
+// privateAttempts look for the secret of alice's task.
 func privateAttempts() []attempt {
 	const wants = "a secret of another user's task"
 	var all []attempt
@@ -256,7 +256,7 @@ func privateAttempts() []attempt {
 	} {
 		for as, by := range map[string]who{"mallory": user, "mallory-task": userTask, "": stranger} {
 			if as == "" && path != "/metrics" {
-				continue // these are among the calls of the API
+				continue // these are covered by apiAttempts
 			}
 			if as != "" && path == "/metrics" {
 				continue
@@ -280,7 +280,7 @@ func privateAttempts() []attempt {
 	return all
 }
 
-// sees is that alice herself finds her secret there.
+// sees checks that alice finds her own secret there.
 func sees(path string) *control {
 	return &control{"alice sees her secret at " + path, func(ctx context.Context, w *world) outcome {
 		a, err := w.do(ctx, call{"GET", path, "", bearing(w.tokens["alice"])})
@@ -291,7 +291,8 @@ func sees(path string) *control {
 	}}
 }
 
-// has is whether a secret is in an answer. A context directory is an archive.
+// has reports whether a response contains the secret. A context directory is an archive and counts
+// as one.
 func (w *world) has(body []byte) bool {
 	var archive struct{ B64Tgz []byte }
 	if json.Unmarshal(body, &archive) == nil && len(archive.B64Tgz) > 0 {

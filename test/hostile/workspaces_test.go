@@ -1,13 +1,13 @@
 package hostile_test
 
-// keyed and linked are what a workspace may have that is for its members only.
+// keyed and linked are settings of a workspace that only its members may use.
 const (
 	keyed  = `{"type": "s3", "bucket": "b", "access_key": "hers", "secret_key": "hers, too"}`
 	linked = `{"agentUid": 4321, "agentGid": 4321, "agentUser": "hers", "agentGroup": "hers"}`
 )
 
-// workspaceAttempts are of a user who is no member of alice's workspaces: of one with storage keys, and one with
-// a Unix account.
+// workspaceAttempts are made by a user who is not a member of alice's workspaces: of one with
+// storage keys, and of one with a Unix account.
 func workspaceAttempts() []attempt {
 	foreign := aim{user, "storage keys and the Unix account of a workspace that one is no member of"}
 	config := `{name: x, entrypoint: \"true\", searcher: {name: single, metric: loss}`

@@ -16,14 +16,14 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// userPassword is the one of all users that a world makes.
+// userPassword is that of all users that a world creates.
 const userPassword = "Brown-Bear-42"
 
-// world is a live cluster with people in it: admin; alice, whose task has secrets;
-// mallory, who is hostile; and some whose access has ended.
+// world is a live cluster with users: admin; alice, whose task has secrets; mallory, who is
+// hostile; and some whose access has ended.
 type world struct {
 	t *testing.T
-	// failures are what is told of the attempts.
+	// failures collects the unexpected outcomes.
 	failures *failures
 
 	where  where
@@ -31,20 +31,20 @@ type world struct {
 	client *http.Client
 	// cluster is nil on Kubernetes.
 	cluster *clustertest.Cluster
-	// slots is what a task asks for to run here.
+	// slots is the number of slots of a task here.
 	slots int
-	// secret is what alice's task knows. It is never in a request.
+	// secret is a secret of alice's task. It is never in a request of an attacker.
 	secret string
-	// env is what an attacker may be assumed to know of the machine.
+	// env describes the machine as an attacker may be assumed to know it.
 	env map[string]string
-	// tokens are the credentials of people, by who they are.
+	// tokens are the credentials of users, by name.
 	tokens map[string]string
-	// secrets are those of machines that were launched.
+	// secrets are those of launched machines.
 	secrets []machine.Secret
-	// names fills the placeholders of requests.
+	// names has the values of placeholders in requests.
 	names  map[string]string
 	filler *strings.Replacer
-	// scripts and asRoot are what the scripts have got in a task, and as root.
+	// scripts and asRoot are the results of the scripts in a task, and as root.
 	scripts, asRoot *report
 }
 
@@ -61,7 +61,7 @@ func (w *world) name(key, value string) {
 	w.filler = strings.NewReplacer(pairs...)
 }
 
-// newWorld is a world at an address, whose people are not there yet.
+// newWorld returns a world at an address, without users.
 func newWorld(f *failures, at where, url string) *world {
 	f.t.Helper()
 	w := &world{
@@ -74,12 +74,12 @@ func newWorld(f *failures, at where, url string) *world {
 	w.name("mark", strings.ToLower(w.secret[len(w.secret)-8:]))
 	w.env["MARK"] = w.names["mark"]
 	half := len(w.secret) / 2
-	// In halves, so that whoever looks for it does not find himself.
+	// In halves, so that a search for the secret does not find the searching process.
 	w.env["HALF"], w.env["OTHER_HALF"] = w.secret[:half], w.secret[half:]
 	return w
 }
 
-// must is a call by somebody which has to succeed.
+// must sends a call of a user and fails the test unless it succeeds.
 func (w *world) must(ctx context.Context, by string, c call, into any) {
 	w.t.Helper()
 	if err := w.try(ctx, by, c, into); err != nil {
@@ -88,7 +88,8 @@ func (w *world) must(ctx context.Context, by string, c call, into any) {
 	}
 }
 
-// try is a call by somebody whose answer is decoded.
+// try sends a call of a user and decodes the response. It returns an error unless the status is
+// 2xx.
 func (w *world) try(ctx context.Context, by string, c call, into any) error {
 	if by != "" {
 		c.header = bearing(w.tokens[by])
@@ -106,7 +107,7 @@ func (w *world) try(ctx context.Context, by string, c call, into any) error {
 	return json.Unmarshal(a.body, into)
 }
 
-// login keeps the token of a login under a name.
+// login stores the token of a login under a name.
 func (w *world) login(ctx context.Context, as, username, password string) {
 	w.t.Helper()
 	var reply struct{ Token string }
@@ -115,16 +116,16 @@ func (w *world) login(ctx context.Context, as, username, password string) {
 	w.tokens[as] = reply.Token
 }
 
-// document is a value as JSON.
+// document encodes a value as JSON.
 func document(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only what the tables say is marshalled
+		panic(err) // only values of the tables are marshalled
 	}
 	return string(b)
 }
 
-// user makes a user and logs in.
+// user creates a user and logs in.
 func (w *world) user(ctx context.Context, name string) {
 	w.t.Helper()
 	var reply struct{ User struct{ ID int } }
@@ -134,16 +135,16 @@ func (w *world) user(ctx context.Context, name string) {
 	w.login(ctx, name, name, userPassword)
 }
 
-// task is what a world launches.
+// task describes a task to launch.
 type task struct {
 	script string
 	config map[string]any
 	files  map[string]string
-	// raw are files as they are sent, beside files.
+	// raw are files in their encoded form, in addition to files.
 	raw []map[string]any
 }
 
-// body is the request that launches it.
+// body returns the request that launches the task.
 func (t task) body(w *world) string {
 	config := map[string]any{"resources": map[string]any{"slots": w.slots}}
 	if t.script != "" {
@@ -167,15 +168,15 @@ func (t task) body(w *world) string {
 	return document(map[string]any{"config": config, "files": append(files, t.raw...)})
 }
 
-// launch submits a task and returns its id.
+// launch submits a task and returns its ID.
 func (w *world) launch(ctx context.Context, by string, t task) (string, error) {
 	var reply struct{ Command struct{ ID string } }
 	err := w.try(ctx, by, call{method: "POST", path: "/api/v1/commands", body: t.body(w)}, &reply)
 	return reply.Command.ID, err
 }
 
-// line waits until a task has written a line that begins with a word, and returns
-// the rest of it. It stops when the task has ended.
+// line waits until a task has written a line that begins with a word, and returns the rest of it.
+// It returns an error if the task ends before.
 func (w *world) line(ctx context.Context, by, id, prefix string) (string, error) {
 	for {
 		var reply struct {
@@ -204,7 +205,7 @@ func (w *world) line(ctx context.Context, by, id, prefix string) (string, error)
 	}
 }
 
-// log is a task's log, a line each.
+// log returns the lines of a task's log.
 func (w *world) log(ctx context.Context, by, id string) ([]string, error) {
 	a, err := w.do(ctx, call{method: "GET", path: "/api/v1/tasks/" + id + "/logs", header: bearing(w.tokens[by])})
 	if err != nil {

@@ -13,20 +13,19 @@ import (
 	"time"
 )
 
-// The clusters of tests. The numbers below are for people, those above for
-// test/kube's test of itself.
+// IDs of test clusters. Lower IDs are for users, higher ones for the tests of test/kube.
 const (
 	firstID = 64
 	lastID  = 119
 )
 
-// lockLimit is how long a test waits for others' nodes; a package with a
-// cluster takes up to five minutes.
+// lockLimit limits the wait for the nodes of other tests; a package with a cluster takes up to five
+// minutes.
 const lockLimit = 15 * time.Minute
 
-// claim is the right to one number, by a lock that ends with the process. What
-// a test that was killed has left is removed by the next that gets its number. For
-// the cluster of a whole run the lock is held by test/run.sh, which does the same.
+// claim is the exclusive use of one cluster ID, held by a lock that ends with the process. The next
+// test that gets the ID removes the cluster of a killed test. For the cluster of a whole run
+// test/run.sh holds the lock and does the same.
 type claim struct {
 	id     int
 	dir    string
@@ -34,15 +33,15 @@ type claim struct {
 	locks  []*os.File
 }
 
-// claimsDir is the same for every test of this user, and not a path that a socket
-// cannot have: theirs is at most 108 bytes.
+// claimsDir returns a directory that all tests of this user share. Its path is short, because the
+// path of a socket has at most 108 bytes.
 func claimsDir() string {
 	return filepath.Join(os.TempDir(), "kubetest-"+strconv.Itoa(os.Getuid()))
 }
 
-// claimOne takes the first number that is free, and where there is a real node
-// the machine's one place for device plugins: alone for a node with GPUs, for
-// each kubelet that starts there sweeps it.
+// claimOne claims the first free ID and, for a real node, the machine's directory for device
+// plugins: exclusively for a node with GPUs, because each kubelet that starts empties that
+// directory. It returns an error if all IDs are in use.
 func claimOne(ctx context.Context, script string, o Options) (*claim, error) {
 	dir := claimsDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -71,7 +70,7 @@ func claimOne(ctx context.Context, script string, o Options) (*claim, error) {
 	return nil, fmt.Errorf("all %d clusters of tests are in use; see %s", lastID-firstID+1, dir)
 }
 
-// awaitPlugins waits for the place of device plugins.
+// awaitPlugins waits for the lock of the directory for device plugins.
 func (k *claim) awaitPlugins(ctx context.Context, how int) error {
 	if err := k.await(ctx, "plugins", how); err != nil {
 		return fmt.Errorf("wait for the nodes of other tests: %w", err)
@@ -79,7 +78,7 @@ func (k *claim) awaitPlugins(ctx context.Context, how int) error {
 	return nil
 }
 
-// await waits for a lock.
+// await waits for a lock. It returns an error after lockLimit.
 func (k *claim) await(ctx context.Context, name string, how int) error {
 	ctx, cancel := context.WithTimeout(ctx, lockLimit)
 	defer cancel()
@@ -98,7 +97,7 @@ func (k *claim) await(ctx context.Context, name string, how int) error {
 	}
 }
 
-// lock takes one lock, and reports whether it is ours now.
+// lock tries to take a lock and reports whether it was taken.
 func (k *claim) lock(name string, how int) (bool, error) {
 	f, err := os.OpenFile(filepath.Join(k.dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -121,16 +120,16 @@ func (k *claim) release() {
 	}
 }
 
-// state is where the cluster's files are.
+// state returns the directory of the cluster's files.
 func (k *claim) state() string { return filepath.Join(k.dir, strconv.Itoa(k.id)) }
 
-// run runs a command of kube.sh on the cluster.
+// run runs a command of kube.sh for the cluster and returns its output.
 func (k *claim) run(ctx context.Context, limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, k.script, args...)
 	cmd.Env = append(os.Environ(), "KUBE_LAB_ID="+strconv.Itoa(k.id), "KUBE_LAB_STATE="+k.state())
-	// Files and not pipes: what it starts outlives it and may keep them open.
+	// A file instead of a pipe, because processes that outlive the command may keep it open.
 	out, err := os.CreateTemp(k.dir, "out")
 	if err != nil {
 		return "", err
@@ -161,7 +160,7 @@ func discard(f *os.File) {
 	_ = os.Remove(f.Name())
 }
 
-// logs is the end of each component's log, for a cluster that did not start.
+// logs returns the end of each component's log, for a cluster that did not start.
 func (k *claim) logs() string {
 	const most = 1500
 	var b strings.Builder
@@ -172,7 +171,7 @@ func (k *claim) logs() string {
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
-			continue // it was just there; the others say more
+			continue // it existed a moment ago; the other logs matter more
 		}
 		fmt.Fprintf(&b, "\n--- %s\n%s", filepath.Base(f), text[max(0, len(text)-most):])
 	}

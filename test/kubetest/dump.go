@@ -2,8 +2,8 @@ package kubetest
 
 import "strings"
 
-// dump shows what a person would look at first, when the test has failed: pods,
-// jobs, events, and the last lines of containers. Of one namespace, or of all.
+// dump prints pods, jobs, events and the last lines of containers of one or all namespaces if the
+// test has failed.
 func (c *Cluster) dump(namespace string) {
 	if !c.t.Failed() {
 		return
@@ -36,7 +36,7 @@ func (c *Cluster) nodes() string {
 	return out
 }
 
-// logs shows the last lines of up to ten pods.
+// logs prints the last lines of up to ten pods.
 func (c *Cluster) logs(show func(...string) string) {
 	const pods = 10
 	list := show("get", "pods", "-o", "jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name}{\"\\n\"}{end}")
@@ -55,7 +55,7 @@ func (c *Cluster) logs(show func(...string) string) {
 	}
 }
 
-// tail is the first line, which names the columns, and the last n.
+// tail returns the first line, which has the column names, and the last n lines.
 func tail(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	if len(lines) <= n {

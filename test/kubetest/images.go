@@ -11,18 +11,17 @@ import (
 	"testing"
 )
 
-// The images for real nodes that are made of what this machine has installed.
+// Images for real nodes, built from files of this machine.
 const (
-	// PostgresImage is a PostgreSQL that knows POSTGRES_USER, POSTGRES_PASSWORD,
-	// POSTGRES_DB and PGDATA.
+	// PostgresImage is a PostgreSQL that supports POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB and
+	// PGDATA.
 	PostgresImage = "kubelab.local/postgres:1"
-	// TaskImage is a static busybox and its usual names.
+	// TaskImage is a static busybox with links for its applets.
 	TaskImage = "kubelab.local/task:1"
 )
 
-// Postgres returns an archive with PostgresImage. It holds the PostgreSQL of
-// this machine's packages; where there is none the test is skipped, or fails
-// under CI=true.
+// Postgres returns the path of an archive with PostgresImage. It contains the PostgreSQL of this
+// machine's packages; without one the test is skipped, or fails if CI=true.
 func (c *Cluster) Postgres() string {
 	c.t.Helper()
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
@@ -43,7 +42,7 @@ func (c *Cluster) Postgres() string {
 	})
 }
 
-// Task returns an archive with TaskImage.
+// Task returns the path of an archive with TaskImage.
 func (c *Cluster) Task() string {
 	c.t.Helper()
 	return c.image(busybox(c.t), func(s *stage) []string {
@@ -54,8 +53,8 @@ func (c *Cluster) Task() string {
 	})
 }
 
-// Master makes the image of det-deploy in a version, det-deploy:VERSION, as
-// `make image` does, and returns its archive and the program that is in it.
+// Master builds the image det-deploy:VERSION like `make image`, and returns the path of its archive
+// and of the program in it.
 func (c *Cluster) Master(version string) (archive, program string) {
 	c.t.Helper()
 	tree := filepath.Dir(filepath.Dir(filepath.Dir(c.claim.script)))
@@ -69,8 +68,8 @@ func (c *Cluster) Master(version string) (archive, program string) {
 		filepath.Join(dist, "linux-"+runtime.GOARCH, "det-deploy")
 }
 
-// image makes an archive once for each main program and each state of this
-// package, which c.Bin stands for.
+// image builds an archive once for each main program and each version of this package, which c.Bin
+// identifies.
 func (c *Cluster) image(program string, fill func(*stage) []string) string {
 	c.t.Helper()
 	info, err := os.Stat(program)
@@ -83,7 +82,7 @@ func (c *Cluster) image(program string, fill func(*stage) []string) string {
 		return out
 	}
 	s := &stage{t: c.t, dir: c.t.TempDir()}
-	// Whole or not at all, and not a file that somebody else writes too.
+	// Written to a temporary file and renamed, because other tests may write the same archive.
 	part := filepath.Join(c.t.TempDir(), "image.tar")
 	args := append(fill(s), "--out", part, "--file", s.dir+":/")
 	if text, err := exec.CommandContext(c.t.Context(), filepath.Join(c.Bin, "image"), args...).CombinedOutput(); err != nil {
@@ -106,7 +105,7 @@ func busybox(t testing.TB) string {
 	return ""
 }
 
-// stage is the root file system of an image that is being made.
+// stage is the root file system of an image under construction.
 type stage struct {
 	t   testing.TB
 	dir string
@@ -123,7 +122,7 @@ func (s *stage) write(at, text string, mode os.FileMode) {
 	}
 }
 
-// copies copies files and directories to where they are on this machine.
+// copies copies files and directories of this machine to the same paths.
 func (s *stage) copies(paths ...string) {
 	s.t.Helper()
 	for _, p := range paths {
@@ -159,7 +158,7 @@ func (s *stage) busybox() {
 	}
 }
 
-// postgres copies a server, what it links with, and what it reads.
+// postgres copies a server with its libraries and data files.
 func (s *stage) postgres(home string) {
 	s.t.Helper()
 	version := filepath.Base(home)
@@ -172,7 +171,7 @@ func (s *stage) postgres(home string) {
 		s.t.Fatal(err)
 	}
 	for _, m := range modules {
-		// Just-in-time compilation needs a compiler larger than all the rest.
+		// Just-in-time compilation needs LLVM, which is larger than all other files.
 		if !strings.Contains(m, "llvmjit") {
 			programs = append(programs, m)
 		}
@@ -182,7 +181,7 @@ func (s *stage) postgres(home string) {
 	s.copies("/usr/share/postgresql/"+version, "/usr/share/zoneinfo/UTC", "/usr/share/zoneinfo/GMT", "/usr/lib/locale/C.utf8")
 }
 
-// libraries are the shared libraries of programs, and what loads them.
+// libraries returns the shared libraries of programs and their dynamic loader.
 func (s *stage) libraries(programs []string) []string {
 	s.t.Helper()
 	out, err := exec.CommandContext(s.t.Context(), "ldd", programs...).Output()
@@ -202,8 +201,8 @@ func (s *stage) libraries(programs []string) []string {
 	return all
 }
 
-// postgresEntrypoint makes the data on the first start: the password is asked of
-// everybody but of who is in the same pod.
+// postgresEntrypoint initializes the data directory on the first start. Connections need a
+// password, except those from the same pod.
 const postgresEntrypoint = `#!/bin/sh
 set -eu
 : "${PGDATA:=/var/lib/postgresql/data/pgdata}" "${POSTGRES_USER:=postgres}"

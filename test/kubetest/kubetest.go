@@ -1,7 +1,6 @@
-// Package kubetest gives a test a Kubernetes cluster of its own, or one that all
-// tests of a run share with a namespace each: upstream's programs, on this
-// machine, with no registry. test/kube says what of it is real. Only tests may
-// import it.
+// Package kubetest starts a Kubernetes cluster for a test, or provides one that all tests of a run
+// share with a namespace for each: the upstream programs, on this machine, without a registry.
+// test/kube documents which parts are real. Only tests may import it.
 package kubetest
 
 import (
@@ -21,54 +20,52 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Mode says how much of a cluster is real.
+// Mode selects which parts of a cluster are real.
 type Mode string
 
 // The modes.
 const (
-	// API is the control plane and fake nodes. Pods run at once and do nothing;
-	// those of a Job succeed. It needs neither root nor a package.
+	// API has the control plane and fake nodes. Pods run immediately and do nothing; those of a Job
+	// succeed. It needs neither root nor additional packages.
 	API Mode = "api"
-	// Node is also a real node, whose containers run. It needs root and a few
-	// Debian packages.
+	// Node also has a real node that runs containers. It needs root and a few Debian packages.
 	Node Mode = "node"
 )
 
-// The limits, far above the five seconds and the one that starting and stopping
-// take on idle cores.
+// Time limits, far above the five seconds to start and the second to stop on idle cores.
 const (
 	upLimit   = 5 * time.Minute
 	downLimit = 2 * time.Minute
-	// awaitLimit is how long anything in a cluster may take to come true.
+	// awaitLimit limits the wait for a condition in a cluster.
 	awaitLimit = 60 * time.Second
 )
 
-// Options are what a cluster is asked to be.
+// Options is the requested configuration of a cluster.
 type Options struct {
-	// Mode is API when it is empty.
+	// Mode defaults to API.
 	Mode Mode
-	// FakeNodes is how many nodes there are that run nothing: 0 is two in API
-	// mode and none beside a real node, whose fake nodes carry a taint.
+	// FakeNodes is the number of nodes that run nothing: 0 means two in API mode and none beside a
+	// real node, whose fake nodes have a taint.
 	FakeNodes int
-	// FakeGPUs is what each of them says it has of nvidia.com/gpu.
+	// FakeGPUs is the number of nvidia.com/gpu that each of them reports.
 	FakeGPUs int
-	// GPUs is what the real node has; nothing is behind them. No other real node
-	// of a test is up meanwhile: they wait for each other.
+	// GPUs is the number of GPUs of the real node, without hardware. A test with GPUs waits until
+	// no other test has a real node.
 	GPUs int
 	// Images are archives to load on the real node.
 	Images []string
-	// Args are further flags of components, each COMPONENT=--FLAG.
+	// Args are additional flags of components, each COMPONENT=--FLAG.
 	Args []string
 }
 
 // Cluster is a running cluster.
 type Cluster struct {
-	// Kubeconfig is the file of an administrator.
+	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string
-	// Bin is where the programs are: kubectl, and images for tests.
+	// Bin is the directory of the programs: kubectl, and image for tests.
 	Bin string
-	// HostIP is this machine to the pods of a real node, and NodeIP that node to
-	// this machine, which also reaches every pod and Service of it.
+	// HostIP is the address of this machine for the pods of a real node, and NodeIP that of the
+	// node for this machine, which also reaches every pod and Service.
 	HostIP, NodeIP string
 	Mode           Mode
 
@@ -76,8 +73,8 @@ type Cluster struct {
 	claim *claim
 }
 
-// Start starts a cluster that ends with the test. It is skipped with -short;
-// where something is missing the test is skipped, or fails under CI=true.
+// Start starts a cluster that is stopped at the end of the test. It skips the test with -short, and
+// if something is not installed; with CI=true a missing part fails the test.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	need(t, o)
@@ -116,7 +113,7 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// cluster is that of the number, which may not have been started.
+// cluster returns the cluster with the claimed ID, which may not be running.
 func (k *claim) cluster(ctx context.Context, mode Mode) (*Cluster, error) {
 	c := &Cluster{
 		Kubeconfig: filepath.Join(k.state(), "kubeconfig"), Mode: cmp.Or(mode, API), claim: k,
@@ -130,7 +127,7 @@ func (k *claim) cluster(ctx context.Context, mode Mode) (*Cluster, error) {
 	return c, nil
 }
 
-// up starts it.
+// up starts the cluster. The error of a failed start includes the logs.
 func (k *claim) up(ctx context.Context, o Options) error {
 	if _, err := k.run(ctx, upLimit, o.up()...); err != nil {
 		return fmt.Errorf("start Kubernetes: %w%s", err, k.logs())
@@ -138,14 +135,14 @@ func (k *claim) up(ctx context.Context, o Options) error {
 	return nil
 }
 
-// up is the command that starts it.
+// up returns the command that starts the cluster.
 func (o Options) up() []string {
 	mode, fake := o.Mode, o.FakeNodes
 	if mode == "" {
 		mode = API
 	}
 	if fake == 0 {
-		fake = -1 // what the mode has when nobody says
+		fake = -1 // the default of the mode
 	}
 	args := []string{
 		"up", "--mode", string(mode), fmt.Sprintf("--fake-nodes=%d", fake),
@@ -160,22 +157,22 @@ func (o Options) up() []string {
 	return args
 }
 
-// stop ends the cluster, after the test's own context has.
+// stop stops the cluster, even after ctx has ended.
 func (c *Cluster) stop(ctx context.Context) error {
 	_, err := c.claim.run(context.WithoutCancel(ctx), downLimit, "down")
 	c.claim.release()
 	return err
 }
 
-// For is the same cluster for another test: a subtest, or one of those that
-// share it. That test is told what goes wrong.
+// For returns the cluster for another test, which errors are reported to: a subtest, or one of
+// several tests that share it.
 func (c *Cluster) For(t testing.TB) *Cluster {
 	d := *c
 	d.t = t
 	return &d
 }
 
-// Config is how client-go reaches it, as often as it likes.
+// Config returns a client configuration without rate limit.
 func (c *Cluster) Config() *rest.Config {
 	c.t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
@@ -186,7 +183,7 @@ func (c *Cluster) Config() *rest.Config {
 	return config
 }
 
-// Client is a client of an administrator.
+// Client returns a client with the permissions of an administrator.
 func (c *Cluster) Client() kubernetes.Interface {
 	c.t.Helper()
 	client, err := kubernetes.NewForConfig(c.Config())
@@ -196,7 +193,7 @@ func (c *Cluster) Client() kubernetes.Interface {
 	return client
 }
 
-// Try runs kubectl and returns what it wrote.
+// Try runs kubectl and returns its output.
 func (c *Cluster) Try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), upLimit)
 	defer cancel()
@@ -206,7 +203,7 @@ func (c *Cluster) Try(args ...string) (string, error) {
 	return string(out), err
 }
 
-// Kubectl runs kubectl, which must succeed, and returns what it wrote.
+// Kubectl runs kubectl and returns its output. It fails the test if kubectl fails.
 func (c *Cluster) Kubectl(args ...string) string {
 	c.t.Helper()
 	out, err := c.Try(args...)
@@ -216,7 +213,7 @@ func (c *Cluster) Kubectl(args ...string) string {
 	return out
 }
 
-// Kube runs a command of kube.sh on this cluster, such as add-nodes.
+// Kube runs a command of kube.sh for this cluster, such as add-nodes.
 func (c *Cluster) Kube(args ...string) string {
 	c.t.Helper()
 	out, err := c.claim.run(c.t.Context(), upLimit, args...)
@@ -232,8 +229,7 @@ func (c *Cluster) LoadImage(archives ...string) {
 	c.Kube(append([]string{"load-image"}, archives...)...)
 }
 
-// Await polls until yes reports nothing more to complain about, and fails the
-// test with the last complaint after a minute.
+// Await polls until yes returns nil. It fails the test with the last error after a minute.
 func (c *Cluster) Await(what string, yes func() error) {
 	c.t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// need skips the test, or fails it under CI=true, where something is missing.
+// need skips the test, or fails it if CI=true, unless everything for the options is installed.
 func need(t testing.TB, o Options) {
 	t.Helper()
 	if testing.Short() {
@@ -23,7 +23,7 @@ func need(t testing.TB, o Options) {
 	}
 }
 
-// lacks ends the test: something is not on this machine.
+// lacks skips the test, or fails it if CI=true, because this machine lacks something.
 func lacks(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -32,7 +32,7 @@ func lacks(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// missing is a sentence on what the cluster needs and this machine lacks.
+// missing returns a message about a missing requirement of the cluster, or an empty string.
 func missing(ctx context.Context, o Options) string {
 	if why := unbuilt(); why != "" || o.Mode != Node {
 		return why
@@ -54,8 +54,8 @@ func missing(ctx context.Context, o Options) string {
 	return ""
 }
 
-// unbuilt is why there are no programs, looked up once: their name is a sum of all their
-// sources.
+// unbuilt returns the reason why the programs are missing. It is computed once, because their path
+// contains a checksum of all their sources.
 var unbuilt = sync.OnceValue(func() string { //nolint:gochecknoglobals // one answer for the process
 	script, err := script()
 	if err != nil {
@@ -67,7 +67,7 @@ var unbuilt = sync.OnceValue(func() string { //nolint:gochecknoglobals // one an
 	return ""
 })
 
-// script is test/kube/kube.sh of this tree, wherever in it a test runs.
+// script returns the path of test/kube/kube.sh in this source tree, from any directory in it.
 func script() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// runVariable holds the number of the cluster that test/run.sh keeps for all packages of a
-// run. Only that script sets it.
+// runVariable contains the ID of the cluster that test/run.sh keeps for all packages of a run. Only
+// that script sets it.
 const runVariable = "KUBETEST_RUN"
 
-// Shared is one cluster for all packages of a run of test/run.sh, or for all tests of a
-// package that is tested alone:
+// Shared is one cluster for all packages of a run of test/run.sh, or for all tests of a package
+// that is tested alone:
 //
 //	var cluster = kubetest.Share()
 //
@@ -31,18 +31,19 @@ const runVariable = "KUBETEST_RUN"
 //	func TestSomething(t *testing.T) {
 //		c, namespace := cluster.Namespace(t)
 //
-// It starts when the first test asks, so that a run that needs none has none. It has four
-// fake nodes of eight GPUs, where other packages' pods may be, too: a test that counts
-// nodes, fills or changes them adds nodes with a label and a taint of its own.
+// It is started by the first test that needs it. It has four fake nodes of eight GPUs, which may
+// also have pods of other packages: a test that counts, fills or changes nodes adds nodes with its
+// own label and taint.
 type Shared struct {
 	once  func() (*Cluster, error)
 	names names
-	// lasts is a cluster that outlives this process.
+	// lasts means that the cluster outlives this process.
 	lasts   bool
 	started atomic.Bool
 }
 
-// sharedOptions are those of the shared cluster. It checks owners as OpenShift does.
+// sharedOptions returns the options of the shared cluster. It checks owner references like
+// OpenShift.
 func sharedOptions() Options {
 	return Options{
 		FakeNodes: 4, FakeGPUs: 8,
@@ -50,7 +51,7 @@ func sharedOptions() Options {
 	}
 }
 
-// Share prepares a cluster and starts nothing.
+// Share prepares a cluster without starting it.
 func Share() *Shared {
 	s := &Shared{lasts: os.Getenv(runVariable) != ""}
 	s.once = sync.OnceValues(func() (*Cluster, error) {
@@ -60,8 +61,8 @@ func Share() *Shared {
 	return s
 }
 
-// startShared starts the cluster of the run, unless another package has, or one of this
-// package's own.
+// startShared starts the cluster of the run, unless another package has started it, or a separate
+// cluster for this package.
 func startShared(ctx context.Context) (*Cluster, error) {
 	id := os.Getenv(runVariable)
 	if id == "" {
@@ -83,8 +84,8 @@ func startShared(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	// "up" replaces a cluster that does not answer at once, as on a busy machine. The mark
-	// goes with the cluster.
+	// "up" replaces a cluster that does not answer immediately, as on a busy machine. The mark is
+	// removed with the cluster.
 	mark := filepath.Join(k.state(), "started")
 	if _, err := os.Stat(mark); err == nil {
 		return c, nil
@@ -95,8 +96,7 @@ func startShared(ctx context.Context) (*Cluster, error) {
 	return c, os.WriteFile(mark, nil, 0o600)
 }
 
-// Main runs the tests and takes a cluster of the package's own down; it is what TestMain
-// does.
+// Main runs the tests and stops a cluster that is separate for this package. TestMain calls it.
 func (s *Shared) Main(m *testing.M) {
 	code := m.Run()
 	if err := s.end(); err != nil {
@@ -117,8 +117,8 @@ func (s *Shared) end() error {
 	return c.stop(context.Background()) //nolint:forbidigo // all tests have ended
 }
 
-// Start is the cluster for one test, which is skipped or fails as with the
-// function Start. What it makes outside a namespace of its own it removes.
+// Start returns the cluster for one test, which is skipped or fails as with the function Start. The
+// test must remove its objects outside of its namespace.
 func (s *Shared) Start(t testing.TB) *Cluster {
 	t.Helper()
 	need(t, Options{})
@@ -129,18 +129,18 @@ func (s *Shared) Start(t testing.TB) *Cluster {
 	return c.For(t)
 }
 
-// Namespace is the cluster, and a namespace for one test. It is deleted at the
-// test's end; what was in it is shown before when the test failed.
+// Namespace returns the cluster and a namespace for one test. The namespace is deleted at the end
+// of the test; if the test failed, its objects are printed before.
 func (s *Shared) Namespace(t testing.TB) (*Cluster, string) {
 	t.Helper()
 	c := s.Start(t)
 	return c, c.Namespace(s.names.next())
 }
 
-// names gives out names of namespaces that no other process uses.
+// names returns names of namespaces that no other process uses.
 type names struct {
-	mu sync.Mutex // guards what follows
-	// prefix has the folder of the package, for people, and something of this process.
+	mu sync.Mutex // guards the fields below
+	// prefix has the directory of the package, for readers, and a random number for this process.
 	prefix string
 	count  int
 }
@@ -159,8 +159,8 @@ func (n *names) next() string {
 	return fmt.Sprintf("%s-%d", n.prefix, n.count)
 }
 
-// Namespace makes a namespace that ends with the test. It calls the API itself: a process
-// of kubectl costs more than what it does.
+// Namespace creates a namespace that is deleted at the end of the test. It calls the API directly,
+// because a kubectl process costs more than the request.
 func (c *Cluster) Namespace(name string) string {
 	c.t.Helper()
 	all := c.Client().CoreV1().Namespaces()

@@ -1,7 +1,7 @@
 package kubetest
 
-// Values are flags for an installation that is small, of images that the node has,
-// and what a test adds as key=value.
+// Values returns flags for a small installation with images of the node, and the test's own
+// key=value settings.
 func Values(more ...string) []string {
 	var args []string
 	for _, v := range append([]string{

@@ -1,5 +1,5 @@
-// Package postgrestest starts a private PostgreSQL for a test, from the binaries of
-// the system's packages. Only tests may import it.
+// Package postgrestest starts a private PostgreSQL for a test, from the binaries of the system's
+// packages. Only tests may import it.
 package postgrestest
 
 import (
@@ -18,34 +18,34 @@ import (
 	"time"
 )
 
-// startLimit is how long a server may take until it answers; a busy two-core machine
-// needs one or two seconds.
+// startLimit limits the time until a server answers; a busy two-core machine needs one or two
+// seconds.
 const startLimit = 60 * time.Second
 
 // port names the socket in its directory; the server has no other address.
 const port = "5432"
 
-// Options changes the server.
+// Options changes the defaults of the server.
 type Options struct {
-	// Fsync makes the server wait for the disk, as a real one does. Tests that do not
-	// cut its power are the same without, and faster.
+	// Fsync makes the server wait for the disk, like a real one. Tests that do not simulate a power
+	// failure are equivalent without it, and faster.
 	Fsync bool
 }
 
-// Server is a running PostgreSQL, reachable by a socket.
+// Server is a running PostgreSQL that listens on a Unix socket.
 type Server struct {
 	t         testing.TB
 	bin       string
 	dir       string // data, log and socket
 	fsync     bool
-	cred      *syscall.Credential // nil when we are not root
+	cred      *syscall.Credential // nil unless we are root
 	cmd       *exec.Cmd
 	ended     chan error
 	databases int
 }
 
-// Start starts a server that ends with the test. In a short run the test is skipped;
-// where PostgreSQL is not installed too, but in CI (CI=true) it fails.
+// Start starts a server that is stopped at the end of the test. It skips the test with -short, and
+// if PostgreSQL is not installed; with CI=true a missing PostgreSQL fails the test.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	if testing.Short() {
@@ -59,13 +59,13 @@ func Start(t testing.TB, o Options) *Server {
 		}
 		t.Skip(missing)
 	}
-	// Not t.TempDir: a socket's path is limited to 107 bytes and must be open to the
-	// user the server runs as.
+	// Not t.TempDir: the path of a socket has at most 107 bytes and must be accessible to the
+	// server's user.
 	dir, err := os.MkdirTemp("", "pg") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left of a temporary directory hurts nobody
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a leftover temporary directory is harmless
 	s := &Server{t: t, bin: bin, dir: dir, fsync: o.Fsync}
 	if os.Getuid() == 0 {
 		s.cred = unprivileged(t)
@@ -84,20 +84,21 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// binaries is the directory of the newest installed server, "" if there is none.
+// binaries returns the directory of the newest installed server. It returns "" if no server is
+// installed.
 func binaries() string {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(found) == 0 {
 		return ""
 	}
 	version := func(p string) int {
-		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(p)))) // not a number: the oldest
+		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(p)))) // not a number sorts as the oldest
 		return n
 	}
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }))
 }
 
-// unprivileged is who runs the server when we are root, whom it refuses.
+// unprivileged returns the user of the server if we are root, because it refuses to run as root.
 func unprivileged(t testing.TB) *syscall.Credential {
 	t.Helper()
 	for _, name := range []string{"postgres", "nobody"} {
@@ -116,11 +117,11 @@ func unprivileged(t testing.TB) *syscall.Credential {
 }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	// The server outlives the test's context by its own clean-up.
+	// The server is stopped by its own clean-up, after the test's context has ended.
 	c := exec.CommandContext(context.WithoutCancel(s.t.Context()), filepath.Join(s.bin, name), args...)
 	c.Dir = s.dir
 	c.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
-	// A test that is killed takes its server with it.
+	// The server is stopped when the test process is killed.
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred, Pdeathsig: syscall.SIGQUIT}
 	return c
 }
@@ -132,7 +133,7 @@ func (s *Server) run(name string, args ...string) {
 	}
 }
 
-// Launch starts the server again after Stop or Crash, on the same data and socket.
+// Launch starts the server again after Stop or Crash, with the same data and socket.
 func (s *Server) Launch() {
 	s.t.Helper()
 	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-k", s.dir,
@@ -184,11 +185,10 @@ func (s *Server) log() string {
 	return string(b)
 }
 
-// Stop ends the server as a package upgrade would: connections are closed, data is
-// written.
+// Stop ends the server like a package upgrade: it closes connections and writes all data.
 func (s *Server) Stop() { s.end(syscall.SIGINT) }
 
-// Crash ends the server at once; it recovers from its log when launched again.
+// Crash ends the server immediately; it recovers from its log when it is launched again.
 func (s *Server) Crash() { s.end(syscall.SIGQUIT) }
 
 func (s *Server) end(sig os.Signal) {
@@ -198,15 +198,15 @@ func (s *Server) end(sig os.Signal) {
 	}
 	select {
 	case err := <-s.ended:
-		s.t.Log("postgres ended", err) // a crash that was asked for is not an error
+		s.t.Log("postgres ended", err) // after Crash this is not an error
 	case <-time.After(startLimit):
-		_ = s.cmd.Process.Kill() // the error to tell is that it did not stop
+		_ = s.cmd.Process.Kill() // the error to report is that it did not stop
 		s.t.Errorf("postgres does not stop\n%s", s.log())
 	}
 	s.cmd = nil
 }
 
-// URL makes an empty database and returns its address, by the socket.
+// URL creates an empty database and returns its address, with the socket.
 func (s *Server) URL() string {
 	s.t.Helper()
 	s.databases++

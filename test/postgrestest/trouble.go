@@ -13,24 +13,24 @@ import (
 	"testing"
 )
 
-// Freeze stops the server and everything that it has started, as a machine that hangs:
-// connections stay and nothing answers. Thaw lets it go on; the test's end does so too.
+// Freeze suspends the server and all its processes, like a hanging machine: connections stay open
+// and nothing answers. Thaw or the end of the test resumes them.
 func (s *Server) Freeze() {
 	s.t.Helper()
 	s.t.Cleanup(s.Thaw)
 	s.signalAll(syscall.SIGSTOP)
 }
 
-// Thaw ends Freeze.
+// Thaw resumes the server after Freeze.
 func (s *Server) Thaw() { s.signalAll(syscall.SIGCONT) }
 
-// signalAll reaches the server's own process first: stopped, it starts no other.
+// signalAll signals the server's main process first: while suspended it starts no other.
 func (s *Server) signalAll(sig syscall.Signal) {
 	if s.cmd == nil {
 		return
 	}
 	parent := s.cmd.Process.Pid
-	_ = syscall.Kill(parent, sig) // it may have ended, which the test will notice
+	_ = syscall.Kill(parent, sig) // it may have exited, which the test will notice
 	for _, child := range children(s.t, parent) {
 		_ = syscall.Kill(child, sig) // likewise
 	}
@@ -46,9 +46,9 @@ func children(t testing.TB, parent int) []int {
 	for _, name := range found {
 		b, err := os.ReadFile(name)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it has exited meanwhile
 		}
-		// PID (NAME) STATE PARENT …, and the name may hold anything
+		// PID (NAME) STATE PARENT …, where the name may contain any character
 		fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
 		if err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
@@ -58,7 +58,7 @@ func children(t testing.TB, parent int) []int {
 	return out
 }
 
-// SmallURL is URL for a database whose tables are on a disk of room bytes.
+// SmallURL is like URL for a database with its tables on a disk of room bytes.
 func (s *Server) SmallURL(room int) (address string, disk Disk) {
 	s.t.Helper()
 	disk = NewDisk(s.t, room)
@@ -85,8 +85,8 @@ func (s *Server) SmallURL(room int) (address string, disk Disk) {
 // Disk is the directory of a small file system that can be filled.
 type Disk string
 
-// NewDisk makes one in memory, for as long as the test runs. Only root may; for others
-// the test is skipped, and says so.
+// NewDisk mounts a file system in memory until the test ends. It skips the test unless the user is
+// root.
 func NewDisk(t testing.TB, room int) Disk {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -97,7 +97,7 @@ func NewDisk(t testing.TB, room int) Disk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left of a temporary directory hurts nobody
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // a leftover temporary directory is harmless
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -112,24 +112,24 @@ func NewDisk(t testing.TB, room int) Disk {
 	return Disk(dir)
 }
 
-// diskPrefix is followed by the number of the process that made the disk.
+// diskPrefix is followed by the PID of the process that created the disk.
 const diskPrefix = "det-deploy-disk-"
 
-// removeOldDisks unmounts those of tests that were killed.
+// removeOldDisks unmounts the disks of killed tests.
 func removeOldDisks() {
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), diskPrefix+"*")) // the pattern is good
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), diskPrefix+"*")) // the pattern is valid
 	for _, dir := range left {
 		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), diskPrefix), "-")
 		pid, err := strconv.Atoi(number)
 		if err != nil || pid <= 0 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			continue
 		}
-		_ = syscall.Unmount(dir, syscall.MNT_DETACH) // it may not have come to the mount
-		_ = os.Remove(dir)                           // what is left of a temporary directory hurts nobody
+		_ = syscall.Unmount(dir, syscall.MNT_DETACH) // it may not be mounted yet
+		_ = os.Remove(dir)                           // a leftover temporary directory is harmless
 	}
 }
 
-// Fill takes all that is free; Free gives it back.
+// Fill uses all free space; Free releases it.
 func (d Disk) Fill(t testing.TB) {
 	t.Helper()
 	f, err := os.Create(d.filler())
@@ -138,10 +138,10 @@ func (d Disk) Fill(t testing.TB) {
 	}
 	_, err = io.Copy(f, zeros{}) // until the disk is full
 	t.Logf("filled %s: %v", d, err)
-	_ = f.Close() // there is nothing in it that anybody wants
+	_ = f.Close() // its content does not matter
 }
 
-// Free ends Fill.
+// Free releases the space that Fill used.
 func (d Disk) Free(t testing.TB) {
 	t.Helper()
 	if err := os.Remove(d.filler()); err != nil {

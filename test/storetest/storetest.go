@@ -1,5 +1,5 @@
-// Package storetest opens stores for the tests of packages that keep their state in
-// one. Only tests may import it.
+// Package storetest opens stores for the tests of packages that store their state. Only tests may
+// import it.
 package storetest
 
 import (
@@ -9,15 +9,15 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// New is an empty SQLite store in the test's own directory, leased and closed with
-// the test.
+// New returns an empty SQLite store in the test's temporary directory, leased, and closed at the
+// end of the test.
 func New(t testing.TB) *store.Store {
 	t.Helper()
 	return Open(t, store.Config{Path: filepath.Join(t.TempDir(), "store.db")})
 }
 
-// Open opens and leases the store of cfg and closes it with the test. Closing it
-// earlier is fine: that is how a test restarts a master.
+// Open opens and leases the store of cfg and closes it at the end of the test. A test may close it
+// earlier to simulate a restart of the master.
 func Open(t testing.TB, cfg store.Config) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), cfg)

@@ -139,7 +139,7 @@ func (t access) readAbout(ctx context.Context) (About, error) {
 // prevents that, it relies on the readiness probe, which makes the same request.
 func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
 	tell("the master's pod is ready; asking the master who it is")
-	deadline := time.Now().Add(answerLimit)
+	deadline := time.Now().Add(t.answerLimit)
 	for {
 		a, err := t.readAbout(ctx)
 		switch {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,8 @@ import (
 type access struct {
 	waiter
 	values chart.Values
+	// answerLimit is how long a master whose pod is ready may take to answer.
+	answerLimit time.Duration
 }
 
 // Endpoint is the address of a cluster's master outside Kubernetes, and the certificates to trust.

@@ -89,7 +89,11 @@ func (t errands) giveValues(ctx context.Context, e errandSpec, job *batchv1.Job)
 	}
 	s := &corev1.Secret{Data: e.values.Data, ObjectMeta: metav1.ObjectMeta{
 		Name: e.values.Name, Labels: job.Labels,
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
+		// It does not block the deletion of the Job: OpenShift grants that only to users who may set
+		// the Job's finalizers, and the role admin does not allow that.
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: job.Name, UID: job.UID, Controller: new(true),
+		}},
 	}}
 	if _, err := t.API.CoreV1().Secrets(t.Namespace).Create(ctx, s, metav1.CreateOptions{}); err != nil {
 		return t.explainError("create", "secrets", s.Name, err)

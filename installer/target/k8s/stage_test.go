@@ -85,7 +85,7 @@ func (s *stage) installer(ctx context.Context) *installer.Installer {
 	target := &k8s.Target{
 		Cluster: "lab", Namespace: s.namespace, Kube: c, API: api,
 		Helm:  k8s.OpenReleases(c, "", nil),
-		Chart: templates.Chart(s.version), Values: s.values, Adopt: s.adopt, NoWait: !s.wait, Patience: 500 * time.Millisecond, BackupBucket: s.bucket, BackupClaim: s.claim, Glance: 50 * time.Millisecond,
+		Chart: templates.Chart(s.version), Values: s.values, Adopt: s.adopt, NoWait: !s.wait, Patience: 500 * time.Millisecond, AnswerLimit: time.Second, BackupBucket: s.bucket, BackupClaim: s.claim, Glance: 200 * time.Millisecond,
 	}
 	want, err := target.Wants(ctx)
 	if err != nil {

@@ -38,6 +38,8 @@ type Target struct {
 	Glance time.Duration
 	// Patience is how long to wait in spite of a lasting problem; zero means a minute.
 	Patience time.Duration
+	// AnswerLimit is how long a master whose pod is ready may take to answer; zero means a minute.
+	AnswerLimit time.Duration
 	// BackupClaim is an existing claim for backups; if empty, the cluster creates one.
 	BackupClaim string
 	// BackupBucket is "s3://bucket/prefix" if backups are written to a bucket.
@@ -81,7 +83,9 @@ func (t *Target) newClaims() claims {
 	return claims{place: t.newPlace(), values: t.Values, given: t.BackupClaim}
 }
 
-func (t *Target) newAccess() access { return access{waiter: t.newWaiter(), values: t.Values} }
+func (t *Target) newAccess() access {
+	return access{waiter: t.newWaiter(), values: t.Values, answerLimit: cmp.Or(t.AnswerLimit, answerLimit)}
+}
 
 func (t *Target) newUpgrade() upgrade { return upgrade{t} }
 

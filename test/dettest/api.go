@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// API is the HTTP API of a master, asked by one user.
+// API is a client of a master's HTTP API for one user.
 type API struct {
-	// URL is the master's, and Token of who asks.
+	// URL is the address of the master, and Token that of the user.
 	URL, Token string
 }
 
-// Read is the answer to a GET of a path below /api/v1; any other than 200 fails the test.
+// Read returns the response to a GET of a path below /api/v1. It fails the test if the status is
+// not 200.
 func (a API) Read(t testing.TB, path string) []byte {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL+"/api/v1/"+path, nil)
@@ -33,7 +34,7 @@ func (a API) Read(t testing.TB, path string) []byte {
 	return text
 }
 
-// Call is Read into a value.
+// Call decodes the response to a GET like Read.
 func (a API) Call(t testing.TB, path string, into any) {
 	t.Helper()
 	text := a.Read(t, path)

@@ -1,5 +1,5 @@
-// Package dettest is the unmodified det client of Determined 0.38.1 in a test, with the
-// Python environment that it and its harness are installed in. Only tests may import it.
+// Package dettest runs the unmodified det client of Determined 0.38.1 in a test, in the Python
+// environment of the client and its harness. Only tests may import it.
 package dettest
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-// Home is the Python environment with the client and the harness.
+// Home returns the directory of the Python environment with the client and the harness.
 func Home(t testing.TB) string {
 	t.Helper()
 	return installed.Environment(t, "the det client", "det", "det")
 }
 
-// Client runs det as one user, with a home of its own.
+// Client runs det as one user, with a separate home directory.
 type Client struct {
 	t      *testing.T
 	server *Server
@@ -26,7 +26,7 @@ type Client struct {
 	env    []string
 }
 
-// New is a client that has not logged in at its master.
+// New returns a client without a login.
 func New(t *testing.T, url string) *Client {
 	t.Helper()
 	home := Home(t)
@@ -36,7 +36,7 @@ func New(t *testing.T, url string) *Client {
 	}
 }
 
-// Login is a client that has logged in at a master.
+// Login returns a client that has logged in to a master.
 func Login(t *testing.T, url, user, password string) *Client {
 	t.Helper()
 	c := New(t, url)
@@ -44,7 +44,7 @@ func Login(t *testing.T, url, user, password string) *Client {
 	return c
 }
 
-// Resume is a client that uses a session that a user has.
+// Resume returns a client that uses an existing session of a user.
 func Resume(t *testing.T, url, user, token string) *Client {
 	t.Helper()
 	c := New(t, url)
@@ -52,34 +52,33 @@ func Resume(t *testing.T, url, user, token string) *Client {
 	return c
 }
 
-// On is the same client, which reports to a subtest.
+// On returns the same client for a subtest.
 func (c *Client) On(t *testing.T) *Client {
 	other := *c
 	other.t = t
 	return &other
 }
 
-// Python is an invocation of the interpreter that has the client's library, as the same
-// user.
+// Python returns a command of the interpreter with the client's library, as the same user.
 func (c *Client) Python(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(c.t.Context(), filepath.Join(c.bin, "python3"), args...)
 	cmd.Env = c.env
 	return cmd
 }
 
-// Exec runs det; out is both of its streams.
+// Exec runs det; out is its stdout and stderr.
 func (c *Client) Exec(stdin string, args ...string) (out string, err error) {
 	r, err := c.server.run(c.t.Context(), request{Args: args, Stdin: stdin, Env: c.env})
 	return r.Out, err
 }
 
-// ExecLine runs det with the arguments of a line, as a shell would.
+// ExecLine runs det with arguments that are split like in a shell.
 func (c *Client) ExecLine(stdin, line string) (out string, err error) {
 	r, err := c.server.run(c.t.Context(), request{Line: line, Stdin: stdin, Env: c.env})
 	return r.Out, err
 }
 
-// OK runs det and wants success.
+// OK runs det and fails the test if det fails.
 func (c *Client) OK(stdin string, args ...string) string {
 	c.t.Helper()
 	out, err := c.Exec(stdin, args...)
@@ -89,7 +88,7 @@ func (c *Client) OK(stdin string, args ...string) string {
 	return out
 }
 
-// Want runs det and looks for words in what it prints.
+// Want runs det and reports an error for each word that is missing in its output.
 func (c *Client) Want(args []string, words ...string) string {
 	c.t.Helper()
 	out := c.OK("", args...)
@@ -97,7 +96,7 @@ func (c *Client) Want(args []string, words ...string) string {
 	return out
 }
 
-// Refused runs det and wants a failure that says the words.
+// Refused runs det and reports an error unless det fails with all words in its output.
 func (c *Client) Refused(args []string, words ...string) {
 	c.t.Helper()
 	out, err := c.Exec("", args...)

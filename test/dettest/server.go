@@ -16,14 +16,14 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-// Server runs invocations of det in forks of one interpreter, whose start takes a second of
-// processor time. It ends with the test's program.
+// Server runs det in forks of one interpreter, because starting an interpreter takes a second of
+// processor time. It exits with the test binary.
 type Server struct {
-	mu      sync.Mutex // guards all below, and writes to stdin
+	mu      sync.Mutex // guards the fields below, and writes to stdin
 	stdin   io.Writer
 	last    int
 	waiting map[int]chan<- result
-	failed  error // why it ended, nil while it runs
+	failed  error // the reason of its exit, nil while it runs
 }
 
 // request is an invocation of det.
@@ -34,18 +34,18 @@ type request struct {
 	Stdin string   `json:"stdin"`
 	Env   []string `json:"env"`
 	Dir   string   `json:"dir"`
-	// Apart keeps the two streams apart.
+	// Apart returns the two streams separately.
 	Apart bool `json:"apart,omitempty"`
 }
 
-// result is what an invocation printed. Out is both streams, unless they were kept apart.
+// result is the output of an invocation. Out is stdout and stderr, unless Apart was set.
 type result struct {
 	ID       int
 	Exit     int
 	Out, Err string
 }
 
-// StartServer starts a server by a command that launch makes of a program and its arguments.
+// StartServer starts a server with the command that launch returns for a program and its arguments.
 func StartServer(t testing.TB, launch func(program string, args ...string) *exec.Cmd) *Server {
 	t.Helper()
 	s, err := startServer(launch(filepath.Join(Home(t), "bin", "python3"), installed.InProject("test", "dettest", "serve.py")))
@@ -72,14 +72,15 @@ func startServer(cmd *exec.Cmd) (*Server, error) {
 	s := &Server{stdin: stdin, waiting: map[int]chan<- result{}}
 	go func() {
 		err := s.deliver(json.NewDecoder(stdout))
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have exited
 		err = errors.Join(err, cmd.Wait())
 		s.fail(fmt.Errorf("the det client's interpreter ended: %w\n%s", err, &stderr))
 	}()
 	return s, nil
 }
 
-// deliver hands results to their callers until there are no more.
+// deliver passes results to their callers until the server exits. It returns the error of the
+// decoder.
 func (s *Server) deliver(results *json.Decoder) error {
 	for {
 		var r result
@@ -88,14 +89,14 @@ func (s *Server) deliver(results *json.Decoder) error {
 		}
 		s.mu.Lock()
 		if to := s.waiting[r.ID]; to != nil {
-			to <- r // it has room for one
+			to <- r // the channel has room for one result
 			delete(s.waiting, r.ID)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// fail ends all invocations.
+// fail ends all invocations with an error.
 func (s *Server) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,13 +107,13 @@ func (s *Server) fail(err error) {
 	clear(s.waiting)
 }
 
-// Run runs det with an environment, and returns its two streams.
+// Run runs det in an environment and returns its two streams.
 func (s *Server) Run(ctx context.Context, stdin string, env []string, args ...string) (out, errs string, err error) {
 	r, err := s.run(ctx, request{Args: args, Stdin: stdin, Env: env, Apart: true})
 	return r.Out, r.Err, err
 }
 
-// run runs det.
+// run runs det and returns its result.
 func (s *Server) run(ctx context.Context, r request) (result, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *Server) run(ctx context.Context, r request) (result, error) {
 	}
 }
 
-// send numbers a request and sends it.
+// send assigns an ID to a request and sends it.
 func (s *Server) send(r *request, done chan<- result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,15 +159,15 @@ func (s *Server) send(r *request, done chan<- result) error {
 	return err
 }
 
-// kill ends an invocation.
+// kill kills an invocation.
 func (s *Server) kill(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.waiting, id)
-	_, _ = fmt.Fprintf(s.stdin, "{\"kill\": %d}\n", id) // without a server nothing runs
+	_, _ = fmt.Fprintf(s.stdin, "{\"kill\": %d}\n", id) // if the server has exited, nothing runs
 }
 
-// shared is the server of all clients of a test's program.
+// shared is the server of all clients of the test binary.
 var shared struct {
 	sync.Mutex // guards server
 

@@ -16,14 +16,14 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// masterPolicy is that of the manuals, and the permission to hand the agents'
-// role to machines.
+// masterPolicy is the policy of the manuals, with the permission to pass the agents' role to
+// machines.
 const masterPolicy = `{"Version": "2012-10-17", "Statement": [
   {"Sid": "VisualEditor0", "Effect": "Allow", "Action": ["ec2:DescribeInstances", "ec2:TerminateInstances", "ec2:CreateTags",
     "ec2:RunInstances", "ec2:CancelSpotInstanceRequests", "ec2:RequestSpotInstances", "ec2:DescribeSpotInstanceRequests"], "Resource": "*"},
   {"Effect": "Allow", "Action": "iam:PassRole", "Resource": "%s"}]}`
 
-// amazonPool is a pool whose machines come and go; what a test adds follows.
+// amazonPool configures an elastic pool; a test appends its own settings.
 const amazonPool = `
 bind_ip: 10.200.0.1
 data_dir: DIR/master
@@ -54,11 +54,11 @@ type amazon struct {
 	subnets []string
 	// group is the agents' security group, profile their instance profile.
 	group, profile string
-	// endpoint is the cloud's address: a proxy's, or the emulator's own.
+	// endpoint is the address of the cloud's API: that of a proxy, or of the emulator.
 	endpoint string
 }
 
-// onAmazon starts a master with a pool; extra is what the pool's provider has more.
+// onAmazon starts a master with a pool; extra is added to the pool's provider.
 func onAmazon(t *testing.T, extra string) (*cluster, *amazon) {
 	t.Helper()
 	c, a := prepareAmazon(t)
@@ -66,14 +66,14 @@ func onAmazon(t *testing.T, extra string) (*cluster, *amazon) {
 	return c, a
 }
 
-// fill writes what there is into a master's file.
+// fill replaces placeholders in a master's configuration file.
 func (a *amazon) fill(c *cluster, yaml string) string {
 	return strings.NewReplacer(
 		"DIR", c.dir, "PROFILE", a.profile, "SUBNETS", "["+strings.Join(a.subnets, ", ")+"]", "GROUP", a.group,
 	).Replace(yaml)
 }
 
-// prepareAmazon makes everything but the master. The account enforces its policies.
+// prepareAmazon creates everything except the master. The account enforces its policies.
 func prepareAmazon(t *testing.T) (*cluster, *amazon) {
 	t.Helper()
 	c := newCluster(t)
@@ -107,7 +107,7 @@ func (a *amazon) machines(t testing.TB) map[string]bool {
 	return out
 }
 
-// network is the account's own; two of its subnets serve.
+// network selects two subnets of the account's default network and creates a security group.
 func (a *amazon) network(t testing.TB) {
 	t.Helper()
 	client := ec2.NewFromConfig(a.account.Config())

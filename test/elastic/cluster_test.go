@@ -20,7 +20,7 @@ import (
 // password is that of both built-in users.
 const password = "Correct-Horse-7"
 
-// address is where the master answers in the lab.
+// address is the URL of the master in the lab.
 const address = "https://" + booter.Gateway + ":8443"
 
 // binary builds det-deploy once for all tests of this package.
@@ -28,12 +28,12 @@ var binary = clustertest.Program
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
 
-// site is the emulated cloud that a master works in.
+// site is the emulated cloud of a master.
 type site interface {
-	// command is a program in the lab with the credentials of the master's machine.
+	// command returns a command in the lab with the credentials of the master's machine.
 	command(ctx context.Context, program string, args ...string) *exec.Cmd
-	// machines are all machines that the cloud shows, by their IDs, and whether each
-	// boots or runs.
+	// machines returns the IDs of all machines of the cloud, and whether each is booting or
+	// running.
 	machines(t testing.TB) map[string]bool
 }
 
@@ -51,7 +51,7 @@ type cluster struct {
 	master *exec.Cmd
 }
 
-// newCluster prepares a cluster; its site and its Booter are the caller's to set.
+// newCluster prepares a cluster; the caller sets its site and its Booter.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	lab := booter.OpenLab(t)
@@ -59,7 +59,7 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{t: t, lab: lab, dir: t.TempDir(), det: det, scheme: "https"}
 }
 
-// launch starts the master on a file.
+// launch starts the master with a configuration file.
 func (c *cluster) launch(yaml string) {
 	c.t.Helper()
 	if err := os.WriteFile(c.path("master.yaml"), []byte(yaml), 0o600); err != nil {
@@ -69,7 +69,7 @@ func (c *cluster) launch(yaml string) {
 	c.start()
 }
 
-// url is where the master answers.
+// url returns the URL of the master.
 func (c *cluster) url() string {
 	if c.scheme == "http" {
 		return "http://" + booter.Gateway + ":8080"
@@ -83,7 +83,7 @@ func indent(text string) string {
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// start starts the master and returns when it answers.
+// start starts the master and waits until it answers.
 func (c *cluster) start() {
 	c.t.Helper()
 	bin, err := binary()
@@ -98,7 +98,7 @@ func (c *cluster) start() {
 	c.master = c.site.command(c.t.Context(), bin, "master", "run", "--config-file", c.path("master.yaml"))
 	c.master.Env = append(c.master.Env, "HOME="+c.dir)
 	c.master.Stdout, c.master.Stderr = log, log
-	c.master.Cancel = func() error { return nil } // it is stopped by the clean-up
+	c.master.Cancel = func() error { return nil } // the clean-up stops it
 	if err := c.master.Start(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (c *cluster) start() {
 	})
 }
 
-// curl asks the master from within the lab.
+// curl sends a request to the master from within the lab.
 func (c *cluster) curl(path string) (string, error) {
 	args := []string{"-sf", "-m", "5", c.url() + path}
 	if c.scheme == "https" {
@@ -121,16 +121,16 @@ func (c *cluster) curl(path string) (string, error) {
 	return string(out), err
 }
 
-// kill is kill -9 of the master.
+// kill sends SIGKILL to the master.
 func (c *cluster) kill() {
-	_ = c.master.Process.Kill() // it may be gone
+	_ = c.master.Process.Kill() // it may have exited
 	_ = c.master.Wait()
 }
 
 func (c *cluster) stop() {
 	if c.master != nil && c.master.ProcessState == nil {
 		_ = c.master.Process.Signal(syscall.SIGTERM)
-		_ = c.master.Wait() // how it ended is in its log
+		_ = c.master.Wait() // its log has the exit status
 	}
 	if c.t.Failed() {
 		log, _ := os.ReadFile(c.path("master.log"))
@@ -140,7 +140,7 @@ func (c *cluster) stop() {
 
 func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 
-// client runs det against the master.
+// client runs det for the master.
 func (c *cluster) client(stdin string, args ...string) (string, error) {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "DET_MASTER=" + c.url(), "DET_USER=admin", "DET_PASS=" + password,
@@ -164,7 +164,7 @@ func (c *cluster) ok(args ...string) string {
 	return out
 }
 
-// program runs our own client, as the administrator.
+// program runs our own client as the administrator.
 func (c *cluster) program(args ...string) string {
 	c.t.Helper()
 	bin, err := binary()
@@ -185,7 +185,7 @@ func (c *cluster) program(args ...string) string {
 	return run("", args...)
 }
 
-// run submits a command that waits for a machine, and returns its id.
+// run submits a command that needs a machine, and returns its ID.
 func (c *cluster) run(script string) string {
 	c.t.Helper()
 	out := c.ok("cmd", "run", "--detach", "--config", "resources.slots=1", "sh", "-c", script)
@@ -193,7 +193,7 @@ func (c *cluster) run(script string) string {
 	return fields[len(fields)-1]
 }
 
-// logs waits until a task has written a text.
+// logs waits until a task's log contains a text.
 func (c *cluster) logs(task, want string) {
 	c.t.Helper()
 	c.eventually("task "+task+" writes "+want, 4*time.Minute, func() error {
@@ -205,7 +205,7 @@ func (c *cluster) logs(task, want string) {
 	})
 }
 
-// machines waits until so many run.
+// machines waits until n machines are running.
 func (c *cluster) machines(n int, limit time.Duration) (ids []string) {
 	c.t.Helper()
 	c.eventually(fmt.Sprintf("%d machines run", n), limit, func() error {

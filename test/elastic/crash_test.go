@@ -11,9 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestTheMasterIsKilledAtEveryStage kills the master again and again on the way of
-// one task through one machine. There is one machine in the end, and every line of
-// the task once.
+// TestTheMasterIsKilledAtEveryStage kills the master at each stage of one task on one machine.
+// There must be one machine at the end, and each line of the task once.
 func TestTheMasterIsKilledAtEveryStage(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -22,8 +21,8 @@ instance_type: t3.medium
 max_instances: 3
 max_idle_agent_period: 5s
 `)
-	// The first launch is carried out, and nobody hears of it: the master is
-	// killed while it waits for the answer.
+	// The first launch succeeds, but its response is lost: the master is killed while it waits for
+	// the response.
 	proxy := faultproxy.Listen(t, c.lab.Listen(t), a.account.Endpoint, c.lab.Client(), 0)
 	a.endpoint = proxy.URL
 	id := c.killAtEveryStage(func() func() {
@@ -35,8 +34,8 @@ max_idle_agent_period: 5s
 	c.history(id, "t3.medium", "idle")
 }
 
-// killAtEveryStage has one task run on one machine. loseLaunch has the answers to
-// launches be lost until it is taken back.
+// killAtEveryStage runs one task on one machine. loseLaunch drops the responses to launches until
+// undo is called.
 func (c *cluster) killAtEveryStage(loseLaunch func() (undo func())) (id string) {
 	t := c.t
 	t.Helper()

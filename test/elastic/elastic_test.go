@@ -1,6 +1,5 @@
-// Package elastic_test is the whole of an elastic pool on real parts: the det
-// client, our program as master and as agent, an emulated cloud, and machines
-// that boot.
+// Package elastic_test tests an elastic pool with all its parts: the det client, our program as
+// master and as agent, an emulated cloud, and machines that boot.
 package elastic_test
 
 import (
@@ -37,7 +36,7 @@ startup_script: echo "startup script ran" >/dev/console
 	c.history(id, "t3.medium", "on-demand", "idle")
 }
 
-// history checks what is remembered of a machine.
+// history checks the history of a machine.
 func (c *cluster) history(id string, want ...string) {
 	c.t.Helper()
 	c.eventually("the history tells of "+id, time.Minute, func() error {
@@ -68,7 +67,7 @@ max_idle_agent_period: 5s
 	none := motest.Capacity{Market: "on-demand"}
 	a.account.Limit(t, none)
 	task := c.run("echo hello from $(hostname)")
-	// Nothing at all: the task says what it waits for.
+	// Without any capacity the task's log contains the error of the cloud.
 	c.logs(task, "InsufficientInstanceCapacity")
 	none.Left = -1
 	a.account.Limit(t, none)

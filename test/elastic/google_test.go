@@ -20,26 +20,26 @@ import (
 // zoneB is the zone of the pools.
 const zoneB = "us-west1-b"
 
-// scopeCompute is what a console calls "Compute Engine: Read Write", scopeAll what Google
-// advises instead.
+// scopeCompute is the scope that the console calls "Compute Engine: Read Write", scopeAll the one
+// that Google recommends instead.
 const (
 	scopeCompute = "https://www.googleapis.com/auth/compute"
 	scopeAll     = "https://www.googleapis.com/auth/cloud-platform"
 )
 
-// masterMachine is the machine that the master runs on.
+// masterMachine is the name of the master's machine.
 const masterMachine = "determined-master"
 
-// google is a project with a machine for the master, which a person has installed.
+// google is a project with a machine for a manually installed master.
 type google struct {
 	world *gcptest.World
 	cloud *gcecloud.Cloud
 	calls *compute.Service
-	// agent is the service account of agents.
+	// agent is the email of the agents' service account.
 	agent string
 }
 
-// googlePool is a pool whose machines come and go; what a test adds follows.
+// googlePool configures an elastic pool; a test appends its own settings.
 const googlePool = `
 bind_ip: 10.200.0.1
 data_dir: DIR/master
@@ -56,8 +56,8 @@ resource_pools:
       agent_config_file_contents: {container_runtime: process, trust_users: true}
 `
 
-// onGoogle starts a master with a pool; extra is what the pool's provider has more. The
-// master has an account of its own with the roles of the manuals.
+// onGoogle starts a master with a pool; extra is added to the pool's provider. The master has a
+// separate service account with the roles of the manuals.
 func onGoogle(t *testing.T, extra string) (*cluster, *google) {
 	t.Helper()
 	c, g := prepareGoogle(t, gcecloud.Options{})
@@ -66,7 +66,7 @@ func onGoogle(t *testing.T, extra string) (*cluster, *google) {
 	return c, g
 }
 
-// prepareGoogle makes everything but the master's machine and the master.
+// prepareGoogle creates everything except the master's machine and the master.
 func prepareGoogle(t *testing.T, o gcecloud.Options) (*cluster, *google) {
 	t.Helper()
 	c := newCluster(t)
@@ -81,7 +81,7 @@ func prepareGoogle(t *testing.T, o gcecloud.Options) (*cluster, *google) {
 	return c, g
 }
 
-// masterAccount is an account with the roles of the manuals' first option.
+// masterAccount creates a service account with the roles of the manuals' first option.
 func (g *google) masterAccount() string {
 	email := g.world.GiveAccount(gcptest.Project, "det-master")
 	for _, role := range []string{"roles/compute.admin", "roles/iam.serviceAccountUser"} {
@@ -90,14 +90,14 @@ func (g *google) masterAccount() string {
 	return email
 }
 
-// becomeMaster makes the master's machine, and has the programs of the test run on it.
+// becomeMaster creates the master's machine, on which the test then runs its programs.
 func (g *google) becomeMaster(t *testing.T, account, scope string) {
 	t.Helper()
 	g.insert(t, zoneB, machineOf(masterMachine, zoneB, &compute.ServiceAccount{Email: account, Scopes: []string{scope}}))
 	g.cloud.RunOn(t, masterMachine)
 }
 
-// machineOf is a machine that a person makes.
+// machineOf returns a machine as a user configures it.
 func machineOf(name, zone string, account *compute.ServiceAccount) *compute.Instance {
 	out := &compute.Instance{
 		Name: name, MachineType: "zones/" + zone + "/machineTypes/n1-standard-2",
@@ -112,7 +112,7 @@ func machineOf(name, zone string, account *compute.ServiceAccount) *compute.Inst
 	return out
 }
 
-// insert makes a machine and waits until it exists.
+// insert creates a machine and waits until it exists.
 func (g *google) insert(t *testing.T, zone string, in *compute.Instance) {
 	t.Helper()
 	op, err := g.calls.Instances.Insert(gcptest.Project, zone, in).Do()
@@ -138,9 +138,8 @@ func (g *google) machines(testing.TB) map[string]bool {
 	return out
 }
 
-// TestASpotMachineOfGooglesWritesACheckpoint is the whole way of a pool at Google. A task on a
-// machine that Google preempts has thirty seconds, in which it writes a checkpoint; the
-// machine's power key is pressed at the same time.
+// TestASpotMachineOfGooglesWritesACheckpoint tests the life of a pool on Google. On preemption the
+// machine's power button is pressed, and the task has thirty seconds to write a checkpoint.
 func TestASpotMachineOfGooglesWritesACheckpoint(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -170,7 +169,7 @@ startup_script: echo "startup script ran" >/dev/console
 	g.world.Tune(func(o *gcptest.Options) { o.Stopping = 30 * time.Second })
 	g.cloud.Preempt(t, id)
 	c.logs(task, "checkpoint written")
-	// The next task goes to another machine, not to the one that is leaving.
+	// The next task must be scheduled on another machine, not on the preempted one.
 	next := c.run("echo next on $(hostname)")
 	c.logs(next, "next on det-")
 	g.world.Tune(func(o *gcptest.Options) { o.Stopping = 0 })

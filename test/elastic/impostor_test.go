@@ -15,9 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestNobodyElseJoins has others try to be a machine of the pool: a machine that
-// the master did not launch, with the right role and with another, and an agent
-// with a join token that takes a machine's name.
+// TestNobodyElseJoins tries to join as a machine of the pool: from machines that the master did not
+// launch, with the agents' role and with another role, and from an agent with a join token and the
+// name of a machine.
 func TestNobodyElseJoins(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -74,7 +74,7 @@ max_instances: 2
 	}
 }
 
-// lists says whether a machine's agent is known.
+// lists returns an error unless the agent of a machine is listed.
 func (c *cluster) lists(id string) error {
 	out, err := c.client("", "agent", "list")
 	if err == nil && !strings.Contains(out, id) {
@@ -83,7 +83,7 @@ func (c *cluster) lists(id string) error {
 	return err
 }
 
-// logged says whether the master's log has a line with all words.
+// logged returns an error unless the master's log has a line with all words.
 func (c *cluster) logged(words ...string) error {
 	text, err := os.ReadFile(c.path("master.log"))
 	if err != nil {
@@ -106,7 +106,7 @@ func all(line string, words []string) bool {
 	return true
 }
 
-// static runs an agent with a join token under a name, until it gives up.
+// static runs an agent with a join token and a name until it exits.
 func (c *cluster) static(name string) string {
 	c.t.Helper()
 	bin, err := binary()

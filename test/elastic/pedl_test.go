@@ -10,9 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// oldStartup is the startup script of the old cluster's file. It makes what the
-// image of such a cluster has: Docker, with an image in it, and a driver that
-// finds four GPUs.
+// oldStartup is the startup script in the configuration of the old cluster. It installs the parts
+// of such a cluster's image: Docker, with an image, and a driver that finds four GPUs.
 const oldStartup = `|
     cat >/usr/bin/nvidia-smi <<'EOF'
     #!/bin/sh
@@ -29,8 +28,8 @@ const oldStartup = `|
     tar -C /tmp/image -c . | docker import -c 'ENV PATH=/bin' - old:latest
 `
 
-// TestAnOldClustersFileStartsAndScales runs a master on the file of an old
-// cluster, as it stands in the manual, with the ids of the account filled in.
+// TestAnOldClustersFileStartsAndScales runs a master with the configuration of an old cluster from
+// the manual, completed with the IDs of the account.
 func TestAnOldClustersFileStartsAndScales(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()

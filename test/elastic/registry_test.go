@@ -14,21 +14,21 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// registry is a registry of Google's with one image, which a caller with an access token
-// may pull.
+// registry is an Artifact Registry with one image, which a caller with an access token may pull.
+// See
 // https://cloud.google.com/artifact-registry/docs/docker/authentication#token
 type registry struct {
 	world *gcptest.World
-	// puller is who may pull.
+	// puller is the account that may pull.
 	puller string
-	// blobs are the parts of the image by their digests, and the manifest by its tag.
+	// blobs are the parts of the image by digest; manifest is served for its tag.
 	blobs    map[string][]byte
 	manifest []byte
 }
 
 const manifestType = "application/vnd.docker.distribution.manifest.v2+json"
 
-// newRegistry has an image whose programs are those of BusyBox.
+// newRegistry returns a registry with an image whose programs are those of BusyBox.
 func newRegistry(t *testing.T, puller string) *registry {
 	t.Helper()
 	r := &registry{puller: puller, blobs: map[string][]byte{}}
@@ -94,7 +94,7 @@ func busyboxLayer(t *testing.T) []byte {
 }
 
 func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	_, token, _ := req.BasicAuth() // Docker shows what its credential helper said
+	_, token, _ := req.BasicAuth() // Docker sends the credentials from its credential helper
 	if c, known := r.world.CallerOf(token); !known || c.Member != r.puller {
 		w.Header().Set("WWW-Authenticate", `Basic realm="gcr.io"`)
 		w.WriteHeader(http.StatusUnauthorized)

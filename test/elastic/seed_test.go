@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// beforeSeed is what a master's file has before a pool of the manual, whose machines have
-// no GPUs here.
+// beforeSeed precedes a pool of the manual in the configuration of a master whose machines have no
+// GPUs here.
 const beforeSeed = `bind_ip: 10.200.0.1
 data_dir: DIR/master
 security:
@@ -28,7 +28,7 @@ security:
 task_container_defaults: {image: {cpu: "IMAGE", cuda: "IMAGE"}}
 `
 
-// labOnly is what the pools of the manual have more in a lab.
+// labOnly is added to the pools of the manual in a lab.
 const labOnly = `
 master_url: ` + address + `
 instance_type: {machine_type: n1-standard-4, gpu_num: 0}
@@ -36,7 +36,7 @@ cpu_slots_allowed: true
 max_idle_agent_period: 30s
 `
 
-// withDocker has the image of agents start Docker, with an image in it.
+// withDocker starts Docker, with an image, on the machines of agents.
 const withDocker = `[Service]
 Type=oneshot
 RemainAfterExit=true
@@ -47,7 +47,7 @@ After=docker.service
 Before=google-startup-scripts.service
 `
 
-// seedPool is a pool of an example, for a lab.
+// seedPool returns the pool of an example, adapted to a lab.
 func seedPool(t *testing.T, c *cluster, example, image string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/examples/" + example)
@@ -57,8 +57,8 @@ func seedPool(t *testing.T, c *cluster, example, image string) string {
 	return strings.NewReplacer("DIR", c.dir, "IMAGE", image).Replace(beforeSeed) + string(text) + indent(labOnly)
 }
 
-// TestTheSecondDiskOfTheManual runs a master on the file of the manual. It has the default
-// service account with the one scope of the manual, and its agents have none.
+// TestTheSecondDiskOfTheManual runs a master with the configuration of the manual. The master has
+// the default service account with the single scope of the manual, and its agents have none.
 func TestTheSecondDiskOfTheManual(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestTheSecondDiskOfTheManual(t *testing.T) {
 	}
 }
 
-// writeDisk writes a disk with one partition, on which there is a data set.
+// writeDisk writes a disk with one partition that contains a data set.
 func writeDisk(t *testing.T, path string) {
 	t.Helper()
 	const script = `set -e
@@ -92,9 +92,9 @@ mkdir "$1" && echo data >"$1/images-0001.tar" && mkfs.ext4 -q -E offset=1048576 
 	}
 }
 
-// TestAnImageIsPulledAsTheManualSays runs the container_startup_script of the manual: it
-// installs Google's credential helper, by which the agent pulls an image that only its
-// machine's service account may read.
+// TestAnImageIsPulledAsTheManualSays runs the container_startup_script of the manual: it installs
+// Google's credential helper, which the agent uses to pull an image that only the service account
+// of its machine may read.
 func TestAnImageIsPulledAsTheManualSays(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -118,7 +118,7 @@ func TestAnImageIsPulledAsTheManualSays(t *testing.T) {
 	}
 }
 
-// credentialHelper is the archive in which Google publishes its helper.
+// credentialHelper returns the archive in which Google publishes its helper.
 func credentialHelper(t *testing.T) []byte {
 	t.Helper()
 	program, err := os.ReadFile(installed.File(t, "docker-credential-gcr", "gcr", "docker-credential-gcr"))

@@ -20,8 +20,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// trainingPool is what a pool needs beside, so that the machines' own Python trains there, and
-// saves itself in a bucket.
+// trainingPool is added to a pool so that tasks train with the machines' own Python and store
+// checkpoints in a bucket.
 const trainingPool = `
 task_container_defaults:
   environment_variables: ["PATH=HOME/bin:/usr/local/bin:/usr/bin:/bin"]
@@ -30,13 +30,14 @@ task_container_defaults:
 checkpoint_storage: {type: s3, bucket: checkpoints, access_key: KEY, secret_key: SECRET, endpoint_url: "STORE"}
 `
 
-// training is an experiment on machines that come and go.
+// training is an experiment on an elastic pool.
 type training struct {
 	*cluster
 
 	account *motest.Account
 
-	// id is the experiment's, store what is between its checkpoints and their bucket.
+	// id is that of the experiment; store is the proxy between the trial and the bucket of its
+	// checkpoints.
 	id, token string
 	store     *faultproxy.Proxy
 	bucket    *s3.Client
@@ -76,7 +77,7 @@ max_idle_agent_period: 60s
 	return x
 }
 
-// call asks the API.
+// call sends a request to the API and decodes the response.
 func (x *training) call(path string, into any) error {
 	cmd := x.lab.Command(x.t.Context(), "curl", "-sf", "-m", "20", "--cacert", x.path("master/tls/ca.crt"),
 		"-H", "Authorization: Bearer "+x.token, x.url()+"/api/v1/"+path)
@@ -87,7 +88,7 @@ func (x *training) call(path string, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// saved is a checkpoint that the master lists as whole.
+// saved is a completed checkpoint in the master's list.
 type saved struct {
 	UUID      string
 	State     string
@@ -97,14 +98,14 @@ type saved struct {
 	}
 }
 
-// checkpoints is what the master lists, the earliest first.
+// checkpoints returns the master's list of checkpoints, the earliest first.
 func (x *training) checkpoints() ([]saved, error) {
 	var out struct{ Checkpoints []saved }
 	err := x.call("experiments/"+x.id+"/checkpoints?sortByAttr=SORT_BY_BATCH_NUMBER&limit=10000", &out)
 	return out.Checkpoints, err
 }
 
-// awaitCheckpoints waits until there are more than so many.
+// awaitCheckpoints waits until there are more than before checkpoints, and returns their number.
 func (x *training) awaitCheckpoints(before int) int {
 	x.t.Helper()
 	n := 0
@@ -118,13 +119,14 @@ func (x *training) awaitCheckpoints(before int) int {
 	return n
 }
 
-// log is the end of what the trial wrote.
+// log returns the end of the trial's log.
 func (x *training) log() string {
 	out, err := x.client("", "trial", "logs", "1", "--tail", "12")
 	return out + fmt.Sprint(err)
 }
 
-// awaitLine waits until the trial wrote a text so often, and returns the last number behind it.
+// awaitLine waits until the trial has written a text a number of times, and returns the number
+// after the last one.
 func (x *training) awaitLine(text string, times int) (epoch string) {
 	x.t.Helper()
 	pattern := regexp.MustCompile(regexp.QuoteMeta(text) + ` (\d+)`)
@@ -143,7 +145,7 @@ func (x *training) awaitLine(text string, times int) (epoch string) {
 	return epoch
 }
 
-// wantWhole fails for a checkpoint that is listed and lacks a file.
+// wantWhole fails the test if a listed checkpoint lacks a file.
 func (x *training) wantWhole() (last saved) {
 	x.t.Helper()
 	all, err := x.checkpoints()
@@ -158,7 +160,7 @@ func (x *training) wantWhole() (last saved) {
 	return all[len(all)-1]
 }
 
-// awaitHalf waits until half a checkpoint is in the bucket, and stays there.
+// awaitHalf waits until the bucket has half a checkpoint and its upload hangs.
 func (x *training) awaitHalf() {
 	x.t.Helper()
 	var seen string
@@ -183,7 +185,7 @@ func (x *training) awaitHalf() {
 	})
 }
 
-// objects is the names in the bucket that begin with a text.
+// objects returns the names in the bucket with a prefix.
 func (x *training) objects(prefix string) (names []string) {
 	x.t.Helper()
 	pages := s3.NewListObjectsV2Paginator(x.bucket, &s3.ListObjectsV2Input{Bucket: aws.String("checkpoints"), Prefix: &prefix})
@@ -199,7 +201,7 @@ func (x *training) objects(prefix string) (names []string) {
 	return names
 }
 
-// machine is the one that the trial runs on now.
+// machine returns the machine on which the trial is running.
 func (x *training) machine() string {
 	x.t.Helper()
 	var out struct{ Agents []struct{ ID, Slots any } }
@@ -222,15 +224,15 @@ func (x *training) machine() string {
 	return busy[0]
 }
 
-// A trial on spot machines loses the steps since its latest checkpoint at most, whether its
-// machine is announced to go, or goes in the middle of an upload. None of it is a restart.
+// A trial on spot machines loses at most the steps since its latest checkpoint, whether its machine
+// is interrupted with a notice or fails during an upload. Neither counts as a restart.
 func TestATrialOutlivesItsMachines(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	x := onTrainingAmazon(t)
 	x.awaitCheckpoints(1)
 	first := x.machine()
-	// The cloud's clock waits until the program has saved itself.
+	// The clock of the cloud waits until the program has saved a checkpoint.
 	x.account.Interrupt(t, first, time.Hour)
 	stopped := x.awaitLine("stopped at epoch", 1)
 	if resumed := x.awaitLine("resumed at epoch", 1); resumed != stopped {
@@ -247,7 +249,7 @@ func TestATrialOutlivesItsMachines(t *testing.T) {
 	}
 	x.awaitCheckpoints(len(all))
 
-	// Of a checkpoint's two files the first arrives, and the second never does.
+	// The first of a checkpoint's two files is uploaded, the second never.
 	remove := x.store.Add(faultproxy.Rule{
 		Service: "s3", Action: regexp.MustCompile("^PutObject$"), Body: regexp.MustCompile("steps_completed"), Effect: faultproxy.Hang(),
 	})
@@ -270,7 +272,7 @@ func TestATrialOutlivesItsMachines(t *testing.T) {
 	x.history(first, "spot", "interruption")
 }
 
-// wantUnharmed looks at a trial whose program never failed.
+// wantUnharmed reports an error if the program of a trial has failed.
 func (x *training) wantUnharmed() {
 	x.t.Helper()
 	var out struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// A client never has the keys of a storage: it asks the master, which downloads for it.
+// A client never has the keys of a storage: the master downloads checkpoints for it.
 func TestCheckpointsInABucketAreDownloadedThroughTheMaster(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// checkpoint is what the API tells of one.
+// checkpoint is a checkpoint in the API.
 type checkpoint struct {
 	UUID      string            `json:"uuid"`
 	State     string            `json:"state"`
@@ -20,7 +20,7 @@ type checkpoint struct {
 	Deletion *struct{ Failure string } `json:"deletion"`
 }
 
-// saved is the checkpoints of an experiment, the earliest first.
+// saved returns the checkpoints of an experiment, the earliest first.
 func (l *lab) saved(id string) []checkpoint {
 	l.t.Helper()
 	var out struct{ Checkpoints []checkpoint }
@@ -28,7 +28,7 @@ func (l *lab) saved(id string) []checkpoint {
 	return out.Checkpoints
 }
 
-// awaitDeleted waits until so many checkpoints of an experiment are deleted, and none is being deleted.
+// awaitDeleted waits until n checkpoints of an experiment are deleted and no deletion is running.
 func (l *lab) awaitDeleted(id string, n int) []checkpoint {
 	l.t.Helper()
 	var all []checkpoint
@@ -51,7 +51,8 @@ func (l *lab) awaitDeleted(id string, n int) []checkpoint {
 	return all
 }
 
-// inStorage is where a file or directory is in the storage, in the own directory of whatever experiment has it.
+// inStorage returns the path of a file or directory in the storage, in the directory of the
+// experiment that has it.
 func (l *lab) inStorage(name string) string {
 	l.t.Helper()
 	found, err := filepath.Glob(filepath.Join(l.checkpoints, "experiment-*", name))
@@ -61,7 +62,7 @@ func (l *lab) inStorage(name string) string {
 	return append(found, filepath.Join(l.checkpoints, "no-experiment", name))[0]
 }
 
-// exists says whether the storage has a checkpoint's directory.
+// exists reports whether the storage has the directory of a checkpoint.
 func (l *lab) exists(uuid string) bool {
 	_, err := os.Stat(l.inStorage(uuid))
 	return err == nil
@@ -73,7 +74,7 @@ func TestTheLifeOfACheckpoint(t *testing.T) {
 	id := l.create("line", "single.yaml", "checkpoint_storage.save_trial_latest=3", "checkpoint_storage.save_trial_best=0")
 	l.await(id, "COMPLETED")
 
-	// The policy has deleted the earliest of four, in the storage too.
+	// The policy has deleted the earliest of four, also in the storage.
 	all := l.awaitDeleted(id, 1)
 	if len(all) != 4 || all[0].State != "STATE_DELETED" || all[0].Metadata.Steps != 2 {
 		t.Fatalf("got %+v, want the earliest of four deleted", all)
@@ -88,7 +89,7 @@ func TestTheLifeOfACheckpoint(t *testing.T) {
 	l.det.Want([]string{"experiment", "list-checkpoints", id}, latest, "line.json", "DELETED")
 	l.det.Want([]string{"experiment", "list-checkpoints", "--best", "1", id}, latest)
 
-	// It is downloaded from the storage and through the master, by both clients.
+	// Both clients can download it from the storage and through the master.
 	for name, mode := range map[string]string{"direct": "direct", "master": "master", "auto": "auto"} {
 		to := filepath.Join(t.TempDir(), name)
 		l.det.OK("", "checkpoint", "download", latest, "-o", to, "--mode", mode)
@@ -98,7 +99,7 @@ func TestTheLifeOfACheckpoint(t *testing.T) {
 	l.Run("checkpoint", "download", latest, "--to", to)
 	wantLine(t, to)
 
-	// A registered version stays.
+	// A registered version is not deleted.
 	l.det.OK("", "model", "create", "line")
 	l.det.OK("", "model", "register-version", "line", middle)
 	l.det.Refused([]string{"checkpoint", "delete", "--yes", oldest + "," + middle}, "it is version 1 of model line")
@@ -106,7 +107,7 @@ func TestTheLifeOfACheckpoint(t *testing.T) {
 		t.Error("a checkpoint beside one that is needed was deleted")
 	}
 
-	// Files of one go, then all of it.
+	// First some files of a checkpoint are deleted, then all of it.
 	l.det.OK("", "checkpoint", "rm", "--yes", "--glob", "line.json", oldest)
 	l.Eventually("line.json is removed", patience, func() error {
 		if c := l.saved(id)[1]; c.State != "STATE_PARTIALLY_DELETED" {
@@ -120,7 +121,7 @@ func TestTheLifeOfACheckpoint(t *testing.T) {
 	l.det.OK("", "checkpoint", "delete", "--yes", oldest)
 	l.awaitDeleted(id, 2)
 
-	// Another policy is previewed, and keeps the registered one.
+	// Another policy is previewed; it keeps the registered checkpoint.
 	l.det.OK("yes\n", "experiment", "set", "gc-policy", id, "--save-experiment-best", "0", "--save-trial-best", "0", "--save-trial-latest", "0")
 	all = l.awaitDeleted(id, 3)
 	if all[2].State != "STATE_COMPLETED" || !l.exists(middle) || l.exists(latest) {
@@ -129,7 +130,7 @@ func TestTheLifeOfACheckpoint(t *testing.T) {
 	l.det.Refused([]string{"checkpoint", "delete", "--yes", middle}, "it is version 1 of model line")
 }
 
-// wantLine fails when a directory lacks the files of a checkpoint.
+// wantLine reports an error if a directory lacks the files of a checkpoint.
 func wantLine(t *testing.T, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "line.json"))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A researcher's day with the unmodified client: a program is watched while it runs, fails, is
-// continued, and its log is read as a whole.
+// A researcher's day with the unmodified client: a program is watched while it runs, fails and is
+// continued, and its whole log is read.
 func TestADayWithTheClient(t *testing.T) {
 	t.Parallel()
 	dir := sharedDir(t)

@@ -14,14 +14,15 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-// laptop is a machine that is not of the cluster, with the library, where a researcher runs a program.
+// laptop is a machine outside of the cluster with the library, on which a researcher runs a
+// program.
 type laptop struct {
 	*lab
 
 	python, checkpoints string
 }
 
-// openLaptop starts a master without any agent.
+// openLaptop starts a master without an agent.
 func openLaptop(t *testing.T) *laptop {
 	t.Helper()
 	home := installed.Environment(t, "the harness", "harness", "python3")
@@ -32,7 +33,7 @@ func openLaptop(t *testing.T) *laptop {
 	return &laptop{lab: l, python: filepath.Join(home, "bin", "python3"), checkpoints: t.TempDir()}
 }
 
-// program is the example, which has not started.
+// program returns the command of the example.
 func (l *laptop) program(env ...string) *exec.Cmd {
 	cmd := exec.CommandContext(l.t.Context(), l.python, filepath.Join(example("unmanaged"), "train.py"))
 	cmd.Env = append(os.Environ(), "DET_MASTER="+l.URL, "DET_USER=determined", "DET_PASS="+clustertest.Password,
@@ -48,7 +49,7 @@ func (l *laptop) train(fails bool, env ...string) {
 	}
 }
 
-// steps is those of the checkpoints of an experiment.
+// steps returns the steps of an experiment's checkpoints.
 func (l *laptop) steps(id string) string {
 	l.t.Helper()
 	var out struct {
@@ -104,13 +105,13 @@ func TestAProgramOnALaptopIsAnExperiment(t *testing.T) {
 	if left, err := os.ReadDir(l.checkpoints); err != nil || len(left) == 0 {
 		t.Errorf("got %v and %v, want the files left where they were saved", left, err)
 	}
-	l.train(false) // the name is free again
+	l.train(false) // the name is available again
 	if e := l.awaitState("4", "STATE_COMPLETED"); len(e.Trials) != 1 {
 		t.Errorf("got %+v, want another experiment", e)
 	}
 }
 
-// searchOnALaptop is a search of two programs at once that share an experiment.
+// searchOnALaptop runs two programs at the same time that share an experiment.
 func (l *laptop) searchOnALaptop() {
 	l.t.Helper()
 	var all []*exec.Cmd
@@ -131,7 +132,8 @@ func (l *laptop) searchOnALaptop() {
 	}
 }
 
-// killALaptop ends an experiment whose program trains: its next report is refused, and it ends.
+// killALaptop kills an experiment while its program trains: the master rejects its next report, and
+// the program exits.
 func (l *laptop) killALaptop() {
 	l.t.Helper()
 	cmd := l.program("EXPERIMENT=killed", "EPOCHS=600", "SECONDS_PER_EPOCH=0.2")
@@ -165,7 +167,7 @@ func (l *laptop) killALaptop() {
 	l.awaitState("3", "STATE_CANCELED")
 }
 
-// awaitState waits until an experiment is in a state, whatever it was before.
+// awaitState waits until an experiment is in a state, from any earlier state.
 func (l *laptop) awaitState(id, state string) experiment {
 	l.t.Helper()
 	var e experiment

@@ -1,6 +1,6 @@
-// Package experiment_test trains with the unmodified client and harness of Determined
-// 0.38.1 on a real master and real agents: the examples of this project, on every runtime
-// and both databases.
+// Package experiment_test trains with the unmodified client and harness of Determined 0.38.1 on a
+// real master and real agents: the examples of this project, on every runtime and with both
+// databases.
 package experiment_test
 
 import (
@@ -30,36 +30,36 @@ func TestMain(m *testing.M) {
 	os.Exit(clustertest.Tests{M: m}.Run()) //nolint:forbidigo // it is the main of the tests
 }
 
-// patience is how long a test waits for what takes seconds on an idle machine.
+// patience limits the wait for events that take seconds on an idle machine.
 const patience = 5 * time.Minute
 
-// lab is a cluster that trains, and a researcher who is logged in.
+// lab is a cluster for training, with a logged-in researcher.
 type lab struct {
 	*clustertest.Cluster
 
 	t   *testing.T
 	det *dettest.Client
-	// token is the researcher's.
+	// token is that of the researcher.
 	token string
-	// checkpoints is the directory that is the storage of every experiment.
+	// checkpoints is the storage directory of every experiment.
 	checkpoints string
-	// proxy is between programs and the master, nil for none.
+	// proxy is between programs and the master; nil without one.
 	proxy *faultproxy.Proxy
 }
 
-// options is what differs between labs.
+// options are the differences between labs.
 type options struct {
 	master, agent string
 	agents        int
 	slots         int
-	// docker runs trials in containers, whose image has nothing: Python and the harness are
-	// this machine's. Only administrators may mount those.
+	// docker runs trials in containers with an empty image: Python and the harness are mounted from
+	// this machine, which only administrators may do.
 	docker bool
-	// proxied puts a proxy between programs and the master.
+	// proxied starts a proxy between programs and the master.
 	proxied bool
-	// prepare changes a cluster that has not started yet; it may be nil.
+	// prepare changes a cluster before it is started; it may be nil.
 	prepare func(*clustertest.Cluster)
-	// tiny is the program of all trials, instead of their own.
+	// tiny replaces the programs of all trials by this test binary.
 	tiny bool
 	// mounts are added to the bind mounts of every task.
 	mounts string
@@ -75,7 +75,7 @@ func openLab(t *testing.T, o options) *lab {
 		t.Fatal(err)
 	}
 	storage := sharedDir(t)
-	// Tasks have a /tmp of their own, where this project may be.
+	// Tasks have a private /tmp, which would hide this project if it is there.
 	runtime, user, more, mounts, env := "process", "determined", "", []string{home}, []string(nil)
 	if o.docker {
 		runtime, user, env = "docker", "admin", []string{"DOCKER_HOST=" + dockertest.Start(t).Host}
@@ -126,7 +126,8 @@ func openLab(t *testing.T, o options) *lab {
 	return l
 }
 
-// listenBetween makes programs call a port of the test's own, nil if they call the master.
+// listenBetween makes programs call a port of the test. It returns nil if they call the master
+// directly.
 func listenBetween(t *testing.T, o *options) net.Listener {
 	t.Helper()
 	if !o.proxied {
@@ -144,33 +145,33 @@ func listenBetween(t *testing.T, o *options) net.Listener {
 	return between
 }
 
-// sharedDir is a directory that the tasks of every user may write.
+// sharedDir returns a directory that the tasks of every user may write to.
 func sharedDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "det-deploy-checkpoints-") //nolint:usetesting // a test's own is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })   // what is left of a temporary directory hurts nobody
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })   // a leftover temporary directory is harmless
 	if err := os.Chmod(dir, 0o1777); err != nil { //nolint:gosec // see above
 		t.Fatal(err)
 	}
 	return dir
 }
 
-// example is a directory of docs/examples/experiments.
+// example returns a directory of docs/examples/experiments.
 func example(name string) string { return installed.InProject("docs", "examples", "experiments", name) }
 
 var created = regexp.MustCompile(`Created experiment (\d+)`)
 
-// create creates an experiment of an example and returns its id; settings are as in
+// create creates an experiment of an example and returns its ID; settings have the form
 // "searcher.max_trials=4".
 func (l *lab) create(name, file string, settings ...string) string {
 	l.t.Helper()
 	return l.createIn(example(name), file, settings...)
 }
 
-// createIn is create with a directory of the test's own.
+// createIn is like create with another directory.
 func (l *lab) createIn(dir, file string, settings ...string) string {
 	l.t.Helper()
 	args := []string{"experiment", "create", filepath.Join(dir, file), dir}

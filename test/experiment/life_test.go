@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestTrialsTrainToTheirEndAndHarmNobody is the way of a trial on each runtime, one of them with each
-// database, and what programs do to others there.
+// TestTrialsTrainToTheirEndAndHarmNobody runs the life of a trial on each runtime, with a different
+// database for each, and programs that try to harm others there.
 func TestTrialsTrainToTheirEndAndHarmNobody(t *testing.T) {
 	for _, runtime := range []string{"process and SQLite", "docker and PostgreSQL"} {
 		t.Run(runtime, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestTrialsTrainToTheirEndAndHarmNobody(t *testing.T) {
 	}
 }
 
-// trainOnce has a trial train, which keeps all of its checkpoints.
+// trainOnce trains one trial, which keeps all its checkpoints.
 func (l *lab) trainOnce() (id string) {
 	l.t.Helper()
 	id = l.create("line", "single.yaml", "checkpoint_storage.save_trial_latest=4")
@@ -44,7 +44,8 @@ func (l *lab) trainOnce() (id string) {
 	return id
 }
 
-// The programs of the trials are the tests' own, except in the rest: eight starts of Python take longest.
+// Except in the rest, the test binary replaces the programs of the trials, because eight starts of
+// Python take longest.
 func TestASearchStopsWhatIsWorseAndCountsEachTrialOnce(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, options{slots: 2, tiny: rest.Choose(true, false)})

@@ -13,23 +13,23 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// identity is what of a path names one of many.
+// identity matches the IDs in a path.
 var identity = regexp.MustCompile(`/(\d+(\.[0-9a-f-]+)*|[0-9a-f]{8}-[0-9a-f-]{27})(\.\d+)?(/|$)`)
 
-// nameCall is the method and the route of a call of a program.
+// nameCall returns the method and the route of a program's call.
 func nameCall(r *http.Request) string {
 	return r.Method + " " + identity.ReplaceAllString(identity.ReplaceAllString(r.URL.Path, "/*$4"), "/*$4")
 }
 
-// TestTheAnswerToEachCallIsLostOnce lets every call reach the master, and the answer to the first of each kind
-// not come back: the library sends it again.
+// TestTheAnswerToEachCallIsLostOnce forwards every call to the master and drops the response to the
+// first of each kind: the library repeats it.
 func TestTheAnswerToEachCallIsLostOnce(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	l := openLab(t, options{proxied: true})
 	for _, tt := range []struct {
 		effect faultproxy.Effect
-		// settings are what the experiment needs for it.
+		// settings are required for the fault.
 		settings []string
 	}{
 		{faultproxy.Lose(), nil},
@@ -43,8 +43,8 @@ func TestTheAnswerToEachCallIsLostOnce(t *testing.T) {
 	}
 }
 
-// retry502 is the library's own setting behind something that answers 502 for a master that it does not reach: of
-// itself a program ends upon that.
+// retry502 is the setting of the library for a proxy that answers 502 if it cannot reach the
+// master: by default a program fails on that status.
 const retry502 = `DET_RETRY_CONFIG={"total": 20, "backoff_factor": 0.5, "allowed_methods": false, "status_forcelist": [502, 503, 504]}`
 
 // wantEachOnce checks an experiment of testdata/every-call.
@@ -63,7 +63,7 @@ func (l *lab) wantEachOnce(id string) {
 		l.t.Errorf("got %d runs of two trials\n%s", runs, l.history(id))
 	}
 	for _, group := range []string{"training", "validation", "own"} {
-		// One of both trials found its hyperparameters impossible.
+		// One of both trials reported that its hyperparameters are invalid.
 		if got := append(l.steps(e.Trials[0].ID, group), l.steps(e.Trials[1].ID, group)...); !slices.Equal(got, []int{1, 2, 3, 4}) {
 			l.t.Errorf("group %s: got reports at %v, want each of four steps once", group, got)
 		}
@@ -77,7 +77,7 @@ func (l *lab) wantEachOnce(id string) {
 	}
 }
 
-// wantLost fails unless the answer to each kind of call was lost.
+// wantLost reports an error unless a response to each kind of call was dropped.
 func (l *lab) wantLost(calls []faultproxy.Call) {
 	l.t.Helper()
 	lost := map[string]int{}

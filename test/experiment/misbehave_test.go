@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// misbehave creates an experiment whose program does what it should not. The mark is in the
-// command lines of the processes that it leaves.
+// misbehave creates an experiment whose program misbehaves. The command lines of its remaining
+// processes contain the mark.
 func (l *lab) misbehave(how string, slots int) (id, mark string) {
 	l.t.Helper()
 	mark = fmt.Sprintf("left-%d-%d", os.Getpid(), time.Now().UnixNano())
@@ -31,7 +31,7 @@ preemption_timeout: 2
 `, how, mark, slots)), mark
 }
 
-// submit creates an experiment with our own client, which starts in a tenth of det's time.
+// submit creates an experiment with our own client, which starts in a tenth of the time of det.
 func (l *lab) submit(dir, config string) (id string) {
 	l.t.Helper()
 	file := filepath.Join(l.t.TempDir(), "train.yaml")
@@ -41,7 +41,8 @@ func (l *lab) submit(dir, config string) (id string) {
 	return strings.TrimSpace(l.Run("experiment", "create", file, "--context", dir))
 }
 
-// has says whether the log of an experiment's only trial has a text, and what it ends with.
+// has returns an error with the end of the log unless the log of an experiment's only trial
+// contains a text.
 func (l *lab) has(id, text string) error {
 	l.t.Helper()
 	out := l.Run("trial", "logs", fmt.Sprint(l.describe(id).Trials[0].ID))
@@ -51,7 +52,7 @@ func (l *lab) has(id, text string) error {
 	return fmt.Errorf("%q is not in %s", text, out[max(0, len(out)-2000):])
 }
 
-// awaitGone waits until no process has a mark in its command line.
+// awaitGone waits until no process has the mark in its command line.
 func (l *lab) awaitGone(mark string) {
 	l.t.Helper()
 	l.Eventually("no process is left of "+mark, patience, func() error {
@@ -60,7 +61,7 @@ func (l *lab) awaitGone(mark string) {
 			return err
 		}
 		for _, path := range all {
-			if line, _ := os.ReadFile(path); bytes.Contains(line, []byte(mark)) { // it may have ended
+			if line, _ := os.ReadFile(path); bytes.Contains(line, []byte(mark)) { // it may have exited
 				return fmt.Errorf("%s: %q", path, line)
 			}
 		}
@@ -68,7 +69,7 @@ func (l *lab) awaitGone(mark string) {
 	})
 }
 
-// awaitLine waits until the log of an experiment's only trial has a text.
+// awaitLine waits until the log of an experiment's only trial contains a text.
 func (l *lab) awaitLine(id, text string) {
 	l.t.Helper()
 	l.Eventually(fmt.Sprintf("the log of experiment %s has %q", id, text), patience, func() error {
@@ -76,7 +77,8 @@ func (l *lab) awaitLine(id, text string) {
 	})
 }
 
-// misbehaves has programs on a lab of three slots do what harms nobody else.
+// misbehaves runs misbehaving programs on a lab of three slots and checks that they harm no other
+// task.
 func (l *lab) misbehaves() {
 	l.t.Helper()
 	deaf, deafMark := l.misbehave("ignores signals", 1)
@@ -87,7 +89,7 @@ func (l *lab) misbehaves() {
 	l.boundsLog(fills)
 }
 
-// killsWhatDoesNotHeed pauses a program that does not listen.
+// killsWhatDoesNotHeed pauses a program that ignores the preemption signal.
 func (l *lab) killsWhatDoesNotHeed(id, mark string) {
 	l.t.Helper()
 	l.awaitLine(id, "deaf")
@@ -110,14 +112,14 @@ func (l *lab) killsWhatDoesNotHeed(id, mark string) {
 	l.awaitLine(id, "resumed")
 }
 
-// endsWhatWasLeft looks for the children of a program that has ended.
+// endsWhatWasLeft checks that the children of an ended program are killed.
 func (l *lab) endsWhatWasLeft(id, mark string) {
 	l.t.Helper()
 	l.await(id, "COMPLETED")
 	l.awaitGone(mark)
 }
 
-// boundsLog looks at a cluster one of whose programs wrote far more than it may.
+// boundsLog checks a cluster on which a program wrote far more than its log limit.
 func (l *lab) boundsLog(id string) {
 	l.t.Helper()
 	e := l.await(id, "COMPLETED")
@@ -139,7 +141,7 @@ func (l *lab) boundsLog(id string) {
 	}
 }
 
-// sizeOf is what a directory takes of its disk.
+// sizeOf returns the disk usage of a directory.
 func sizeOf(t *testing.T, dir string) (size int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -147,7 +149,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 			return nil //nolint:nilerr // it is gone
 		}
 		if info, err := d.Info(); err == nil {
-			size += info.Sys().(*syscall.Stat_t).Blocks * 512 // files have holes
+			size += info.Sys().(*syscall.Stat_t).Blocks * 512 // sparse files have holes
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// outage is how long what a master needs is away.
+// outage returns the duration of an outage.
 func outage() time.Duration {
 	if _, whole := stormTrials(); whole {
 		return time.Minute
@@ -24,14 +24,15 @@ func outage() time.Duration {
 	return 6 * time.Second
 }
 
-// away is what keeps the master from storing anything, and what the master says of it then.
+// away is an outage that prevents the master from storing data, with its error message.
 type away struct {
 	name        string
 	begin, over func()
 	says        string
 }
 
-// TestAProgramOutlivesADatabaseThatIsAway has the library train while PostgreSQL is stopped, and while it hangs.
+// TestAProgramOutlivesADatabaseThatIsAway trains with the library while PostgreSQL is stopped, and
+// while it hangs.
 func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -43,7 +44,7 @@ func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
 	})
 }
 
-// TestAProgramOutlivesAFullDiskOfTheMaster has the library train while the master can write nothing.
+// TestAProgramOutlivesAFullDiskOfTheMaster trains with the library while the master's disk is full.
 func TestAProgramOutlivesAFullDiskOfTheMaster(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -65,8 +66,8 @@ func TestAProgramOutlivesAFullDiskOfTheMaster(t *testing.T) {
 	}})
 }
 
-// trainThrough trains while the store is away, once for each kind of it: nothing that was acknowledged is lost, and
-// the program neither fails nor is started again.
+// trainThrough trains during an outage of each kind: no acknowledged report is lost, and the
+// program neither fails nor is restarted.
 func (l *lab) trainThrough(kinds []away) {
 	l.t.Helper()
 	const epochs = 40
@@ -110,7 +111,7 @@ func (l *lab) trainThrough(kinds []away) {
 	}
 }
 
-// rename changes an experiment, and returns the answer.
+// rename changes an experiment and returns the response.
 func (l *lab) rename(id, name string) (code int, text string) {
 	l.t.Helper()
 	body := strings.NewReader(fmt.Sprintf(`{"name":%q}`, name))
@@ -131,11 +132,11 @@ func (l *lab) rename(id, name string) (code int, text string) {
 	return a.StatusCode, string(all)
 }
 
-// wantSaid waits until the master says why it stores nothing, and when to ask again.
+// wantSaid waits until the master answers a write with 503 and the reason of the outage.
 func (l *lab) wantSaid(id string, k away) {
 	l.t.Helper()
 	n := 0
-	l.Eventually("the master says that its store is "+k.name, patience, func() error { // small writes fit into what it has
+	l.Eventually("the master says that its store is "+k.name, patience, func() error { // small writes still fit
 		n++
 		code, text := l.rename(id, fmt.Sprint(k.name, n))
 		if code != http.StatusServiceUnavailable || !strings.Contains(text, k.says) {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// spying is a trial that looks for the checkpoints of others, and harms what it finds, before it trains.
+// spying is a trial that searches for the checkpoints of others and overwrites them before it
+// trains.
 const spying = `for f in $(find /determined_shared_fs "$1" -name line.json); do
   echo "found a checkpoint of $(grep -o '"epochs": [0-9]*' "$f")"
   rm -f "$f"; echo spied >"$f"
@@ -17,8 +18,8 @@ for d in $(find /determined_shared_fs "$1" -type d); do echo spied >"$d/spied"; 
 exec python3 train.py
 `
 
-// spyOn starts a trial from a checkpoint of an experiment that has ended and has more: it reaches its own and what
-// it starts from.
+// spyOn starts a trial from a checkpoint of an ended experiment with several checkpoints: the trial
+// can access only its own directory and the checkpoint that it starts from.
 func spyOn(l *lab, victim string, admin bool) {
 	l.t.Helper()
 	all := l.saved(victim)
@@ -52,7 +53,7 @@ func spyOn(l *lab, victim string, admin bool) {
 	wantOwnNotGiven(l, dir, filepath.Base(filepath.Dir(spied[0])), admin)
 }
 
-// wantOwnNotGiven is that no configuration names the directory of another experiment.
+// wantOwnNotGiven checks that no configuration can select the directory of another experiment.
 func wantOwnNotGiven(l *lab, dir, own string, admin bool) {
 	l.t.Helper()
 	refused := func(text, setting string) {

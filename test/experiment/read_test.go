@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
-// experiment is what det tells of one.
+// experiment is an experiment in the API.
 type experiment struct {
 	State  string  `json:"state"`
 	Trials []trial `json:"trials"`
@@ -26,7 +26,7 @@ type trial struct {
 	TotalSteps int `json:"totalBatchesProcessed"`
 }
 
-// call asks the API with the client's token.
+// call sends a request to the API with the client's token.
 func (l *lab) call(path string, into any) {
 	l.t.Helper()
 	l.api().Call(l.t, path, into)
@@ -34,7 +34,7 @@ func (l *lab) call(path string, into any) {
 
 func (l *lab) api() dettest.API { return dettest.API{URL: l.URL, Token: l.token} }
 
-// stream asks for an answer of many lines.
+// stream calls take with each line of a streamed response.
 func (l *lab) stream(path string, take func(line []byte)) {
 	l.t.Helper()
 	for line := range bytes.Lines(l.api().Read(l.t, path)) {
@@ -44,7 +44,7 @@ func (l *lab) stream(path string, take func(line []byte)) {
 	}
 }
 
-// describe is an experiment with its trials.
+// describe returns an experiment with its trials.
 func (l *lab) describe(id string) experiment {
 	l.t.Helper()
 	var out struct{ Experiment experiment }
@@ -70,13 +70,13 @@ func (l *lab) await(id, state string) experiment {
 	return e
 }
 
-// history is why an experiment is where it is.
+// history returns the history of an experiment's states.
 func (l *lab) history(id string) string {
 	out, _ := l.Try("experiment", "history", id)
 	return out
 }
 
-// logs is what the trials of an experiment wrote.
+// logs returns the logs of an experiment's trials.
 func (l *lab) logs(e experiment) string {
 	var out strings.Builder
 	for _, t := range e.Trials {
@@ -86,8 +86,7 @@ func (l *lab) logs(e experiment) string {
 	return out.String()
 }
 
-// validations is the steps at which a trial reported a validation, in the order of the
-// answer.
+// validations returns the steps of a trial's validations, in the order of the response.
 func (l *lab) validations(trial int) []int {
 	l.t.Helper()
 	var out struct {
@@ -103,7 +102,7 @@ func (l *lab) validations(trial int) []int {
 	return steps
 }
 
-// wantOnce fails for a step that was counted twice.
+// wantOnce reports an error if a step was counted twice.
 func (l *lab) wantOnce(t trial) {
 	l.t.Helper()
 	steps := l.validations(t.ID)
@@ -113,7 +112,7 @@ func (l *lab) wantOnce(t trial) {
 	}
 }
 
-// steps is the steps at which a trial reported in a group, in their order.
+// steps returns the steps of a trial's reports in a group, in their order.
 func (l *lab) steps(trial int, group string) []int {
 	l.t.Helper()
 	var steps []int

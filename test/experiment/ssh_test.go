@@ -10,11 +10,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// accounts are those of an image that sshd can run in.
+// accounts is the passwd file of an image in which sshd can run.
 const accounts = "root:*:0:0:root:/run:/bin/sh\nsshd:*:100:65534::/run/sshd:/bin/false\n"
 
-// The library's launcher for Horovod starts sshd on all machines but the first, from which a
-// program starts the ranks. That program is ours here; keys, ports, sshd and ssh are real.
+// The library's launcher for Horovod starts sshd on all machines except the first, from which a
+// program starts the ranks. The test replaces that program; keys, ports, sshd and ssh are real.
 func TestALauncherStartsRanksOnOtherMachinesBySSH(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()

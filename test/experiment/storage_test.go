@@ -20,10 +20,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// quick is a trial that ends at once, if it can save.
+// quick configures a trial that ends immediately if it can save a checkpoint.
 var quick = []string{"hyperparameters.epochs=2", "hyperparameters.validate_every=1"}
 
-// TestAStorageThatFailsIsNamed trains where checkpoints cannot be saved, and deletes where they cannot be deleted.
+// TestAStorageThatFailsIsNamed trains with a storage in which checkpoints cannot be saved, and
+// deletes checkpoints that cannot be deleted.
 func TestAStorageThatFailsIsNamed(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -69,12 +70,13 @@ func TestAStorageThatFailsIsNamed(t *testing.T) {
 		return errors.New("no checkpoint waits for its deletion with a failure")
 	})
 	allow()
-	if _, whole := stormTrials(); whole { // it is tried again a minute after
+	if _, whole := stormTrials(); whole { // the deletion is retried after a minute
 		l.awaitDeleted(deleting, len(l.saved(deleting))-1)
 	}
 }
 
-// openBucket makes a bucket behind a proxy, and returns the setting with which an experiment saves in it one checkpoint.
+// openBucket creates a bucket behind a proxy. It returns the settings with which an experiment
+// saves one checkpoint in it.
 func openBucket(t *testing.T) (setting string, cloud *faultproxy.Proxy) {
 	t.Helper()
 	a := motest.Open(t)

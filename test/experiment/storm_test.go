@@ -21,7 +21,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// stormTrials is how many trials a storm has: `make faults` sets it to 50, and all of it takes half an hour.
+// stormTrials returns the number of trials of a storm: `make faults` sets it to 50, which takes
+// half an hour.
 func stormTrials() (n int, whole bool) {
 	if n, err := strconv.Atoi(os.Getenv("DET_STORM_TRIALS")); err == nil && n > 0 {
 		return n, true
@@ -52,7 +53,7 @@ func TestTrialsOutliveTheMasterTheMachineAndBoth(t *testing.T) {
 	}
 }
 
-// trialStorm is a search whose cluster is killed again and again, for length at most.
+// trialStorm is a search whose cluster is killed repeatedly, for length at most.
 type trialStorm struct {
 	name                  string
 	trials, slots, agents int
@@ -78,7 +79,7 @@ func (s trialStorm) run(t *testing.T) {
 	l.wantSound(id, s.trials)
 	t.Logf("%d trials, %d runs, %d kills in %v", len(got.Trials), strings.Count(l.history(id), " began run "), kills, time.Since(began).Round(time.Second))
 	if s.slots > 1 {
-		return // which of them reports first, and so their ranks, is chance
+		return // the trial that reports first, and so the ranks, depend on timing
 	}
 	if diff := cmp.Diff(l.searchOf(id, got), l.searchOf(calm, want)); diff != "" {
 		t.Errorf("the search is another one than without kills (-got +want):\n%s", diff)
@@ -90,7 +91,7 @@ func (s trialStorm) create(l *lab) string {
 		fmt.Sprintf("searcher.max_concurrent_trials=%d", s.slots), "checkpoint_storage={save_trial_latest: 100}")
 }
 
-// killUntilOver kills until the experiment has ended or the storm has, and returns how often.
+// killUntilOver kills until the experiment or the storm has ended, and returns the number of kills.
 func (s trialStorm) killUntilOver(l *lab, id string, seed uint64) (kills int) {
 	stop := make(chan struct{})
 	calm := sync.OnceFunc(func() { close(stop) })
@@ -123,7 +124,7 @@ func (s trialStorm) killUntilOver(l *lab, id string, seed uint64) (kills int) {
 	return kills
 }
 
-// wantSound checks what holds of a search of tiny programs whatever was killed.
+// wantSound checks the invariants of a search of tiny programs after any sequence of kills.
 func (l *lab) wantSound(id string, trials int) {
 	l.t.Helper()
 	e := l.describe(id)
@@ -152,7 +153,7 @@ func (l *lab) wantSound(id string, trials int) {
 	}
 }
 
-// wantReported checks that a trial has each epoch once, up to the last one that was acknowledged.
+// wantReported checks that a trial has each epoch once, up to the last acknowledged one.
 func (l *lab) wantReported(trial int, group string) {
 	l.t.Helper()
 	last := 0
@@ -175,16 +176,16 @@ func (l *lab) wantReported(trial int, group string) {
 	}
 }
 
-// wrote is the lines that the runs of a trial left for the test.
+// wrote returns the lines that the runs of a trial wrote for the test.
 func (l *lab) wrote(name string, trial int) []string {
-	text, _ := os.ReadFile(l.inStorage(fmt.Sprintf("%s-%d", name, trial))) // there may be nothing to say
+	text, _ := os.ReadFile(l.inStorage(fmt.Sprintf("%s-%d", name, trial))) // the file may not exist
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
 }
 
-// numbered is an id of a trial in a sentence.
+// numbered matches the ID of a trial in a sentence.
 var numbered = regexp.MustCompile(`trial (\d+)`)
 
-// searchOf is what a search decided, a sentence each, with its trials numbered from 1.
+// searchOf returns the decisions of a search, one sentence each, with its trials numbered from 1.
 func (l *lab) searchOf(id string, e experiment) []string {
 	l.t.Helper()
 	first := e.Trials[0].ID
@@ -199,7 +200,7 @@ func (l *lab) searchOf(id string, e experiment) []string {
 	for _, event := range out.Events {
 		if event.Kind == "searched" {
 			said = append(said, numbered.ReplaceAllStringFunc(event.Text, func(name string) string {
-				n, _ := strconv.Atoi(strings.TrimPrefix(name, "trial ")) // it matched
+				n, _ := strconv.Atoi(strings.TrimPrefix(name, "trial ")) // the pattern has matched
 				return fmt.Sprintf("trial %d", n-first+1)
 			}))
 		}
@@ -210,7 +211,7 @@ func (l *lab) searchOf(id string, e experiment) []string {
 	return said
 }
 
-// linkTiny makes this test's program the python3 of a directory.
+// linkTiny copies the test binary to a directory as python3.
 func linkTiny(t *testing.T) (dir string) {
 	t.Helper()
 	dir = sharedDir(t)

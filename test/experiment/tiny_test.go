@@ -18,8 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A tiny is a trial's program that makes the calls of the library without the seconds that Python takes to start. This
-// test's own program is one when it is called python3.
+// tiny is the program of a trial that makes the calls of the library without the seconds that
+// Python takes to start. The test binary runs it when it is called python3.
 type tiny struct {
 	cluster struct {
 		Master     string `json:"master_url"`
@@ -46,15 +46,15 @@ type tiny struct {
 	preempted atomic.Bool
 }
 
-// inStorage is a path in the directory of the lab's storage that is its experiment's own.
+// inStorage returns a path in the experiment's directory of the lab's storage.
 func (p *tiny) inStorage(name ...string) string {
 	return filepath.Join(append([]string{"/determined_shared_fs", p.trial.Config.Storage.Path}, name...)...)
 }
 
-// runTiny is its main.
+// runTiny is the main function of a tiny.
 func runTiny() int {
 	if len(os.Args) > 1 && os.Args[1] == "-c" {
-		return 0 // the prelude asks for the library
+		return 0 // the prelude probes for the library
 	}
 	if err := new(tiny).run(); err != nil {
 		fmt.Fprintln(os.Stderr, "ERROR:", err)
@@ -88,7 +88,7 @@ func (p *tiny) run() error {
 	return p.train()
 }
 
-// hold tells the test who this is, and runs until it is killed.
+// hold writes the identity of the program for the test, and runs until it is killed.
 func (p *tiny) hold() error {
 	text, err := json.Marshal(holder{p.cluster.Master, p.cluster.Token, p.cluster.Task, p.cluster.Allocation, os.Getenv("DET_RESOURCES_ID"), p.trial.ID})
 	if err != nil {
@@ -105,7 +105,8 @@ func (p *tiny) hold() error {
 	return nil
 }
 
-// lockTrial fails when another run of the trial has not ended, and leaves a file that says so.
+// lockTrial returns an error, and leaves a file about it, if another run of the trial has not
+// ended.
 func (p *tiny) lockTrial() (*os.File, error) {
 	lock, err := os.OpenFile(p.inStorage(fmt.Sprintf("lock-%d", p.trial.ID)), os.O_CREATE|os.O_RDWR, 0o666) //nolint:gosec // every run may have a user of its own
 	if err != nil {
@@ -118,7 +119,7 @@ func (p *tiny) lockTrial() (*os.File, error) {
 	return lock, nil
 }
 
-// write adds a line to a file that the test reads.
+// write appends a line to a file that the test reads.
 func (p *tiny) write(name, text string) error {
 	path := p.inStorage(fmt.Sprintf("%s-%d", name, p.trial.ID))
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666) //nolint:gosec // as above
@@ -129,7 +130,7 @@ func (p *tiny) write(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lossOf is what every run of every experiment measures with a learning rate.
+// lossOf returns the loss of every run of every experiment for a learning rate.
 func lossOf(rate float64, epoch int) float64 {
 	return math.Round(1e6*(math.Abs(math.Log10(rate)+2.5)+1/float64(epoch))) / 1e6
 }
@@ -173,7 +174,7 @@ func (p *tiny) report(group string, epoch int, averages map[string]any) error {
 	return p.write("reported", fmt.Sprint(group, " ", epoch))
 }
 
-// save keeps a checkpoint, and notes it once the master has it.
+// save writes a checkpoint, and notes it after the master has stored it.
 func (p *tiny) save(epoch int) error {
 	id := uuid.NewString()
 	dir := p.inStorage(id)
@@ -193,7 +194,7 @@ func (p *tiny) save(epoch int) error {
 	return p.write("saved", id)
 }
 
-// awaitPreemption asks for the signal for as long as the program runs.
+// awaitPreemption polls for the preemption signal until the program ends.
 func (p *tiny) awaitPreemption() {
 	for !p.preempted.Load() {
 		var out struct{ Preempt bool }
@@ -205,8 +206,8 @@ func (p *tiny) awaitPreemption() {
 	}
 }
 
-// call is a call as the library makes it: sent again when no answer comes, and when the answer says when to. It is
-// patient for longer than the storms leave the master alone for.
+// call makes a call like the library: it repeats a call without a response, and one with
+// Retry-After. It retries for longer than the storms interrupt the master.
 func (p *tiny) call(method, path string, body, into any) (err error) {
 	for end := time.Now().Add(patience); ; {
 		again := time.Duration(0)
@@ -217,7 +218,7 @@ func (p *tiny) call(method, path string, body, into any) (err error) {
 	}
 }
 
-// callOnce makes a call, and says after which time it is made again, 0 for never.
+// callOnce makes a call and returns the delay before it must be repeated, or 0.
 func (p *tiny) callOnce(method, path string, body, into any) (again time.Duration, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -236,7 +237,7 @@ func (p *tiny) callOnce(method, path string, body, into any) (again time.Duratio
 	text, err = io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s %s: %d %s", method, path, answer.StatusCode, text)
-		wait, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // without one it is not repeated
+		wait, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // without it the call is not repeated
 		return time.Duration(wait) * time.Second, err
 	}
 	if err == nil && into != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// launcher is that of the example for torch 1.13, whose launcher does not know the member 0 of
-// its own enumeration in Python 3.11, unless it is told of a process that does not exist.
+// launcher works around a bug of torch 1.13, whose launcher cannot parse the member 0 of its own
+// enumeration in Python 3.11: the options name a process that does not exist.
 const launcher = "python3 -m determined.launch.torch_distributed --redirects 9:0 --tee 9:0 -- python3 train.py"
 
 func TestTwoMachinesTrainOneModelWithTorch(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// holder is a program that does nothing but run, and tells the test who it is.
+// holder is a program that only runs and writes its identity for the test.
 type holder struct {
 	URL        string `json:"master_url"`
 	Token      string `json:"session_token"`
@@ -30,15 +30,15 @@ type holder struct {
 	Trial      int    `json:"trial"`
 }
 
-// TestEachCallOfAProgramMayBeMadeTwice makes every call with which a program changes something twice, with the same
-// body, and compares the whole store: an answer that is lost has no trace.
+// TestEachCallOfAProgramMayBeMadeTwice repeats every call with which a program changes something,
+// with the same body, and compares the whole store: a lost response must have no effect.
 func TestEachCallOfAProgramMayBeMadeTwice(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	l := openLab(t, options{tiny: true})
 	id := l.create("line", "single.yaml", "hyperparameters.hold=true", "checkpoint_storage={save_trial_latest: 10}")
 	p := l.awaitHolder()
-	l.await(id, "RUNNING") // the agent's report that it runs changes the store too
+	l.await(id, "RUNNING") // the agent's report of the state changes the store too
 	const first, second = "5b1d9d1c-3f7e-4b7e-8a58-0c6c7f0a7c11", "5b1d9d1c-3f7e-4b7e-8a58-0c6c7f0a7c12"
 	save := func(uuid string, steps int) string {
 		return fmt.Sprintf(`{"uuid":%q,"taskId":%q,"allocationId":%q,"state":"STATE_COMPLETED","metadata":{"steps_completed":%d},"resources":{"w":"2"},"training":{}}`,
@@ -89,7 +89,7 @@ func TestEachCallOfAProgramMayBeMadeTwice(t *testing.T) {
 	}
 }
 
-// awaitHolder waits until a program that holds has said who it is.
+// awaitHolder waits until a holding program has written its identity.
 func (l *lab) awaitHolder() (p holder) {
 	l.t.Helper()
 	l.Eventually("the program runs", patience, func() error {
@@ -102,7 +102,7 @@ func (l *lab) awaitHolder() (p holder) {
 	return p
 }
 
-// call makes a call as the program would.
+// call makes a call as the program does.
 func (p holder) call(t *testing.T, method, path, body string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, p.URL+"/api/v1/"+path, strings.NewReader(body))
@@ -124,10 +124,11 @@ func (p holder) call(t *testing.T, method, path, body string) string {
 
 var instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|"wallClockTime":[0-9.]+`)
 
-// withoutTimes leaves out when something was heard.
+// withoutTimes replaces all times in a text.
 func withoutTimes(text string) string { return instant.ReplaceAllString(text, "TIME") }
 
-// dumpStore is all rows of the master's database, without times and without those that say who was seen and who called.
+// dumpStore returns all rows of the master's database, without times and without records of
+// sessions and requests.
 func (l *lab) dumpStore() (out []string) {
 	l.t.Helper()
 	beside, err := store.Open(l.t.Context(), store.Config{Path: filepath.Join(l.Dir, "master", "master.db"), ReadOnly: true})

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// amazon is an account at Amazon.
+// amazon is an AWS account.
 type amazon struct {
 	lab     *booter.Lab
 	account *motest.Account

@@ -1,3 +1,3 @@
-// Package install tries the whole of what a person does with a cluster in a
-// cloud, by the commands that a person types, on machines that boot.
+// Package install tests a cluster in a cloud from installation to removal, with the commands that a
+// user types, on machines that boot.
 package install

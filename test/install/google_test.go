@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// google is a project at Google.
+// google is a Google Cloud project.
 type google struct {
 	world *gcptest.World
 	cloud *gcecloud.Cloud
@@ -36,7 +36,7 @@ func (google) address() string { return "203.0.113." }
 
 func (g google) left(testing.TB) []string { return g.world.Live() }
 
-// logIn leaves a person's credentials where gcloud does.
+// logIn writes a user's credentials to the file in which gcloud stores them.
 func logIn(t *testing.T, home string) {
 	t.Helper()
 	file := filepath.Join(home, ".config", "gcloud", "application_default_credentials.json")

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// person works at a terminal inside of the lab, with an account at a cloud.
+// person is a user at a terminal in the lab, with an account of a cloud.
 type person struct {
 	t    *testing.T
 	site site
@@ -25,18 +25,18 @@ type person struct {
 
 // site is an emulated cloud.
 type site interface {
-	// command is a program in the lab with the person's credentials.
+	// command returns a command in the lab with the user's credentials.
 	command(ctx context.Context, program string, args ...string) *exec.Cmd
-	// noun is what the commands call the cloud, flags is what its "up" needs, and address
-	// is how a master's public address begins.
+	// noun is the command of the cloud, flags are the flags that its "up" needs, and address is the
+	// prefix of a master's public address.
 	noun() string
 	flags() []string
 	address() string
-	// left is what still exists, as far as it costs money.
+	// left returns the remaining resources that cost money.
 	left(t testing.TB) []string
 }
 
-// one and two build det-deploy under versions of their own, once for both clouds.
+// one and two build det-deploy with different versions, once for both clouds.
 var (
 	one = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.0.0") })
 	two = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.1.0") })
@@ -44,7 +44,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
 
-// build returns a program, which it builds unless that was done.
+// build returns the path of a program.
 func (p *person) build(of func() (string, error)) string {
 	p.t.Helper()
 	path, err := of()
@@ -54,7 +54,7 @@ func (p *person) build(of func() (string, error)) string {
 	return path
 }
 
-// types types a command and returns what it says.
+// types runs a command and returns its output.
 func (p *person) types(program string, args ...string) (string, error) {
 	cmd := p.site.command(p.t.Context(), program, args...)
 	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "HOME="+p.home, "NO_COLOR=1")
@@ -85,13 +85,13 @@ func (p *person) write(name, text string) string {
 	return path
 }
 
-// live goes from nothing to a task's output, over an upgrade that a running task outlives,
-// to nothing again.
+// live installs a cluster, runs tasks, upgrades the cluster while a task is running, and removes
+// it.
 func (p *person) live() {
 	p.t.Helper()
 	t, noun := p.t, p.site.noun()
 	one, two := p.build(one), p.build(two)
-	// There is no Docker in the lab's machines.
+	// The machines of the lab have no Docker.
 	agent := p.write("agent.yaml", "container_runtime: process\ntrust_users: true\n")
 
 	p.does(one, "export DET_MASTER=https://"+p.site.address(), append([]string{
@@ -107,7 +107,7 @@ func (p *person) live() {
 	}
 	long := p.does(one, "", "task", "run", "--detach", "--slots", "0", "--", "sh", "-c", "for i in $(seq 90); do echo line $i; sleep 1; done; echo outlived")
 	lines := strings.Fields(long)
-	id := lines[len(lines)-1] // the rest is told beside the answer
+	id := lines[len(lines)-1] // the ID is on the last line
 	p.does(two, "", noun, "upgrade", "--yes", "--cluster-id", "lab")
 	p.does(two, "v1.1.0", noun, "status", "--cluster-id", "lab")
 	p.eventually("the task that ran meanwhile ends", 4*time.Minute, func() error {

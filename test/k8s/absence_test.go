@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// masterAddress is where `k8s install` says that the master is.
+// masterAddress matches the address of the master in the output of `k8s install`.
 var masterAddress = regexp.MustCompile(`DET_MASTER=(http://\S+)`)
 
-// timesAbsence asks the master that an installation has told of whether it is ready,
-// all the time, until the answer is called: the longest time without a yes.
+// timesAbsence polls the readiness of an installed master until the returned function is called,
+// which returns the longest time without a positive answer.
 func (p *person) timesAbsence(installed string) func() time.Duration {
 	p.t.Helper()
 	found := masterAddress.FindStringSubmatch(installed)
@@ -39,7 +39,7 @@ func (p *person) timesAbsence(installed string) func() time.Duration {
 				over = true
 			default:
 			}
-			// The last absence ends with an answer, too.
+			// The last absence also ends with an answer.
 			if over && (time.Since(last) < time.Second || time.Since(last) > time.Minute) {
 				longest <- max(most, time.Since(last))
 				return

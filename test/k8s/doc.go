@@ -1,4 +1,3 @@
-// Package k8s lives the life of a cluster on a Kubernetes whose containers run,
-// by the commands that a person types: the image that `make image` makes, a
-// PostgreSQL, and tasks.
+// Package k8s tests the life of a cluster on a Kubernetes that runs containers, with the commands
+// that a user types: the image of `make image`, a PostgreSQL, and tasks.
 package k8s

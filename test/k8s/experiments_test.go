@@ -17,12 +17,12 @@ import (
 // slow lets a test act while a trial trains.
 var slow = []string{"hyperparameters.seconds_per_epoch=0.5", "hyperparameters.epochs=5000", "hyperparameters.validate_every=1"}
 
-// launcher is that of the example for torch 1.13, whose launcher does not know the member 0 of
-// its own enumeration in Python 3.11, unless it is told of a process that does not exist.
+// launcher works around a bug of torch 1.13, whose launcher cannot parse the member 0 of its own
+// enumeration in Python 3.11: the options name a process that does not exist.
 const launcher = "python3 -m determined.launch.torch_distributed --redirects 9:0 --tee 9:0 -- python3 train.py"
 
-// training is an experiment, what happens to it, and what must have become of it. All of them
-// train at once.
+// training is an experiment, a disturbance of it, and a check of its result. All of them train at
+// the same time.
 type training struct {
 	name     string
 	file     string
@@ -31,7 +31,7 @@ type training struct {
 	check    func(r *researcher, id string)
 }
 
-// trainings are what TestExperimentsAsPods runs, the one that also outlives an upgrade first.
+// trainings returns the experiments of TestExperimentsAsPods. The first also survives an upgrade.
 func trainings(t *testing.T) []training {
 	t.Helper()
 	spec, err := json.Marshal(object{"spec": onClaim()})
@@ -51,8 +51,8 @@ func trainings(t *testing.T) []training {
 	}
 }
 
-// TestExperimentsAsPods trains with the unmodified client and harness of Determined 0.38.1 in
-// pods of a real node.
+// TestExperimentsAsPods trains with the unmodified client and harness of Determined 0.38.1 in pods
+// of a real node.
 func TestExperimentsAsPods(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -80,24 +80,24 @@ func TestExperimentsAsPods(t *testing.T) {
 	r.awaitLog(active, 2, "stopped at epoch", "resumed at epoch")
 	r.awaitEpochs(active, before+2)
 	r.wantUnbroken(active)
-	r.det.OK("", "experiment", "kill", active) // also by the master that took it over
+	r.det.OK("", "experiment", "kill", active) // works also for the master that adopted it
 	r.await(active, "CANCELED")
-	later := r.create("line/single.yaml") // the others keep the directory that they began with
+	later := r.create("line/single.yaml") // other experiments keep their first directory
 	completes(r, later)
 	if found, _ := filepath.Glob(filepath.Join(r.claimDirectory("determined-checkpoints-lab"), "experiment-"+later+"-*", "*", "line.json")); len(found) == 0 {
 		t.Errorf("got no checkpoint of experiment %s in the claim", later)
 	}
 }
 
-// research is a researcher on the cluster that installs installs.
+// research returns a researcher for the cluster that installs creates.
 func (p *person) research() *researcher {
 	p.t.Helper()
-	dettest.Home(p.t) // without it there is no need to build anything
+	dettest.Home(p.t) // without it nothing needs to be built
 	p.c.LoadImage(p.c.Task())
 	return &researcher{t: p.t, c: p.c, namespace: "default-lab-tasks"}
 }
 
-// installs installs a cluster whose tasks have Python, torch and the harness of this machine.
+// installs installs a cluster whose tasks use Python, torch and the harness of this machine.
 func (p *person) installs(program string, r *researcher) {
 	p.t.Helper()
 	const password = "Lovelace-1815"
@@ -127,14 +127,14 @@ metadata: {name: checkpoints}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `
 
-// claimDirectory is where the files of a claim are on this machine, which is the node.
+// claimDirectory returns the directory of a claim's files on this machine, which is the node.
 func (r *researcher) claimDirectory(claim string) string {
 	r.t.Helper()
 	volume := r.c.Kubectl("get", "persistentvolumeclaim", "-n", r.namespace, claim, "-o", "jsonpath={.spec.volumeName}")
 	return r.c.Kubectl("get", "persistentvolume", volume, "-o", "jsonpath={.spec.hostPath.path}{.spec.local.path}")
 }
 
-// onClaim is the part of a pod spec that mounts the claim.
+// onClaim returns the part of a pod spec that mounts the claim.
 func onClaim() object {
 	return object{
 		"containers": []any{object{"name": "determined-container", "volumeMounts": []any{object{"name": "checkpoints", "mountPath": "/checkpoints"}}}},
@@ -144,11 +144,11 @@ func onClaim() object {
 
 type object = map[string]any
 
-// deletionMark is left beside the checkpoints by the pods that delete some.
+// deletionMark is a file that the pods that delete checkpoints create beside them.
 const deletionMark = "deleted-as-the-cluster-says"
 
-// experimentValues are those of a cluster that trains: pods see Python and the harness where
-// they are on their node, and the storage of checkpoints is a directory of the node.
+// experimentValues returns the values of a cluster for training: pods mount Python and the harness
+// from their node, and the checkpoint storage is a directory of the node.
 func experimentValues(t *testing.T) object {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(installed.Environment(t, "the harness", "harness", "python3"))
@@ -159,7 +159,7 @@ func experimentValues(t *testing.T) object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(storage) }) // what is left of a temporary directory hurts nobody
+	t.Cleanup(func() { _ = os.RemoveAll(storage) }) // a leftover temporary directory is harmless
 	var mounts, volumes []any
 	for i, dir := range []string{home, "/usr", "/lib", "/lib64", "/etc/alternatives"} {
 		name := fmt.Sprintf("node-%d", i)
@@ -184,7 +184,7 @@ func experimentValues(t *testing.T) object {
 	}
 }
 
-// completes is docs/experiments.md's first experiment.
+// completes checks the first experiment of docs/experiments.md.
 func completes(r *researcher, id string) {
 	r.await(id, "COMPLETED")
 	if got := fmt.Sprint(r.validations(id)); got != "[2 4 6 8]" {
@@ -195,7 +195,7 @@ func completes(r *researcher, id string) {
 	r.det.Want([]string{"trial", "logs", fmt.Sprint(r.only(id).ID)}, "Launching: ['sh', '-c', 'python3 train.py']")
 }
 
-// trainsTogether is that one model was trained in two pods, which met over gloo.
+// trainsTogether checks that one model was trained in two pods, which communicated through gloo.
 func trainsTogether(r *researcher, id string) {
 	r.await(id, "COMPLETED")
 	r.awaitLog(id, 1, "process 0 of 2 begins at epoch 0", "process 1 of 2 begins at epoch 0")
@@ -204,7 +204,7 @@ func trainsTogether(r *researcher, id string) {
 	}
 }
 
-// pauses pauses an experiment that trains, and activates it.
+// pauses pauses a running experiment and activates it.
 func pauses(r *researcher, id string) {
 	r.awaitEpochs(id, 2)
 	r.det.OK("", "experiment", "pause", id)
@@ -213,20 +213,20 @@ func pauses(r *researcher, id string) {
 	r.det.OK("", "experiment", "activate", id)
 }
 
-// losesPod deletes the pod of an experiment that trains, as kubectl drain does.
+// losesPod deletes the pod of a running experiment, like kubectl drain.
 func losesPod(r *researcher, id string) {
 	r.awaitEpochs(id, 2)
 	r.c.Kubectl("delete", "pod", "-n", r.namespace, "--wait=false", r.pod(id))
 }
 
-// continues is that a trial trains again, from its latest checkpoint.
+// continues checks that a trial trains again from its latest checkpoint.
 func continues(r *researcher, id string) {
 	r.awaitLog(id, 1, "resumed at epoch")
 	r.awaitEpochs(id, len(r.validations(id))+2)
 	r.wantUnbroken(id)
 }
 
-// continuesHeeded is that it saved itself before, and has lost nothing.
+// continuesHeeded checks that the trial saved a checkpoint before it stopped, and lost nothing.
 func continuesHeeded(r *researcher, id string) {
 	continues(r, id)
 	if stopped := epochAfter(r.logs(id), "stopped at epoch "); stopped == "" || stopped != epochAfter(r.logs(id), "resumed at epoch ") {
@@ -234,15 +234,15 @@ func continuesHeeded(r *researcher, id string) {
 	}
 }
 
-// epochAfter is the number that follows words in a log.
+// epochAfter returns the number after some words in a log.
 func epochAfter(log, words string) string {
 	_, rest, _ := strings.Cut(log, words)
 	end := strings.IndexFunc(rest, func(c rune) bool { return c < '0' || c > '9' })
 	return rest[:max(end, 0)]
 }
 
-// deletesCheckpoints is that of checkpoints on a claim all but the latest were deleted, by pods
-// that are as the cluster says.
+// deletesCheckpoints checks that all checkpoints on a claim except the latest were deleted, by pods
+// with the cluster's pod spec.
 func deletesCheckpoints(r *researcher, id string) {
 	r.await(id, "COMPLETED")
 	var kept, deleted []string

@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
-// plainHelm installs the exported chart with nothing but Helm and kubectl, and runs
-// tasks with the unmodified client of upstream.
+// plainHelm installs the exported chart with Helm and kubectl only, and runs tasks with the
+// unmodified upstream client.
 func (p *person) plainHelm(program string) {
 	p.t.Helper()
 	const cluster, password = "plain", "Lovelace-1815"
@@ -46,7 +46,7 @@ func (p *person) plainHelm(program string) {
 	})
 	p.does(det, "", "command", "kill", id)
 
-	// A value that the master reads replaces its pod.
+	// A changed value of the master's configuration replaces its pod.
 	before := p.c.Kubectl("get", "pods", "-n", cluster, "-l", "determined-system=master", "-o", "name")
 	p.does(helm, "", append([]string{"upgrade", cluster, chart, "--set", "logLevel=debug"}, set...)...)
 	p.eventually("the master is another pod", time.Minute, func() error {
@@ -62,8 +62,8 @@ func (p *person) plainHelm(program string) {
 	p.c.Kubectl("get", "namespace", cluster+"-"+cluster+"-tasks")
 }
 
-// helm builds the Helm command of go.mod, in the way in which the program itself is
-// built, so that most of it is in the build cache.
+// helm builds the Helm command of go.mod with the flags of the program, so that most of it is in
+// the build cache.
 func (p *person) helm() string {
 	p.t.Helper()
 	helm := filepath.Join(p.t.TempDir(), "helm")
@@ -75,7 +75,7 @@ func (p *person) helm() string {
 	return helm
 }
 
-// det is the unmodified client, installed by test/setup.
+// det returns the path of the unmodified client, which test/setup installed.
 func (p *person) det() string {
 	p.t.Helper()
 	return filepath.Join(dettest.Home(p.t), "bin", "det")

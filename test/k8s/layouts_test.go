@@ -9,23 +9,21 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestEachLayoutComesAndGoes installs what people choose, runs a task on it, and
-// finds nothing of it afterwards. The node has GPUs that are counted and nothing
-// else.
+// TestEachLayoutComesAndGoes installs common layouts, runs a task on each, and uninstalls it
+// without leftovers. The node reports GPUs that do not exist.
 func TestEachLayoutComesAndGoes(t *testing.T) {
 	rest.Only(t)
 	p := newPersonOn(t, kubetest.Options{Mode: kubetest.Node, GPUs: 4})
 	program := p.build("v1.0.0")
 	for _, l := range []struct {
 		name string
-		// before is typed to kubectl; NS is the cluster's namespace.
+		// before are kubectl commands; NS is the cluster's namespace.
 		before [][]string
 		values []string
-		// task is what is run, and says what it has to say.
+		// task is the command of a task; its output must contain says.
 		task []string
 		says string
-		// where is the namespace of the task's pods, when it is not the one that the
-		// chart makes.
+		// where is the namespace of the task's pods, if it is not the one that the chart creates.
 		where string
 	}{
 		{

@@ -11,8 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// From nothing to tasks' output, over an upgrade that a running task outlives, to
-// nothing again.
+// A cluster from installation to removal, with tasks and an upgrade while a task is running.
 func TestTheLifeOfACluster(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -52,7 +51,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p.nothing("lab", "clusterroles,clusterrolebindings,priorityclasses,namespaces")
 }
 
-// runsTasks looks at what tasks find and leave.
+// runsTasks checks the environment of tasks and that they leave nothing.
 func (p *person) runsTasks(program string) {
 	p.t.Helper()
 	p.does(program, "hello from a pod", "task", "run", "--slots", "0", "--", "echo", "hello from a pod")
@@ -98,7 +97,7 @@ func (p *person) losesItsMaster(program string) {
 	p.settles("lab")
 }
 
-// drains takes the node away, with the master and a task on it, and gives it back.
+// drains drains the node with the master and a task on it, and uncordons it.
 func (p *person) drains(program string) {
 	p.t.Helper()
 	id := p.starts(program, "--slots", "0", "--", "sh", "-c", "echo started; sleep 600")
@@ -121,8 +120,8 @@ func (p *person) drains(program string) {
 	p.does(program, "back again", "task", "run", "--slots", "2", "--", "echo", "back again")
 }
 
-// pauses brings the cluster from one program to another while no task runs: those that
-// can be run again are, and one that cannot be is left alone.
+// pauses upgrades the cluster from one program to another with --pause-tasks: a non-preemptible task
+// prevents the upgrade, and a preemptible one runs again after it.
 func (p *person) pauses(from, to string) {
 	p.t.Helper()
 	running := func(id string) {

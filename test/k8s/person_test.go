@@ -22,12 +22,12 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-// person is somebody at a terminal with a kubeconfig.
+// person is a user at a terminal with a kubeconfig.
 type person struct {
 	t    *testing.T
 	c    *kubetest.Cluster
 	home string
-	// env is added to the environment of what is typed.
+	// env is added to the environment of commands.
 	env []string
 }
 
@@ -44,13 +44,13 @@ func newPersonOn(t *testing.T, o kubetest.Options) *person {
 	return &person{t: t, c: c, home: t.TempDir()}
 }
 
-// at is the same cluster for a subtest, and a terminal that knows nothing of others.
+// at returns a person with another home directory on the same cluster, for a subtest.
 func (p *person) at(t *testing.T) *person {
 	t.Helper()
 	return &person{t: t, c: p.c.For(t), home: t.TempDir()}
 }
 
-// build makes an image, loads it, and returns the program in it.
+// build builds an image, loads it, and returns the path of the program in it.
 func (p *person) build(version string) string {
 	p.t.Helper()
 	archive, program := p.c.Master(version)
@@ -58,7 +58,7 @@ func (p *person) build(version string) string {
 	return program
 }
 
-// values are those of a small cluster whose node port answers here.
+// values returns the values of a small cluster whose node port is reachable from here.
 func values(more ...string) []string {
 	return images(append([]string{
 		"slotType=cpu", "slotResourceRequests.cpu=0.05", "useNodePortForMaster=true", "db.storageSize=1Gi",
@@ -66,10 +66,10 @@ func values(more ...string) []string {
 	}, more...)...)
 }
 
-// images are values that every cluster here has.
+// images returns values that every cluster here has.
 func images(more ...string) []string { return kubetest.Values(more...) }
 
-// types types a command and returns what it says.
+// types runs a command and returns its output.
 func (p *person) types(program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(p.t.Context(), program, args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "NO_COLOR=1", "KUBECONFIG=" + p.c.Kubeconfig}, p.env...)
@@ -95,16 +95,16 @@ func (p *person) does(program, want string, args ...string) string {
 func (p *person) starts(program string, args ...string) string {
 	p.t.Helper()
 	words := strings.Fields(p.does(program, "", append([]string{"task", "run", "--detach"}, args...)...))
-	return words[len(words)-1] // the rest is told beside the answer
+	return words[len(words)-1] // the ID is the last word
 }
 
-// task is one of `task list`; TERMINATED is whatever has ended.
+// task is a task in `task list`; TERMINATED includes all ended tasks.
 type task struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
 }
 
-// tasks are all tasks by ID.
+// tasks returns the states of all tasks by ID.
 func (p *person) tasks(program string) (map[string]string, error) {
 	cmd := exec.CommandContext(p.t.Context(), program, "task", "list", "--all", "--output", "json")
 	cmd.Env = []string{"HOME=" + p.home}
@@ -128,7 +128,7 @@ func (p *person) tasks(program string) (map[string]string, error) {
 	return all, nil
 }
 
-// eventually tries until there is no error.
+// eventually polls until try returns nil. It fails the test with the last error after limit.
 func (p *person) eventually(what string, limit time.Duration, try func() error) {
 	p.t.Helper()
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -144,8 +144,8 @@ func (p *person) eventually(what string, limit time.Duration, try func() error) 
 	}
 }
 
-// settles waits until nothing of a cluster's tasks is left that have ended: a plan to uninstall names their
-// Jobs, and is not carried out when one of them goes before it was agreed to.
+// settles waits until all objects of a cluster's ended tasks are deleted: a plan to uninstall lists
+// their Jobs, and is rejected if one of them is deleted before it is confirmed.
 func (p *person) settles(cluster string) {
 	p.t.Helper()
 	p.eventually("nothing of the tasks is left", time.Minute, func() error {
@@ -157,7 +157,7 @@ func (p *person) settles(cluster string) {
 	})
 }
 
-// nothing fails when objects of a cluster are left.
+// nothing fails the test if objects of a cluster remain.
 func (p *person) nothing(cluster, kinds string) {
 	p.t.Helper()
 	p.eventually("nothing is left of the cluster", time.Minute, func() error {
@@ -169,7 +169,7 @@ func (p *person) nothing(cluster, kinds string) {
 	})
 }
 
-// certificate makes files with a certificate for hosts and its key.
+// certificate creates files with a certificate for hosts and its key.
 func (p *person) certificate(hosts ...string) (cert, key string) {
 	p.t.Helper()
 	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-// patience is how long a test waits for what takes seconds on an idle machine.
+// patience limits the wait for events that take seconds on an idle machine.
 const patience = 5 * time.Minute
 
 // researcher trains on a cluster with the unmodified client.
@@ -26,12 +26,12 @@ type researcher struct {
 	t   *testing.T
 	c   *kubetest.Cluster
 	det *dettest.Client
-	// url is the master's, and namespace that of tasks.
+	// url is the address of the master, and namespace that of tasks.
 	url, namespace string
 	token          string
 }
 
-// on is the same researcher, who reports to a subtest.
+// on returns the same researcher for a subtest.
 func (r *researcher) on(t *testing.T) *researcher {
 	other := *r
 	other.t, other.c, other.det = t, r.c.For(t), r.det.On(t)
@@ -40,8 +40,8 @@ func (r *researcher) on(t *testing.T) *researcher {
 
 var created = regexp.MustCompile(`Created experiment (\d+)`)
 
-// create creates an experiment of docs/examples/experiments, as line/single.yaml; settings are as
-// in "searcher.max_trials=4".
+// create creates an experiment of docs/examples/experiments, such as line/single.yaml; settings
+// have the form "searcher.max_trials=4".
 func (r *researcher) create(file string, settings ...string) string {
 	r.t.Helper()
 	path := installed.InProject("docs", "examples", "experiments", file)
@@ -57,7 +57,7 @@ func (r *researcher) create(file string, settings ...string) string {
 	return id[1]
 }
 
-// trial is what the API tells of one.
+// trial is a trial in the API.
 type trial struct {
 	ID       int    `json:"id"`
 	State    string `json:"state"`
@@ -66,13 +66,13 @@ type trial struct {
 
 func (r *researcher) api() dettest.API { return dettest.API{URL: r.url, Token: r.token} }
 
-// call asks the API.
+// call sends a request to the API and decodes the response.
 func (r *researcher) call(path string, into any) {
 	r.t.Helper()
 	r.api().Call(r.t, path, into)
 }
 
-// only is the one trial of an experiment.
+// only returns the single trial of an experiment.
 func (r *researcher) only(id string) trial {
 	r.t.Helper()
 	var out struct{ Trials []trial }
@@ -99,7 +99,7 @@ func (r *researcher) await(id, state string) {
 	})
 }
 
-// logs is what the trial of an experiment wrote.
+// logs returns the log of an experiment's trial.
 func (r *researcher) logs(id string) string {
 	r.t.Helper()
 	var out strings.Builder
@@ -116,8 +116,8 @@ func (r *researcher) logs(id string) string {
 	}
 }
 
-// awaitLog waits until the trial of an experiment has written each of the words, and that
-// often.
+// awaitLog waits until the trial of an experiment has written each of the words the given number of
+// times.
 func (r *researcher) awaitLog(id string, times int, words ...string) string {
 	r.t.Helper()
 	var out string
@@ -133,7 +133,7 @@ func (r *researcher) awaitLog(id string, times int, words ...string) string {
 	return out
 }
 
-// validations is the steps at which the trial of an experiment has validated, sorted.
+// validations returns the sorted steps of the validations of an experiment's trial.
 func (r *researcher) validations(id string) []int {
 	r.t.Helper()
 	var out struct {
@@ -150,8 +150,8 @@ func (r *researcher) validations(id string) []int {
 	return steps
 }
 
-// awaitEpochs waits until the trial of an experiment has validated that often, and returns
-// how often it has.
+// awaitEpochs waits until the trial of an experiment has validated at least n times, and returns
+// the number of validations.
 func (r *researcher) awaitEpochs(id string, n int) int {
 	r.t.Helper()
 	have := 0
@@ -164,8 +164,8 @@ func (r *researcher) awaitEpochs(id string, n int) int {
 	return have
 }
 
-// wantUnbroken fails when an epoch is missing or counted twice, or a restart counted: what
-// interrupted the trial was not its program.
+// wantUnbroken reports an error if an epoch is missing or was counted twice, or if a restart was
+// counted: an interruption is not a failure of the program.
 func (r *researcher) wantUnbroken(id string) {
 	r.t.Helper()
 	steps := r.validations(id)
@@ -180,7 +180,7 @@ func (r *researcher) wantUnbroken(id string) {
 	}
 }
 
-// pod is the name of the pod in which the trial of an experiment runs.
+// pod returns the name of the running pod of an experiment's trial.
 func (r *researcher) pod(id string) string {
 	r.t.Helper()
 	var name string

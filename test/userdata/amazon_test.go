@@ -17,7 +17,7 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// amazon is a cluster in an account.
+// amazon is a cluster in an AWS account.
 type amazon struct {
 	*cluster
 
@@ -46,7 +46,7 @@ func newAmazon(t *testing.T) *amazon {
 	return c
 }
 
-// s3Objects is a bucket of S3.
+// s3Objects is an S3 bucket.
 type s3Objects struct {
 	t      *testing.T
 	s3     *s3.Client

@@ -36,24 +36,24 @@ func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:
 type objects interface {
 	// put writes an object.
 	put(key string, data []byte)
-	// get is an object, or nothing.
+	// get returns an object, or nil.
 	get(key string) []byte
 }
 
-// cluster is what an installer would have made, in any cloud.
+// cluster has the resources of a cluster that an installer would create, in any cloud.
 type cluster struct {
 	objects
 
 	t    *testing.T
 	lab  *booter.Lab
 	boot *booter.Booter
-	// logs is where the cloud keeps the machines' journals; with metrics it keeps their
-	// use as well.
+	// logs is the destination of the machines' journals in the cloud; with metrics they also report
+	// their resource usage.
 	logs    string
 	metrics bool
 
 	ca, key string
-	// binary is the program's object.
+	// binary is the object of the program.
 	binary     manifest.File
 	generation int
 }
@@ -67,8 +67,8 @@ func newCluster(t *testing.T, c cluster) *cluster {
 	return &c
 }
 
-// upload uploads the program as another version: what follows the program in
-// its file does not matter to it.
+// upload uploads the program as another version, with different data after the end of the
+// executable.
 func (c *cluster) upload(version string) manifest.File {
 	c.t.Helper()
 	data, err := program()
@@ -109,7 +109,7 @@ func (c *cluster) want(files map[string]string, edit ...func(*manifest.Manifest)
 	c.put(manifest.Key, data)
 }
 
-// status is what the master's machine says.
+// status returns the status that the master's machine reports.
 func (c *cluster) status() manifest.Status {
 	s, err := manifest.ParseStatus(c.get(manifest.StatusKey))
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *cluster) status() manifest.Status {
 	return s
 }
 
-// ask asks the master, from the lab, for a path.
+// ask requests a path from the master, from within the lab.
 func (c *cluster) ask(address, path string) string {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(c.ca))
@@ -145,10 +145,10 @@ func (c *cluster) ask(address, path string) string {
 	return string(body)
 }
 
-// run runs a program in a machine and returns what it wrote, or why it could
-// not: the machine may not run yet.
+// run runs a program in a machine and returns its output, or the error as text, because the machine
+// may not be running yet.
 func (c *cluster) run(id, name string, args ...string) string {
-	// A machine that is being killed answers nothing.
+	// A machine that is being killed does not answer.
 	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
 	defer cancel()
 	cmd, err := c.boot.Command(ctx, id, name, args...)
@@ -163,7 +163,8 @@ func (c *cluster) run(id, name string, args ...string) string {
 	return string(out)
 }
 
-// eventually polls for what is said; last is shown when it does not come.
+// eventually polls until ok returns true. It fails the test with the result of last after three
+// minutes.
 func eventually(t *testing.T, what string, ok func() bool, last func() any) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); !ok(); <-time.After(200 * time.Millisecond) {
@@ -173,7 +174,7 @@ func eventually(t *testing.T, what string, ok func() bool, last func() any) {
 	}
 }
 
-// lines are det-deploy's own on a machine's console.
+// lines returns the lines of det-deploy on a machine's console.
 func (c *cluster) lines(id string) any {
 	var out []string
 	for line := range strings.Lines(c.boot.Console(id)) {
@@ -184,7 +185,7 @@ func (c *cluster) lines(id string) any {
 	return strings.Join(out, "")
 }
 
-// files is a master's configuration, with a name that tells it apart.
+// files returns a master's configuration with a distinguishing name.
 func (c *cluster) files(name string) map[string]string {
 	return map[string]string{
 		manifest.ConfigFile: `cluster_name: ` + name + `
@@ -197,7 +198,7 @@ security:
 	}
 }
 
-// reported has the machine report of itself.
+// reported enables the machine's logs and metrics.
 func (c *cluster) reported(m *manifest.Manifest) { m.Logs, m.Metrics = c.logs, c.metrics }
 
 // upgrade tries another version on hold and then serves with it.

@@ -1,5 +1,4 @@
-// Package userdata has machines boot from what templates writes: cloud-init runs user
-// data, Google's own runner a startup script, systemd their units, and an emulated cloud
-// answers, until a master serves and an agent's machine proves who it is. It holds tests
-// only.
+// Package userdata boots machines from the files that templates writes: cloud-init runs user data,
+// Google's own runner a startup script, systemd their units, and an emulated cloud answers, until a
+// master serves and an agent's machine proves its identity. It contains tests only.
 package userdata

@@ -21,7 +21,7 @@ const (
 	cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 )
 
-// google is a cluster in a project.
+// google is a cluster in a Google Cloud project.
 type google struct {
 	*cluster
 
@@ -38,7 +38,8 @@ func newGoogle(t *testing.T) *google {
 	c := &google{bucket: "det-deploy-lab-415104041262"}
 	c.world = gcptest.New(t, gcptest.Options{Operation: 200 * time.Millisecond, Provisioning: 200 * time.Millisecond})
 	c.cloud = gcecloud.New(t, lab, c.world, gcecloud.Options{Image: map[string]string{
-		// No master launched the agents' machines: they would be refused and switched off.
+		// No master launched the agents' machines: the master would reject them and they would shut
+		// down.
 		"etc/systemd/system/det-deploy-agent.service.d/idle.conf": "[Service]\nExecStart=\nExecStart=/bin/sleep infinity\n",
 	}})
 	boot := booter.Start(t, lab, c.cloud)
@@ -59,7 +60,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// giveAccount makes a service account which may do in the project what a role allows.
+// giveAccount creates a service account with a role of the given permissions in the project.
 func (c *google) giveAccount(t *testing.T, id string, permissions []string) (email string) {
 	t.Helper()
 	must(t, api.Send(t.Context(), c.clients.IAM.Projects.Roles.Create(c.clients.ProjectName(), &iam.CreateRoleRequest{RoleId: id, Role: &iam.Role{Title: id, Stage: "GA", IncludedPermissions: permissions}})))
@@ -68,7 +69,7 @@ func (c *google) giveAccount(t *testing.T, id string, permissions []string) (ema
 	return email
 }
 
-// launchMaster launches a master's machine with its data disk.
+// launchMaster launches the master's machine with its data disk.
 func (c *google) launchMaster(t *testing.T, script []byte) (id, address string) {
 	t.Helper()
 	email := c.giveAccount(t, "master", identity.MasterPermissions())
@@ -88,7 +89,7 @@ func (c *google) launchMaster(t *testing.T, script []byte) (id, address string) 
 	return "det-lab-master", c.cloud.Find("det-lab-master").NetworkInterfaces[0].NetworkIP
 }
 
-// gcsObjects is a bucket of Cloud Storage.
+// gcsObjects is a Cloud Storage bucket.
 type gcsObjects struct {
 	t       *testing.T
 	clients api.Clients

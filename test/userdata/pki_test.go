@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// certName is what the master's certificate is for, wherever it stands.
+// certName is the name in the master's certificate, independent of its address.
 const certName = "det-deploy-master"
 
-// pki is a certificate of its own making, in PEM, with its key.
+// pki returns a self-signed certificate and its key, in PEM.
 func pki(t *testing.T) (ca, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -22,8 +22,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// A master's machine and then those of agents, as the installer and the master would
-// launch them at Google, by Google's own runner of startup scripts.
+// A master's machine and then agents' machines, launched as by the installer and the master on
+// Google, with Google's own runner of startup scripts.
 func TestMachinesBootFromTheirStartupScript(t *testing.T) {
 	t.Parallel()
 	c := newGoogle(t)
@@ -51,7 +51,7 @@ func TestMachinesBootFromTheirStartupScript(t *testing.T) {
 	t.Run("an agent's machine without a service account", func(t *testing.T) { rest.Only(t); c.agent(t, address, "", attest.KindGuest) })
 }
 
-// wantDataDisk looks for the disk that was blank.
+// wantDataDisk checks that the blank disk was formatted and mounted.
 func (c *google) wantDataDisk(t *testing.T, id string) {
 	t.Helper()
 	if got := c.run(id, "findmnt", "--noheadings", "--output", "SOURCE,FSTYPE,LABEL", manifest.DataDir); strings.Join(strings.Fields(got), " ") != "/dev/sdb ext4 det-deploy-data" {
@@ -73,7 +73,7 @@ func (c *google) reboot(t *testing.T, id, address string) {
 	c.wantDataDisk(t, id)
 }
 
-// reports looks for what a machine reported of itself.
+// reports checks the logs and metrics that a machine reported.
 func (c *google) reports(t *testing.T, id string) {
 	t.Helper()
 	l := log.Log{ID: c.logs, Clients: c.clients}
@@ -103,7 +103,7 @@ func (c *google) reports(t *testing.T, id string) {
 	}, func() any { return c.run(id, "journalctl", "-u", "det-deploy-host", "--no-pager") })
 }
 
-// agent boots an agent's machine, up to what it says to its agent.
+// agent boots an agent's machine and checks the proofs and notices that it passes to the agent.
 func (c *google) agent(t *testing.T, master, account, kind string) {
 	t.Helper()
 	b := templates.AgentBoot{
@@ -150,8 +150,8 @@ func (c *google) agent(t *testing.T, master, account, kind string) {
 	c.preempt(t, id, n.N)
 }
 
-// preempt takes a machine back, whose power key is pressed at that moment. A container of
-// its agent has time until the master knows its end.
+// preempt preempts a machine, which presses its power button. A container of its agent may run
+// until the master knows its end.
 func (c *google) preempt(t *testing.T, id string, after int64) {
 	t.Helper()
 	const order = "/var/lib/determined-agent/containers/x.json"

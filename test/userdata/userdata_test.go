@@ -24,8 +24,8 @@ import (
 
 const group = "/det-deploy/lab"
 
-// A master's machine and then an agent's, as the installer and the master would
-// launch them. They take turns because machines are heavy.
+// A master's machine and then an agent's, launched as by the installer and the master. They run in
+// turn because machines are expensive.
 func TestMachinesBootFromTheirUserData(t *testing.T) {
 	t.Parallel()
 	c := newAmazon(t)
@@ -36,7 +36,7 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 	if _, err := logs.CreateLogGroup(t.Context(), &cloudwatchlogs.CreateLogGroupInput{LogGroupName: aws.String(group)}); err != nil {
 		t.Fatal(err)
 	}
-	c.account.Enforce(t, true) // machines may do what the installer lets them, and no more
+	c.account.Enforce(t, true) // machines have the permissions of the installer, and no others
 	sums := map[string]string{runtime.GOARCH: c.binary.SHA256}
 	data, err := templates.MasterBoot{Cluster: "lab", Region: motest.Region, Bucket: c.bucket, SHA256: sums, Endpoint: c.account.Endpoint}.Render()
 	if err != nil {
@@ -70,7 +70,7 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 	t.Run("it is stopped", func(t *testing.T) { rest.Only(t); c.stop(t, id) })
 }
 
-// reconfigure changes the configuration, for which a machine looks twice a minute.
+// reconfigure changes the configuration, for which a machine polls twice a minute.
 func (c *amazon) reconfigure(t *testing.T, address string) {
 	t.Helper()
 	c.want(c.files("second"), c.reported)
@@ -89,8 +89,8 @@ func (c *amazon) stop(t *testing.T, id string) {
 	}
 }
 
-// reports looks for what a machine reported of itself. Its metrics are not among
-// that: moto does not speak the protocol that the SDK sends them by.
+// reports checks the logs that a machine reported, but not its metrics: moto does not support the
+// protocol with which the SDK sends them.
 func (c *amazon) reports(t *testing.T, logs *cloudwatchlogs.Client, id string) {
 	t.Helper()
 	eventually(t, "the journal is carried", func() bool {
@@ -101,8 +101,8 @@ func (c *amazon) reports(t *testing.T, logs *cloudwatchlogs.Client, id string) {
 	}, func() any { return c.run(id, "journalctl", "-u", "det-deploy-host", "--no-pager") })
 }
 
-// idle keeps an agent from joining. No master launched its machine: it would be
-// refused and switched off.
+// idle prevents the agent from joining. No master launched its machine, so that the master would
+// reject it and it would shut down.
 const idle = `  - path: /etc/systemd/system/det-deploy-agent.service.d/idle.conf
     content: |
       [Service]
@@ -110,7 +110,7 @@ const idle = `  - path: /etc/systemd/system/det-deploy-agent.service.d/idle.conf
       ExecStart=/bin/sleep infinity
 `
 
-// agent boots an agent's machine, up to what it says to its agent.
+// agent boots an agent's machine and checks the proofs and notices that it passes to the agent.
 func (c *amazon) agent(t *testing.T, master string) {
 	t.Helper()
 	data, err := templates.AgentBoot{
@@ -148,7 +148,7 @@ func (c *amazon) agent(t *testing.T, master string) {
 	}
 }
 
-// identity asks whose a proof is, as a master does.
+// identity returns the owner of a proof, as a master determines it.
 func (c *amazon) identity(t *testing.T, p machine.Proof) string {
 	t.Helper()
 	var s attest.Signed

@@ -218,6 +218,7 @@ func (s *stage) nowhere() chart.Values {
 // Other values at the same version, or a restart, make no other release of it: what has
 // answered has, and nothing leads back to what ran before.
 func TestOtherValuesAreNoOtherRelease(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := newStage(t)
 	playing(s)
@@ -256,6 +257,7 @@ func (s *stage) unsettled() {
 // A new master that has answered is not taken back: neither by a later run
 // while no node has room, nor by giving the upgrade up.
 func TestWhatHasAnsweredIsNotTakenBack(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := newInstalled(t, playing)
 	s.version = "1.1.0"

@@ -209,6 +209,7 @@ func TestAdoptingResumesWhenItEndsInAnyPhase(t *testing.T) {
 
 // Revisions of Determined's stay in the history, and no way back leads to them.
 func TestNoWayBackLeadsToDetermined(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := adopting(t)
 	_, err := s.theirHelm().Upgrade(t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: old(), Chart: theirs("determined")})
@@ -284,6 +285,7 @@ func TestAdoptingNeverTakesTheDatabase(t *testing.T) {
 
 // Their master goes on where the image of ours cannot be had.
 func TestAdoptingTriesTheImageFirst(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := adopting(t)
 	playing(s)

@@ -261,6 +261,7 @@ func TestTheClaimRecordsANewMasterBeforeItServes(t *testing.T) {
 
 // A master that has not answered yet on data that was kept is none to pass over either.
 func TestKeptDataIsCheckedThoughItsMasterHasNotAnswered(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := newInstalled(t, playing)
 	s.kubectl("-n", s.namespace, "annotate", "pvc", "determined-master-data-lab", "det-deploy.dev/version=1.0.0")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // registrysWords are what every wait for missingTag has to say.
@@ -137,6 +138,7 @@ func TestAFirstInstallWithAWrongTagIsNoDeadEnd(t *testing.T) {
 
 // After the way back of a master that does not come to serve, nothing is under way.
 func TestAWayBackLocksNothing(t *testing.T) {
+	rest.Only(t)
 	t.Parallel()
 	s := newStage(t)
 	playing(s)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// logged waits until the log of a process has a text.
+// logged waits until the log of a process contains a text.
 func (c *cluster) logged(name, text string) {
 	c.T.Helper()
 	c.Eventually(name+" says "+text, time.Minute, func() error {
@@ -22,8 +22,8 @@ func (c *cluster) logged(name, text string) {
 	})
 }
 
-// connected waits until the master shows n agents that are enabled. One that was sick
-// is probed once a minute at least.
+// connected waits until n agents are enabled. An agent that was sick is probed at least once a
+// minute.
 func (c *cluster) connected(n int) {
 	c.T.Helper()
 	c.Eventually(fmt.Sprintf("%d agents are connected", n), 3*time.Minute, func() error {
@@ -35,14 +35,15 @@ func (c *cluster) connected(n int) {
 	})
 }
 
-// exitCode waits for a process.
+// exitCode waits for a process and returns its exit code.
 func exitCode(cmd *exec.Cmd) int {
-	_ = cmd.Wait() // the code says it
+	_ = cmd.Wait() // ExitCode has the result
 	return cmd.ProcessState.ExitCode()
 }
 
-// TestARefusedTwinCostsTheAgentNothing: a second machine of a connected agent's name,
-// with a good join token, is refused; the agent comes back with what it has.
+// TestARefusedTwinCostsTheAgentNothing starts a second machine with the name of a connected agent
+// and a valid join token. It must be rejected, and the agent must be able to reconnect with its
+// credential.
 func TestARefusedTwinCostsTheAgentNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
@@ -60,8 +61,9 @@ func TestARefusedTwinCostsTheAgentNothing(t *testing.T) {
 	c.connected(1)
 }
 
-// TestARevokedAgentIsOut: it is disconnected at once, its task ends, and neither its
-// credential nor a join token helps until it is admitted, also over a restart.
+// TestARevokedAgentIsOut revokes an agent: it is disconnected immediately, its task ends, and
+// neither its credential nor a join token is accepted until it is admitted again, even after a
+// restart.
 func TestARevokedAgentIsOut(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})

@@ -11,12 +11,11 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// TestAWSScripts runs the program against an emulated Amazon, each script in an
-// account of its own. Machines there do not boot, so a cluster stands and is not
-// waited for.
+// TestAWSScripts runs the program with an emulated AWS, each script in a separate account. Machines
+// do not boot there, so the scripts do not wait for the cluster.
 func TestAWSScripts(t *testing.T) {
 	t.Parallel()
-	_ = motest.Open(t) // or skips
+	_ = motest.Open(t) // skips if moto is missing
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/aws",
 		RequireExplicitExec: true,
@@ -42,18 +41,18 @@ func TestAWSScripts(t *testing.T) {
 	})
 }
 
-// lose takes an object out of a bucket behind the program's back.
+// lose deletes an object from a bucket without the knowledge of the program.
 func lose(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lose bucket key")
 	}
 	req, err := http.NewRequest(http.MethodDelete, ts.Getenv("AWS_ENDPOINT_URL")+"/"+args[0]+"/"+args[1], nil)
 	ts.Check(err)
-	// The emulation reads off who asks, and believes it.
+	// The emulator reads the account from this header without a check.
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+ts.Getenv("AWS_ACCESS_KEY_ID")+"/20260101/us-west-2/s3/aws4_request, SignedHeaders=host, Signature=none")
 	resp, err := http.DefaultClient.Do(req)
 	ts.Check(err)
-	_ = resp.Body.Close() // there is nothing in it
+	_ = resp.Body.Close() // it has no body
 	if resp.StatusCode != http.StatusNoContent {
 		ts.Fatalf("lose %s: %s", args[1], resp.Status)
 	}

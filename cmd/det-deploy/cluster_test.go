@@ -8,11 +8,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// password is the one of both built-in users in the clusters below.
+// password is that of both built-in users in the clusters below.
 const password = clustertest.Password
 
-// binary and newer build det-deploy once for all tests of this package, the latter under a
-// version of its own.
+// binary and newer build det-deploy once for all tests of this package, newer with another version.
 var (
 	binary = clustertest.Program
 	newer  = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.1.0") })

@@ -22,9 +22,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestCrash kills the master and its agent again and again while tasks run.
-// Whatever was acknowledged must end exactly once, with its own exit code and
-// all its log lines, each once and in order.
+// TestCrash kills the master and its agent repeatedly while tasks run. Each acknowledged task must
+// end exactly once, with its exit code and all its log lines, each once and in order.
 func TestCrash(t *testing.T) {
 	tests := []struct {
 		name             string
@@ -44,7 +43,7 @@ func TestCrash(t *testing.T) {
 				rest.Only(t)
 			}
 			cfg := clusterConfig{
-				Agent: plainAgent + tt.agent, // slots come from the flag below
+				Agent: plainAgent + tt.agent, // the flag below sets the slots
 			}
 			if tt.docker {
 				docker := dockertest.Start(t)
@@ -70,29 +69,30 @@ func containers() int {
 	return 40
 }
 
-// lines is how many lines each task of the crash test prints.
+// lines is the number of lines that each task of the crash test prints.
 const lines = 25
 
-// storm is tasks that are launched while master and agent are killed.
+// storm launches tasks while the master and the agent are killed.
 type storm struct {
 	cluster clusterConfig
 	tasks   int
-	// array is how many tasks of one array are launched beside them.
+	// array is the size of one array that is launched in addition.
 	array int
-	// config is added to the configuration of every task, script replaces its program.
+	// config is added to the configuration of every task; script replaces its program.
 	config map[string]any
 	script func(i int) string
-	// prepare changes a cluster that has not started yet, and returns flags of agent a.
+	// prepare changes a cluster before it is started, and returns flags of agent a.
 	prepare func(c *cluster) []string
-	// beside starts what the storm needs beside the master and agent a.
+	// beside starts other processes of the storm after the master and agent a.
 	beside func(c *cluster)
-	// fault comes over the cluster until stop is closed.
+	// fault injects faults until stop is closed.
 	fault func(c *cluster, stop <-chan struct{}, random *rand.Rand)
-	// pace is how far kills are apart at most; 0 is 700 ms.
+	// pace limits the interval between kills; 0 means 700 ms.
 	pace time.Duration
-	// after comes when all has ended and nothing is killed any more, before the tasks are checked.
+	// after is called when all tasks have ended and nothing is killed any more, before the tasks
+	// are checked.
 	after func(c *cluster, api *rawAPI)
-	// check looks at one task that has ended; nil is checkTask.
+	// check checks one ended task; nil means checkTask.
 	check func(t *testing.T, api *rawAPI, i int, id string)
 }
 
@@ -149,19 +149,18 @@ func (s storm) run(t *testing.T) {
 	t.Logf("%d tasks, %d kills", s.tasks, kills)
 }
 
-// awaitCalm waits until the last of the masters that were killed has a successor that answers.
+// awaitCalm waits until the successor of the last killed master answers.
 func (c *cluster) awaitCalm(api *rawAPI) {
 	c.T.Helper()
 	c.Eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
 }
 
-// stormTime and a second a task is how long a storm lasts at most. On a busy machine
-// what is killed may never get anything done; then all must end well in the calm
-// that follows.
+// stormTime and a second for each task limit a storm. On a busy machine processes may be killed too
+// often to make progress; then all tasks must end in the calm after the storm.
 const stormTime = 90 * time.Second
 
-// endPatience is how long the next task may take to end once all before it have: how
-// many there are, and how busy the machine is, does not matter.
+// endPatience limits the wait for the next task to end after all before it have ended, so that it
+// depends neither on the number of tasks nor much on the load of the machine.
 const endPatience = 5 * time.Minute
 
 func waitAll(api *rawAPI, ids []string) error {
@@ -180,7 +179,7 @@ func waitAll(api *rawAPI, ids []string) error {
 	return nil
 }
 
-// checkTask looks at a task that may run once.
+// checkTask checks a task that may run only once.
 func checkTask(t *testing.T, api *rawAPI, i int, id string) {
 	t.Helper()
 	ends := 0
@@ -194,9 +193,9 @@ func checkTask(t *testing.T, api *rawAPI, i int, id string) {
 	}
 }
 
-// checkRuns looks at a task that may have run several times, and returns its log: it
-// ended with its own code, the lines of each run are in order, each once, and the
-// last run has all. A task that may run once has lines of one run without a name.
+// checkRuns checks a task that may have run several times, and returns its log: the task ended with
+// its exit code, the lines of each run are in order, each once, and the last run has all. The lines
+// of a task that may run only once have no run name.
 func checkRuns(t *testing.T, api *rawAPI, i int, id string) []string {
 	t.Helper()
 	cmd, err := api.command(id)
@@ -234,12 +233,12 @@ func str(p *int) string {
 	return strconv.Itoa(*p)
 }
 
-// rawAPI speaks to a master that may be dead at any moment.
+// rawAPI is a client of a master that may be killed at any time.
 type rawAPI struct {
 	t     *testing.T
 	url   string
 	token string
-	// config is added to what is launched, script replaces its program.
+	// config is added to launched tasks; script replaces their program.
 	config map[string]any
 	script func(i int) string
 }
@@ -270,7 +269,7 @@ func (a *rawAPI) do(method, path, body string) ([]byte, error) {
 	return b, err
 }
 
-// retry repeats a call for as long as a master may be away.
+// retry repeats a call while the master may be down.
 func (a *rawAPI) retry(method, path, body string) []byte {
 	a.t.Helper()
 	var last error
@@ -303,8 +302,7 @@ func (a *rawAPI) launch(i int) string {
 	}
 	config := map[string]any{
 		"entrypoint": []string{script(i)},
-		// A task of more slots may be split over agents, and then runs more
-		// than once.
+		// A task with more slots may be split over agents, and then runs more than once.
 		"resources": map[string]any{"slots": i % 2},
 	}
 	maps.Copy(config, a.config)
@@ -316,13 +314,13 @@ func (a *rawAPI) launch(i int) string {
 	return reply.Command.ID
 }
 
-// printing is a program that prints lines and exits with a code, an expression of the shell.
+// printing returns a program that prints lines and exits with a code, which is a shell expression.
 func printing(code string) string {
 	return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); `+
 		`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %s`, lines, code)
 }
 
-// launchArray launches as many tasks in one call, with the numbers from first on.
+// launchArray launches an array with one call, numbered from first.
 func (a *rawAPI) launchArray(first, size int) []string {
 	a.t.Helper()
 	body, _ := json.Marshal(map[string]any{
@@ -356,7 +354,7 @@ func (a *rawAPI) command(id string) (rawCommand, error) {
 	return reply.Command, err
 }
 
-// logs is a task's log, a line each, without the prefix.
+// logs returns the lines of a task's log, without the prefix.
 func (a *rawAPI) logs(id string) []string {
 	a.t.Helper()
 	var all []string

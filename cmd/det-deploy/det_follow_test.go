@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// following is a cluster with one task that prints a line a second.
+// following returns a cluster with one task that prints a line every second.
 func following(t *testing.T) (*cluster, *rawAPI, string) {
 	t.Helper()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nartificial_slots: 1\n"})
@@ -33,7 +33,7 @@ func following(t *testing.T) (*cluster, *rawAPI, string) {
 	return c, api, launched.Command.ID
 }
 
-// open starts to read a stream.
+// open sends a request and returns the response with its stream.
 func (a *rawAPI) open(path string) *http.Response {
 	a.t.Helper()
 	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+path, nil)
@@ -52,8 +52,8 @@ func (a *rawAPI) open(path string) *http.Response {
 	return resp
 }
 
-// A client that follows a log must be able to tell a master that stops from one that
-// broke: the det client fails on an answer that is cut.
+// A client that follows a log must be able to distinguish a stopped master from a crashed one: the
+// det client fails on a truncated response.
 func TestAFollowedLogEndsInGoodOrderWhenTheMasterStops(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -90,7 +90,7 @@ func TestAFollowedLogEndsInGoodOrderWhenTheMasterStops(t *testing.T) {
 	}
 }
 
-// lastLine is the ID of the last line of a stream, "" for none.
+// lastLine returns the ID of the last line of a stream, or "" if it has none.
 func lastLine(t *testing.T, stream []byte) (id string) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(stream))

@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
-// The client finds lines by the rank and the level that programs write in front of them, and
-// a progress bar is a line each time it is drawn.
+// The client filters lines by the rank and the level that programs write at their beginning. Each
+// update of a progress bar is a line.
 func TestDetFindsLinesByRankAndLevel(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
@@ -49,7 +49,7 @@ func TestDetFindsLinesByRankAndLevel(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", q.args, got, q.want)
 		}
 	}
-	// Its command for tasks fails with --level; what is behind it does not.
+	// The client's task command fails with --level; the library call behind it does not.
 	text := "from determined.common.api import authentication, bindings, logs\n" +
 		"sess = authentication.login_with_cache('" + c.URL + "')\n" +
 		"for l in logs.task_logs(sess, '" + id + "', min_level=bindings.v1LogLevel.WARNING, sources=['task']): print(l.level.value, l.rankId, l.log.strip())\n" +

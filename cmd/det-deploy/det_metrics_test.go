@@ -7,8 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
-// TestMetricsOfTheSDK reports with the calls of the unmodified harness and reads with all
-// that the unmodified SDK has for metrics.
+// TestMetricsOfTheSDK reports metrics with the unmodified harness and reads them with all functions
+// of the unmodified SDK.
 func TestMetricsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/dettest"
 )
 
-// TestRegistryOfTheSDK has the unmodified SDK fill and empty a workspace.
+// TestRegistryOfTheSDK fills and empties a workspace with the unmodified SDK.
 func TestRegistryOfTheSDK(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Master: "checkpoint_storage: {type: directory, container_path: /tmp}\n"})

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 
-// TestDetClient has the unmodified det client do what needs containers, or slots of two
-// agents. All of its commands are in the table of TestWalkOfTheDetClient.
+// TestDetClient runs the commands of the unmodified det client that need containers or the slots of
+// two agents. All of its commands are in the table of TestWalkOfTheDetClient.
 func TestDetClient(t *testing.T) {
 	docker := dockertest.Start(t)
 	c := newCluster(t, clusterConfig{
@@ -48,7 +48,7 @@ func TestDetClient(t *testing.T) {
 
 var launched = regexp.MustCompile(`\(id: ([0-9a-f-]{36}), name: ([^)]+\))`)
 
-// detach starts a command and returns its id.
+// detach starts a command and returns its ID.
 func detach(cl *dettest.Client, config []string, argv ...string) string {
 	args := append([]string{"command", "run", "--detach"}, config...)
 	id := strings.TrimSpace(cl.OK("", append(args, argv...)...))
@@ -83,7 +83,7 @@ func detCommands(c *cluster, cl *dettest.Client) {
 	})
 }
 
-// detInfo has the client's library read what a task finds of where it runs.
+// detInfo reads a task's cluster information with the client's library.
 func detInfo(t *testing.T, c *cluster, cl *dettest.Client) {
 	id := detach(cl, []string{"--config", "resources.slots=2"}, "cat "+agentv1.ClusterInfoPath)
 	file := filepath.Join(t.TempDir(), "cluster.json")
@@ -126,8 +126,8 @@ func TestPlainProcessesKnowWhereTheyRun(t *testing.T) {
 	detInfo(t, c, admin)
 }
 
-// detBindMounts is the check that upstream's own documentation asks for after
-// an extra disk was mounted on the agents.
+// detBindMounts runs the check that the upstream documentation describes after an additional disk
+// was mounted on the agents.
 func detBindMounts(t *testing.T, cl *dettest.Client) {
 	disk := "/mnt/disks/second"
 	if _, err := os.Stat(disk); err == nil || os.Getuid() != 0 {
@@ -150,7 +150,7 @@ func detBindMounts(t *testing.T, cl *dettest.Client) {
 	cl.Want([]string{"command", "run", "--config-file", config, "ls", "-l", "/second"}, "dataset.bin")
 }
 
-// firstMissing is the uppermost folder of path that does not exist.
+// firstMissing returns the topmost directory of path that does not exist.
 func firstMissing(path string) string {
 	for {
 		parent := filepath.Dir(path)

@@ -22,7 +22,7 @@ A followed log (` + "`det task logs -f`, `det command run`" + `) ends in good or
 |---|---|---|---|
 `
 
-// outside are commands that the walk leaves out, and why.
+// outside lists the commands that the walk leaves out, with the reason.
 var outside = map[string]string{
 	"deploy":   "it installs clusters of Determined and does not talk to a master",
 	"dev curl": "it runs curl, which may not be there",
@@ -53,7 +53,7 @@ func (l walkLeaf) name() string {
 	return strings.Join(words, " ")
 }
 
-// runs reports whether an invocation is of the command.
+// runs reports whether an invocation belongs to the command.
 func (l walkLeaf) runs(args string) bool {
 	words := strings.Fields(strings.TrimPrefix(args, "-u admin "))
 	if len(words) < len(l) {
@@ -67,7 +67,8 @@ func (l walkLeaf) runs(args string) bool {
 	return true
 }
 
-// outcomes is the best that the walk wants of each command: it works if it ever does.
+// outcomes returns the best expected outcome of each command: a command works if any of its
+// invocations does.
 func outcomes(t *testing.T) map[string]outcome {
 	t.Helper()
 	rank := []outcome{works, notBuilt, refused, clientOnly}

@@ -14,14 +14,14 @@ import (
 	"github.com/det-deploy/det-deploy/test/installed"
 )
 
-// The table of the walk, the commands that the client has, and the program that prints these.
+// The table of the walk, the list of the client's commands, and the program that prints this list.
 const (
 	walkTable   = "testdata/det/walk.txt"
 	walkLeaves  = "testdata/det/leaves.txt"
 	walkPrinter = "testdata/det/leaves.py"
 )
 
-// outcome is what becomes of an invocation of the client.
+// outcome is the result of an invocation of the client.
 type outcome string
 
 const (
@@ -73,13 +73,14 @@ func readLines(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// walkResult is what came of an invocation.
+// walkResult is the output of an invocation.
 type walkResult struct {
 	Failed bool
 	Out    string
 }
 
-// outcome classifies a result. Some commands of the client print a refusal and succeed.
+// outcome classifies a result. Some commands of the client print an error of the master and
+// succeed.
 func (r walkResult) outcome() outcome {
 	switch {
 	case strings.Contains(r.Out, "is not built in this version of det-deploy"):
@@ -92,8 +93,8 @@ func (r walkResult) outcome() outcome {
 	return works
 }
 
-// fits reports whether an outcome is what a row wants: whether client or master refused
-// is often not to be seen, except where it broke.
+// fits reports whether a row expects the outcome. Errors of the client and of the master often look
+// alike, except if the client crashed.
 func (s step) fits(r walkResult) bool {
 	got := r.outcome()
 	if s.want == clientOnly && got == refused {
@@ -107,7 +108,7 @@ func (s step) fits(r walkResult) bool {
 	return got == s.want
 }
 
-// walker runs the client as the rows of the table have it.
+// walker runs the client with the rows of the table.
 type walker struct {
 	t   *testing.T
 	det *dettest.Client
@@ -118,7 +119,7 @@ func (w *walker) run(s step) (r walkResult) {
 	return walkResult{Failed: err != nil, Out: out}
 }
 
-// ok runs the client once.
+// ok runs the client once and fails the test if the client fails.
 func (w *walker) ok(args, stdin string) string {
 	w.t.Helper()
 	r := w.run(step{args: args, stdin: stdin})
@@ -130,7 +131,8 @@ func (w *walker) ok(args, stdin string) string {
 
 var taskID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// scenery is what the rows of the table name.
+// scenery creates the objects that the rows of the table refer to, and returns a replacer for their
+// placeholders.
 func (w *walker) scenery(c *cluster) *strings.Replacer {
 	w.t.Helper()
 	dir := w.t.TempDir()
@@ -171,7 +173,7 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 		"{command}", running, "{ended}", ended, "{short}", ended[:8])
 }
 
-// trainingProgram validates twice and saves a checkpoint, with nothing but the Core API.
+// trainingProgram validates twice and saves a checkpoint, with the Core API only.
 const trainingProgram = `import json
 from determined import core
 
@@ -184,12 +186,12 @@ with core.init(tensorboard_mode=core.TensorboardMode.MANUAL) as context:
     print("trained", flush=True)
 `
 
-// experimentConfig is an experiment whose trial finds the harness in an environment that
-// every user may read, and keeps checkpoints in a directory.
+// experimentConfig configures an experiment whose trial uses the harness of an environment that
+// every user can read, and a directory as checkpoint storage.
 func (w *walker) experimentConfig(checkpoints string) string {
 	w.t.Helper()
 	home := installed.Environment(w.t, "the harness", "harness", "python3")
-	// Trials are users of their own where the agent is root.
+	// Trials run as separate users if the agent is root.
 	if err := errors.Join(os.MkdirAll(checkpoints, 0o755), os.Chmod(checkpoints, 0o1777)); err != nil { //nolint:gosec // see above
 		w.t.Fatal(err)
 	}
@@ -203,7 +205,7 @@ bind_mounts: [{host_path: %[2]s, container_path: %[2]s, read_only: true}] # tria
 `, checkpoints, home)
 }
 
-// TestWalkOfTheDetClient tries every command of the unmodified client.
+// TestWalkOfTheDetClient runs every command of the unmodified client.
 func TestWalkOfTheDetClient(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nartificial_slots: 2\n"})

@@ -23,8 +23,8 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-// TestGCPScripts runs the program against Google in memory over loopback, each script in a
-// project of its own. Machines there do not boot, so a cluster stands and is not waited for.
+// TestGCPScripts runs the program with an in-memory Google over loopback, each script in a separate
+// project. Machines do not boot there, so the scripts do not wait for the cluster.
 func TestGCPScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -47,8 +47,8 @@ func TestGCPScripts(t *testing.T) {
 	})
 }
 
-// serveGoogle serves a Google of a script's own, and says in its environment where that is,
-// as one does for gcloud.
+// serveGoogle serves a fake Google for one script and sets the environment variables of gcloud for
+// its endpoints.
 func serveGoogle(t *testing.T, env *testscript.Env) error {
 	w := gcptest.New(t, gcptest.Options{Page: 500, Loopback: true})
 	server := httptest.NewServer(loopback(w))
@@ -72,8 +72,8 @@ func serveGoogle(t *testing.T, env *testscript.Env) error {
 	return os.WriteFile(env.WorkDir+"/key.json", key, 0o600)
 }
 
-// gcloudServices are those that gcloud can be told to find elsewhere by a prefix of ours. The
-// other two have addresses with paths.
+// gcloudServices returns the services whose endpoint can be set to a prefix for gcloud. The
+// endpoints of the other two have paths.
 func gcloudServices() []string {
 	return []string{"iam", "cloudresourcemanager", "secretmanager", "serviceusage", "orgpolicy", "logging", "monitoring"}
 }
@@ -82,8 +82,8 @@ func endpointVariable(service string) string {
 	return "CLOUDSDK_API_ENDPOINT_OVERRIDES_" + strings.ToUpper(service)
 }
 
-// loopback serves a world at one address: its services below their names, and tokens for the
-// key of its owner.
+// loopback serves a world at one address: each service below its name, and tokens for the key of
+// the world's owner.
 func loopback(w *gcptest.World) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", w)
@@ -100,10 +100,10 @@ func loopback(w *gcptest.World) http.Handler {
 	return mux
 }
 
-// rsaKey is one for all scripts: it takes long to make.
+// rsaKey returns one key for all scripts, because it takes long to generate.
 var rsaKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// accountKey is the key file of a service account that gets its tokens at an address.
+// accountKey returns the key file of a service account that gets its tokens at an address.
 func accountKey(tokens string) ([]byte, error) {
 	key, err := rsaKey()
 	if err != nil {
@@ -119,7 +119,7 @@ func accountKey(tokens string) ([]byte, error) {
 	})
 }
 
-// askGoogle changes something behind the program's back:
+// askGoogle changes the fake Google without the knowledge of the program:
 //
 //	google lose BUCKET OBJECT
 //	google log CLUSTER INSTANCE UNIT TEXT

@@ -18,8 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 )
 
-// occupy puts a network interface of another owner into the cluster's subnet, whose ID is in
-// HOLDER then; ! occupy deletes it.
+// occupy creates a network interface of another owner in the cluster's subnet and sets HOLDER to
+// its ID; ! occupy deletes it.
 func occupy(ctx context.Context, ts *testscript.TestScript, neg bool) {
 	c, err := config.LoadDefaultConfig(ctx, config.WithRegion("us-west-2"), config.WithBaseEndpoint(ts.Getenv("AWS_ENDPOINT_URL")),
 		config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(ts.Getenv("AWS_ACCESS_KEY_ID"), ts.Getenv("AWS_SECRET_ACCESS_KEY"), "")))
@@ -40,8 +40,8 @@ func occupy(ctx context.Context, ts *testscript.TestScript, neg bool) {
 	ts.Setenv("HOLDER", aws.ToString(out.NetworkInterface.NetworkInterfaceId))
 }
 
-// interrupt runs a program, and presses Ctrl-C when it prints a line with a text. The
-// program fails soon, long before what it waits for has its limit:
+// interrupt runs a program and sends SIGINT when it prints a line with a text. The program must
+// fail soon after, long before the time limit of its wait:
 //
 //	interrupt TEXT program arguments…
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {

@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// elasticYAML is a pool whose machines come and go.
+// elasticYAML configures an elastic pool.
 const elasticYAML = `resource_manager:
   type: agent
   default_aux_resource_pool: burst
@@ -36,9 +36,9 @@ resource_pools:
       agent_config_file_contents: {container_runtime: process, trust_users: true}
 `
 
-// TestElasticCrash kills the master again and again while machines come and go.
-// What was acknowledged ends once, with its own code and its lines; there are
-// never more machines than allowed, and in the end none.
+// TestElasticCrash kills the master repeatedly while machines are launched and terminated. Each
+// acknowledged task ends once, with its exit code and its lines; there are never more machines than
+// allowed, and none at the end.
 func TestElasticCrash(t *testing.T) {
 	rest.Only(t)
 	c := newCluster(t, clusterConfig{Master: elasticYAML})
@@ -60,7 +60,7 @@ func TestElasticCrash(t *testing.T) {
 				return
 			case <-pause.C:
 			}
-			if rand.IntN(4) > 0 { // else it may still be starting
+			if rand.IntN(4) > 0 { // otherwise it may be killed while it starts
 				c.AwaitMaster(stop)
 			}
 			kills++
@@ -95,7 +95,7 @@ func TestElasticCrash(t *testing.T) {
 	t.Logf("%d tasks, %d kills, at most %d machines", len(ids), kills, most)
 }
 
-// login lets run act as admin.
+// login logs in as admin for Run.
 func (c *cluster) login() {
 	c.T.Helper()
 	cmd := exec.Command(c.Bin, "login", "admin", "--master", c.URL, "--password-stdin")
@@ -106,9 +106,9 @@ func (c *cluster) login() {
 	}
 }
 
-// machines are the directories of machines that are not over.
+// machines returns the data directories of machines that are not terminated.
 func (c *cluster) machines() []string {
-	all, _ := filepath.Glob(filepath.Join(c.Dir, "master", "machines", "*", "m-*", "data")) // the pattern is good
+	all, _ := filepath.Glob(filepath.Join(c.Dir, "master", "machines", "*", "m-*", "data")) // the pattern is valid
 	return all
 }
 
@@ -129,7 +129,7 @@ func (c *cluster) watchMachines(stop chan struct{}) (most int) {
 	}
 }
 
-// endMachines ends what a failed test leaves.
+// endMachines kills the machines of a failed test.
 func (c *cluster) endMachines() {
 	kill(c.Master)
 	for _, dir := range c.machines() {
@@ -143,18 +143,18 @@ func (c *cluster) endMachines() {
 			}
 		}
 	}
-	// What a machine ran as its last may write for a moment yet.
+	// The last processes of a machine may still write for a moment.
 	dir := filepath.Join(c.Dir, "master", "machines")
 	for end := time.Now().Add(30 * time.Second); os.RemoveAll(dir) != nil && time.Now().Before(end); {
 		<-time.After(100 * time.Millisecond)
 	}
 }
 
-// TestOnlyLaunchedMachinesJoin has others try: one that was never launched, one
-// that takes a machine's name, and a task of the machine that reads its secret.
+// TestOnlyLaunchedMachinesJoin tries to join as a machine that was never launched, with the name of
+// another machine, and as a task of the machine that reads its secret.
 func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 	t.Parallel()
-	// One machine, for as long as the others need to try.
+	// One machine that stays idle during the attempts.
 	yaml := strings.NewReplacer("      failure_rate: 0.2\n", "", "max_idle_agent_period: 2s", "max_idle_agent_period: 10m").Replace(elasticYAML)
 	c := newCluster(t, clusterConfig{Master: yaml})
 	t.Cleanup(c.endMachines)
@@ -206,7 +206,7 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 			t.Errorf("%s: got exit code %d and %s, want 6 and %q", tt.name, code, out, tt.want)
 		}
 	}
-	// A join token does not open the door to a machine's name either.
+	// A join token does not permit the name of a machine either.
 	token := c.Run("master", "join-token", "--config-file", filepath.Join(c.Dir, "master.yaml"), "--pool", "burst")
 	c.Write("token", token)
 	out, code := c.Try("agent", "run", "--master-host", "127.0.0.1", "--master-port", c.URL[strings.LastIndex(c.URL, ":")+1:],
@@ -219,7 +219,7 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 	}
 }
 
-// TestAMachineThatCannotBeSetUpIsShown fails every startup script.
+// TestAMachineThatCannotBeSetUpIsShown uses a startup script that fails.
 func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
 	t.Parallel()
 	yaml := strings.Replace(elasticYAML, "      failure_rate: 0.2\n", "      startup_script: echo no such disk as /dev/sdz; exit 3\n", 1)
@@ -236,8 +236,7 @@ func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
 	})
 }
 
-// TestAgentsFollowTheirMaster upgrades the master below an agent with a running
-// task.
+// TestAgentsFollowTheirMaster upgrades the master while an agent runs a task.
 func TestAgentsFollowTheirMaster(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -252,7 +251,7 @@ func TestAgentsFollowTheirMaster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The agent has a file of its own to replace.
+	// The agent replaces a separate copy of the program.
 	own := filepath.Join(c.Dir, "agent-det-deploy")
 	program, err := os.ReadFile(was)
 	if err == nil {
@@ -307,8 +306,8 @@ func TestAgentsFollowTheirMaster(t *testing.T) {
 	}
 }
 
-// TestAPoolHasADockerNetworkOfItsOwn is the block of the oldest clusters:
-// agent_docker_network names a network that is not there yet.
+// TestAPoolHasADockerNetworkOfItsOwn uses a setting of the oldest clusters: agent_docker_network
+// names a network that does not exist yet.
 func TestAPoolHasADockerNetworkOfItsOwn(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

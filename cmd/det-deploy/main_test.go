@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(clustertest.Tests{M: m}, map[string]func(){"det-deploy": main})
 }
 
-// TestScripts runs the program as its users do, one script a subject.
+// TestScripts runs the program as users do, one script for each subject.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -47,11 +47,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// watched is the script whose program has the race detector, when the test has.
+// watched is the script whose program has the race detector if the test has it.
 const watched = "script-cluster"
 
-// unwatched gives a script the program as it is released, without the race
-// detector: it starts ten times as fast, and scripts start it again and again.
+// unwatched runs a script with the released program, without the race detector: it starts ten times
+// as fast, and scripts start it repeatedly.
 func unwatched(env *testscript.Env) error {
 	if testing.Short() || filepath.Base(env.WorkDir) == watched {
 		return nil
@@ -64,8 +64,7 @@ func unwatched(env *testscript.Env) error {
 	return nil
 }
 
-// capture puts what the last program printed, without its last newline, into a
-// variable:
+// capture sets a variable to the output of the last program, without its last newline:
 //
 //	capture NAME
 func capture(ts *testscript.TestScript, neg bool, args []string) {
@@ -75,7 +74,7 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSuffix(ts.ReadFile("stdout"), "\n"))
 }
 
-// eventually runs a program until it succeeds and prints what was asked for:
+// eventually runs a program until it succeeds and its output matches a pattern:
 //
 //	eventually 'pattern' program arguments…
 func eventually(ts *testscript.TestScript, neg bool, args []string) {

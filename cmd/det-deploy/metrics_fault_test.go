@@ -18,9 +18,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestMetricsAreStoredOnce has two programs of each trial report the same, as a second
-// harness with the same token does, and send again what they got no answer for, while
-// answers are lost, the master is killed, and its database is away.
+// TestMetricsAreStoredOnce runs two programs for each trial that report the same metrics, like a
+// second harness with the same token, and repeat unanswered reports, while responses are dropped,
+// the master is killed, and its database is down.
 func TestMetricsAreStoredOnce(t *testing.T) {
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		t.Run(database, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestMetricsAreStoredOnce(t *testing.T) {
 	}
 }
 
-// reportedSteps is how many steps each trial reports; every tenth is a validation too.
+// reportedSteps is the number of steps that each trial reports; every tenth is also a validation.
 const reportedSteps = 200
 
 type reporters struct {
@@ -84,7 +84,7 @@ checkpoint_storage: {type: directory, container_path: /checkpoints}
 resources: {slots_per_trial: 0}
 `
 
-// create makes an experiment whose trials wait for an agent for ever.
+// create creates an experiment whose trials wait for an agent forever.
 func (r *reporters) create(t *testing.T, trials int) []int {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"config": fmt.Sprintf(storedOnce, trials), "activate": true})
@@ -109,7 +109,7 @@ func (r *reporters) create(t *testing.T, trials int) []int {
 	return ids
 }
 
-// report sends every step until it is answered, as the harness does.
+// report sends every step until it is answered, like the harness.
 func (r *reporters) report(t *testing.T, trial int, random *rand.Rand) {
 	for step := 1; step <= reportedSteps; step++ {
 		groups := []string{"training"}
@@ -139,7 +139,7 @@ func (r *reporters) send(path, body string, random *rand.Rand) error {
 		if err == nil {
 			return nil
 		}
-		if strings.Contains(err.Error(), ": 4") { // a refusal is an answer
+		if strings.Contains(err.Error(), ": 4") { // a rejection is an answer
 			return err
 		}
 		r.failures.Add(1)
@@ -157,7 +157,7 @@ func (r *reporters) awaitAnswers(t *testing.T, n int64) {
 	}
 }
 
-// awaitFailures returns when so many more calls have failed.
+// awaitFailures waits until n more calls have failed.
 func (r *reporters) awaitFailures(t *testing.T, n int64) {
 	t.Helper()
 	before := r.failures.Load() - r.lost.Load()
@@ -168,7 +168,7 @@ func (r *reporters) awaitFailures(t *testing.T, n int64) {
 	}
 }
 
-// check compares what is stored of a trial with what it reported.
+// check compares the stored metrics of a trial with its reports.
 func (r *reporters) check(t *testing.T, trial int) {
 	t.Helper()
 	for group, every := range map[string]int{"training": 1, "validation": 10} {

@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// swallower passes bytes on until it is told to swallow them: connections stay, and
-// nobody is told anything.
+// swallower forwards bytes until it is told to discard them: connections stay open, and neither end
+// gets an error.
 type swallower struct {
 	port  int
 	black atomic.Bool
@@ -64,7 +64,7 @@ func (s *swallower) pass(from, to net.Conn) {
 		n, err := from.Read(buf)
 		if s.black.Load() {
 			if err != nil {
-				return // the other end hears nothing of it
+				return // the other end is not notified
 			}
 			continue
 		}
@@ -80,13 +80,13 @@ func (s *swallower) pass(from, to net.Conn) {
 	}
 }
 
-// naps makes a sleep that no other test makes, by which its processes are found: a task
-// may neither know its number on the machine nor write outside of its directory.
+// naps returns the arguments of a unique sleep, by which its processes are found: a task may
+// neither know its PID on the machine nor write outside of its directory.
 func naps() string { return fmt.Sprintf("600.%06d", time.Now().UnixNano()%1_000_000) }
 
-// copies are the processes that sleep so.
+// copies returns the PIDs of the processes with this sleep.
 func copies(nap string) (alive []string) {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is good
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, f := range files {
 		if line, err := os.ReadFile(f); err == nil && string(line) == "sleep\x00"+nap+"\x00" {
 			alive = append(alive, filepath.Base(filepath.Dir(f)))
@@ -95,17 +95,16 @@ func copies(nap string) (alive []string) {
 	return alive
 }
 
-// reconnectWait is the agent_reconnect_wait of the clusters below: an agent ends what
-// runs there five seconds before the master runs it elsewhere.
+// reconnectWait is the agent_reconnect_wait of the clusters below: an agent kills its tasks five
+// seconds before the master runs them on another agent.
 const reconnectWait = 10 * time.Second
 
-// split is two agents, of which the first runs a preemptible task through a connection
-// that can become a black hole.
+// split has two agents. The first runs a preemptible task and is connected through a swallower.
 type split struct {
 	*cluster
 	hole *swallower
 	nap  string
-	// first is the process of the task on agent a.
+	// first is the PID of the task on agent a.
 	first string
 }
 
@@ -140,8 +139,8 @@ func newSplit(t *testing.T) *split {
 	return s
 }
 
-// moves waits until the task runs on the other agent alone, and says how long after
-// began its first copy ended. There must never be two.
+// moves waits until the task runs on the other agent only, and returns the time from began to the
+// end of its first copy. There must never be two copies.
 func (s *split) moves(began time.Time) (ended time.Duration) {
 	s.T.Helper()
 	s.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
@@ -160,8 +159,8 @@ func (s *split) moves(began time.Time) (ended time.Duration) {
 	return ended
 }
 
-// TestAPartitionedAgentEndsWhatIsRunElsewhere: its connection becomes a black hole; its
-// preemptible task ends, and runs on the other agent, and there were never two.
+// TestAPartitionedAgentEndsWhatIsRunElsewhere turns an agent's connection into a black hole: its
+// preemptible task ends and runs on the other agent, and there are never two copies.
 func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newSplit(t)
@@ -170,9 +169,9 @@ func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 	t.Logf("the first copy ended after %s; the wait is %s", s.moves(began), reconnectWait)
 }
 
-// TestAStoppedAgentEndsItsCopyWhenItGoesOn: an agent that is stopped cannot end its task,
-// which the master runs again elsewhere after the wait. When the agent goes on, the second
-// copy alone stays, and its task is the one that counts.
+// TestAStoppedAgentEndsItsCopyWhenItGoesOn suspends an agent, which cannot end its task; after the
+// wait the master runs the task on another agent. When the agent is resumed, only the second copy
+// remains, and its result counts.
 func TestAStoppedAgentEndsItsCopyWhenItGoesOn(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -181,7 +180,7 @@ func TestAStoppedAgentEndsItsCopyWhenItGoesOn(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // it may have ended
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // it may have exited
 	second := s.secondCopy()
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -189,8 +188,8 @@ func TestAStoppedAgentEndsItsCopyWhenItGoesOn(t *testing.T) {
 	s.staysAlone(second)
 }
 
-// TestAKilledAgentEndsItsCopyWhenItIsBack is the same with an agent that is killed, and
-// started again much later.
+// TestAKilledAgentEndsItsCopyWhenItIsBack does the same with an agent that is killed and restarted
+// much later.
 func TestAKilledAgentEndsItsCopyWhenItIsBack(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -201,8 +200,7 @@ func TestAKilledAgentEndsItsCopyWhenItIsBack(t *testing.T) {
 	s.staysAlone(second)
 }
 
-// secondCopy waits until the task runs on the other agent as well, and returns its process
-// there.
+// secondCopy waits until the task also runs on the other agent, and returns its PID there.
 func (s *split) secondCopy() (pid string) {
 	s.T.Helper()
 	s.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
@@ -217,7 +215,7 @@ func (s *split) secondCopy() (pid string) {
 	return pid
 }
 
-// staysAlone waits until both agents are back, and only the second copy of the task runs.
+// staysAlone waits until both agents are connected and only the second copy of the task is running.
 func (s *split) staysAlone(second string) {
 	s.T.Helper()
 	s.connected(2)

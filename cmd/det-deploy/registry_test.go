@@ -19,8 +19,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// images starts a registry that wants a login, and logs the script's user in. Its
-// address is in the variable of that name:
+// images starts a registry that requires a login, and logs the script's user in. It sets the given
+// variable to the registry's address:
 //
 //	registry REGISTRY
 func images(ts *testscript.TestScript, neg bool, args []string) {
@@ -45,7 +45,7 @@ func images(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(filepath.Join(dir, "config.json"), fmt.Appendf(nil, `{"auths": {%q: {"auth": %q}}}`, at, auth), 0o600))
 }
 
-// imageFile writes an image as `make image` does, with nothing of use in it:
+// imageFile writes a minimal image like `make image`:
 //
 //	image FILE NAME:TAG ARCHITECTURE
 func imageFile(ts *testscript.TestScript, neg bool, args []string) {

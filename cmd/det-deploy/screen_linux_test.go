@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// draw runs a program that draws, on a terminal of its own of 80 columns and 24 lines, and
-// does with it what a file says, a step a line. The terminal is left as it was found:
+// draw runs a program on a terminal of 80 columns and 24 lines and performs the steps in a file,
+// one on each line. The program must restore the terminal:
 //
 //	draw STEPS program arguments…
 //
@@ -26,10 +26,10 @@ import (
 //	type TEXT          on the keyboard
 //	key NAME           enter, esc, tab, up, down, backspace, ctrl+c
 //	size COLUMNS LINES of the terminal from now on
-//	frame FILE         puts what is on the screen into a file
+//	frame FILE         writes the screen to a file
 //	kill SIGNAL        to the program, by number
 //
-// What is on the screen in the end is in the file screen.
+// The final screen is written to the file screen.
 func draw(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: draw STEPS program arguments…")
@@ -48,7 +48,7 @@ func draw(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// screen is a terminal of a test and what is on it.
+// screen is a terminal of a test with its content.
 type screen struct {
 	ts            *testscript.TestScript
 	keyboard, tty *os.File
@@ -69,14 +69,14 @@ func openScreen(ts *testscript.TestScript) *screen {
 }
 
 var (
-	// keyboardMode is a sequence about the keyboard that the emulator takes for one about
-	// the cursor.
+	// keyboardMode matches a control sequence for the keyboard that the emulator mistakes for one
+	// of the cursor.
 	keyboardMode = regexp.MustCompile(`\x1b\[[<>?][0-9;]*u`)
-	// unfinished is a sequence of which more is to come.
+	// unfinished matches an incomplete control sequence.
 	unfinished = regexp.MustCompile(`\x1b(\[[0-9;<>?]*)?$`)
 )
 
-// readAll shows what the program writes until its terminal is closed.
+// readAll displays the output of the program until its terminal is closed.
 func (s *screen) readAll() {
 	defer close(s.read)
 	buffer, rest := make([]byte, 4096), []byte(nil)
@@ -84,7 +84,7 @@ func (s *screen) readAll() {
 		n, err := s.keyboard.Read(buffer)
 		rest = append(rest, buffer[:n]...)
 		whole := len(rest) - len(unfinished.Find(rest))
-		_, _ = s.vt.Write(keyboardMode.ReplaceAll(rest[:whole], nil)) // it takes everything
+		_, _ = s.vt.Write(keyboardMode.ReplaceAll(rest[:whole], nil)) // it never fails
 		rest = append([]byte(nil), rest[whole:]...)
 		if err != nil {
 			return
@@ -151,7 +151,7 @@ func (s *screen) wait(text string, there bool, has func(screen, text string) boo
 	}
 }
 
-// text is the screen without what is blank at the ends of lines and below them.
+// text returns the screen without trailing blanks and blank lines.
 func (s *screen) text() string {
 	lines := strings.Split(s.vt.String(), "\n")
 	for i := range lines {
@@ -168,17 +168,17 @@ func (s *screen) resize(size string) {
 	s.ts.Check(unix.IoctlSetWinsize(int(s.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(lines), Col: uint16(columns)}))
 }
 
-// end waits for the program and looks at how it left the terminal.
+// end waits for the program and checks that it restored the terminal.
 func (s *screen) end(c *exec.Cmd) error {
-	hung := time.AfterFunc(prompted, func() { _ = c.Process.Kill() }) // it has ended, or ends now
+	hung := time.AfterFunc(prompted, func() { _ = c.Process.Kill() }) // it has exited, or exits now
 	defer hung.Stop()
 	err := c.Wait()
 	if after := s.settings(); after != s.before {
 		s.ts.Fatalf("the terminal was left with other settings: %+v, and not %+v", after, s.before)
 	}
 	s.ts.Check(s.tty.Close())
-	<-s.read               // the last program has left the terminal
-	_ = s.keyboard.Close() // all of it was read
+	<-s.read               // the last program has closed the terminal
+	_ = s.keyboard.Close() // all output was read
 	if !s.vt.CursorVisible() || s.vt.Mode()&vt10x.ModeAltScreen != 0 {
 		s.ts.Fatalf("the terminal was left without a cursor, or on its other screen")
 	}

@@ -34,7 +34,7 @@ func TestEveryCommandIsInAScript(t *testing.T) {
 	}
 }
 
-// leaves are the commands that do something and that people type.
+// leaves returns the visible commands without subcommands.
 func leaves(c *cobra.Command) []*cobra.Command {
 	switch {
 	case c.Hidden || c.Name() == "help" || c.Name() == "completion": // one shell's is in a script; cobra writes them all

@@ -13,9 +13,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// TestASickAgentFailsNoTask: of two agents the one with more room has a full disk, or may
-// open next to nothing. It is shown as sick, every task ends well on the other, and it
-// takes tasks again when it can.
+// TestASickAgentFailsNoTask fills the disk of the larger of two agents, or limits its file
+// descriptors. The agent is shown as sick, every task succeeds on the other agent, and the agent
+// gets tasks again when it has recovered.
 func TestASickAgentFailsNoTask(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

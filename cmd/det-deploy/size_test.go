@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// maxProgramBytes is what the program may take on a disk.
+// maxProgramBytes limits the size of the program.
 const maxProgramBytes = 200_000_000
 
 func TestTheProgramIsNotLarge(t *testing.T) {

@@ -29,8 +29,8 @@ func stormTasks() int {
 
 const plainAgent = "container_runtime: process\ntrust_users: true\n"
 
-// TestCrashOnAFullDisk is the storm of TestCrash while the disks of the master and of
-// the agent fill up and are emptied again.
+// TestCrashOnAFullDisk is the storm of TestCrash while the disks of the master and of the agent
+// fill up and are emptied again.
 func TestCrashOnAFullDisk(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -72,8 +72,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 	}.run(t)
 }
 
-// TestCrashWithFewDescriptors is the storm of TestCrash while the agent may open next
-// to nothing.
+// TestCrashWithFewDescriptors is the storm of TestCrash while the agent has few file descriptors.
 func TestCrashWithFewDescriptors(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -81,7 +80,7 @@ func TestCrashWithFewDescriptors(t *testing.T) {
 	limit.Store(1024)
 	set := func() {
 		n := uint64(limit.Load())
-		// A process that was just killed has no limit to set.
+		// A killed process has no limit to set.
 		_ = unix.Prlimit(int(agent.Load()), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: 4096}, nil)
 	}
 	storm{
@@ -111,9 +110,9 @@ func TestCrashWithFewDescriptors(t *testing.T) {
 	}.run(t)
 }
 
-// TestCrashInPartitions is the storm of TestCrash while the network swallows what
-// master and agent say, or the agent is stopped, for longer than the master waits: what
-// may be run again is, on the other agent, and has no second copy.
+// TestCrashInPartitions is the storm of TestCrash while the network drops the messages between
+// master and agent, or the agent is suspended, for longer than the master waits: preemptible tasks
+// run again on the other agent, without a second copy.
 func TestCrashInPartitions(t *testing.T) {
 	rest.Only(t)
 	const wait = 4 * time.Second
@@ -144,7 +143,7 @@ func TestCrashInPartitions(t *testing.T) {
 			for clustertest.Pause(stop, time.Duration(1000+random.IntN(3000))*time.Millisecond) {
 				cut, join := func() { hole.black.Store(true) }, func() { hole.black.Store(false) }
 				if random.IntN(2) == 0 {
-					// It may have been killed, and then nobody is stopped.
+					// It may have been killed; then the signal has no effect.
 					p := agent.Load()
 					cut, join = func() { _ = p.Signal(unix.SIGSTOP) }, func() { _ = p.Signal(unix.SIGCONT) }
 				}
@@ -160,8 +159,8 @@ func TestCrashInPartitions(t *testing.T) {
 	}.run(t)
 }
 
-// watchCopies looks at the processes of tasks for a while, and fails the test for a
-// task that has two copies once they may no longer be.
+// watchCopies watches the processes of tasks for a while, and reports an error for a task with two
+// copies after the allowed time. It reports whether the storm continues.
 func (c *cluster) watchCopies(stop <-chan struct{}, allowed, length time.Duration) bool {
 	for began := time.Now(); time.Since(began) < length; {
 		late := time.Since(began) > allowed
@@ -178,14 +177,14 @@ func (c *cluster) watchCopies(stop <-chan struct{}, allowed, length time.Duratio
 	return true
 }
 
-// runningAllocations lists the allocations of each task that have a process.
+// runningAllocations returns the allocations of each task that have a process.
 func runningAllocations() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, f := range files {
 		environ, err := os.ReadFile(f)
 		if err != nil {
-			continue // it has ended
+			continue // it has exited
 		}
 		for entry := range bytes.SplitSeq(environ, []byte{0}) {
 			if id, found := strings.CutPrefix(string(entry), "DET_ALLOCATION_ID="); found {

@@ -12,12 +12,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// prompted is how long a program may think before it asks the next question.
+// prompted limits the time until a program asks the next question.
 const prompted = 60 * time.Second
 
-// terminal runs a program on a terminal of its own and gives it one line of a file
-// for each question, when it is asked. What is on the screen in the end is in the
-// file screen:
+// terminal runs a program on a terminal and answers each of its questions with one line of a file.
+// The final screen is written to the file screen:
 //
 //	terminal ANSWERS program arguments…
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
@@ -35,7 +34,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 func onTerminal(ts *testscript.TestScript, answers, argv []string) (string, error) {
 	keyboard, tty, err := openTerminal()
 	ts.Check(err)
-	defer func() { _ = keyboard.Close() }() // all of it was read
+	defer func() { _ = keyboard.Close() }() // all output was read
 	path, err := exec.LookPath(argv[0])
 	ts.Check(err)
 	c := exec.Command(path, argv[1:]...)
@@ -45,7 +44,7 @@ func onTerminal(ts *testscript.TestScript, answers, argv []string) (string, erro
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	ts.Check(c.Start())
 	ts.Check(tty.Close())
-	hung := time.AfterFunc(prompted, func() { _ = c.Process.Kill() }) // it has ended, or ends now
+	hung := time.AfterFunc(prompted, func() { _ = c.Process.Kill() }) // it has exited, or exits now
 	defer hung.Stop()
 	var screen strings.Builder
 	buffer := make([]byte, 4096)
@@ -53,7 +52,7 @@ func onTerminal(ts *testscript.TestScript, answers, argv []string) (string, erro
 		n, err := keyboard.Read(buffer)
 		screen.Write(buffer[:n])
 		if err != nil {
-			break // the last program has left the terminal
+			break // the last program has closed the terminal
 		}
 		asked := strings.HasSuffix(screen.String(), ": ") || strings.HasSuffix(screen.String(), "[y/N] ")
 		if asked && len(answers) > 0 {
@@ -66,7 +65,7 @@ func onTerminal(ts *testscript.TestScript, answers, argv []string) (string, erro
 	return strings.ReplaceAll(screen.String(), "\r\n", "\n"), c.Wait()
 }
 
-// environment is the script's own.
+// environment returns the environment of the script.
 func environment(ts *testscript.TestScript) []string {
 	var out []string
 	names := []string{

@@ -15,20 +15,19 @@ import (
 	"time"
 )
 
-// The tasks of the cluster in testdata/upgrade, all of user ada.
+// Tasks of the cluster in testdata/upgrade, all of user ada.
 const (
 	oldEnded   = "98b90913-a36d-5f4e-b09a-a1ef34a6f644"
 	oldRunning = "f95ff4d5-8234-563f-aea3-a5e56e48ed52"
 	oldQueued  = "8e72e1d0-7f45-518f-b12f-85e22ef564bb"
 )
 
-// TestWhatTheLastVersionWroteIsTakenUp starts today's master and agent on what
-// those of commit d397a73 had when they were killed: testdata/upgrade holds their
-// directories. There, admin and ada had logged in, gone was deactivated; ada's task
-// ended had exited with 3, running held both slots of agent a, queued waited for
-// them. Its machine is gone, so running's process is too. What is changed: its logins
-// do not expire, its process has an ID that no process can have, and ended ended just
-// now, since a day later it is listed no more.
+// TestWhatTheLastVersionWroteIsTakenUp starts the current master and agent with the directories of
+// those of commit d397a73 after they were killed, which testdata/upgrade contains. There, admin and
+// ada had logged in, and gone was deactivated; ada's task ended had exited with 3, running held
+// both slots of agent a, and queued waited for them. The machine no longer exists, so the process
+// of running does not either. The directories were modified: the logins do not expire, the process
+// has an impossible PID, and ended ended just now, because after a day it is no longer listed.
 func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\n"})
@@ -63,7 +62,7 @@ func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 	}
 	awaitOld(c, ada, oldEnded, "line of the ended task", 3)
 
-	// With its credential of old, and no token to join with.
+	// With its old credential, and without a join token.
 	c.Agents["a"] = c.Spawn("agent-a", "agent", "run", "--config-file", filepath.Join(c.Dir, "agent.yaml"),
 		"--agent-id", "a", "--data-dir", filepath.Join(c.Dir, "agent-a"), "--artificial-slots", "2")
 	awaitOld(c, ada, oldQueued, "the queued task ran", 4)
@@ -73,7 +72,7 @@ func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 	}
 }
 
-// awaitOld waits until a task has ended with that code and logged that line once.
+// awaitOld waits until a task has ended, and checks its exit code and that it logged the line once.
 func awaitOld(c *cluster, api *rawAPI, id, line string, code int) {
 	c.T.Helper()
 	c.Eventually("task "+id+" ends", time.Minute, func() error { return ended(api, id) })
@@ -103,8 +102,8 @@ func count(all []string, line string) (n int) {
 	return n
 }
 
-// endNow has the ended task of a stored cluster end at this moment. The database keeps a
-// time as text, which another of its length replaces.
+// endNow sets the end time of the ended task in a stored cluster to now. The database stores times
+// as text, so the new text must have the same length.
 func endNow(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -121,7 +120,7 @@ func endNow(t *testing.T, file string) {
 	}
 }
 
-// unpackOld unpacks the directories of the last version's cluster.
+// unpackOld unpacks the directories of the old version's cluster.
 func unpackOld(t *testing.T, dir string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "upgrade", "d397a73.tar.gz"))

@@ -11,14 +11,13 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// deed is one command, the state before it, and what must be true after it was
-// broken and given again.
+// deed is one command, the state before it, and the check after it was interrupted and repeated.
 type deed struct {
 	name  string
 	begin func(t *testing.T, b bench, release string)
 	do    func(ctx context.Context, b bench, release string) error
 	after func(t *testing.T, b bench, release string)
-	// brief leaves out the faults that another deed shows as well.
+	// brief leaves out the faults that another deed covers.
 	brief bool
 }
 
@@ -61,8 +60,7 @@ func deeds() []deed {
 	}
 }
 
-// sampler takes every nth case of a matrix, the first after so many, or all with `make
-// faults`.
+// sampler returns a function that selects every nth case of a matrix, or all with `make faults`.
 func sampler(after, n int) func() bool {
 	stride := faults.Stride(n)
 	return func() bool {
@@ -71,8 +69,8 @@ func sampler(after, n int) func() bool {
 	}
 }
 
-// Whatever call fails, the same command again finishes the job, and uninstall
-// leaves nothing but what is to be kept.
+// After a failure of any call, the repeated command succeeds, and uninstall leaves only what must
+// be kept.
 func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
 	t.Parallel()
 	for i, d := range deeds() {
@@ -99,7 +97,7 @@ func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
 				return
 			}
 			for n, call := range calls {
-				// Between two looks nothing is different.
+				// Between two reads nothing changes.
 				if (n == 0 || changes(call) || changes(calls[n-1])) && sample() {
 					b.broken(t, d, kubefault.Cut, n+1, true)
 				}
@@ -108,7 +106,7 @@ func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
 	}
 }
 
-// broken gives a command that breaks at call n, and gives it again.
+// broken runs a command with a fault at call n, and repeats it.
 func (b bench) broken(t *testing.T, d deed, f kubefault.Fault, n int, cancelled bool) {
 	t.Helper()
 	release := fmt.Sprintf("%s-%d", strings.ReplaceAll(string(f), " ", "-"), n)
@@ -123,7 +121,7 @@ func (b bench) broken(t *testing.T, d deed, f kubefault.Fault, n int, cancelled 
 	b.Break(f, n, stop)
 	first := d.do(ctx, b, release)
 	if !b.Mend() {
-		return // this time it took fewer calls
+		return // this time it needed fewer calls
 	}
 	if err := d.do(t.Context(), b, release); err != nil {
 		t.Errorf("%s at call %d (%v): the second run: %v", f, n, first, err)
@@ -140,11 +138,11 @@ func (b bench) broken(t *testing.T, d deed, f kubefault.Fault, n int, cancelled 
 	}
 }
 
-// A change that was broken and is not wanted any more leaves nothing of itself.
+// An interrupted upgrade can be rolled back completely.
 func TestABrokenUpgradeCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	const calls = 12 // more than an upgrade has that change something
+	const calls = 12 // more than the changing calls of an upgrade
 	sample := sampler(3, rest.Choose(6, 2))
 	for n := 1; n <= calls; n++ {
 		if !sample() {

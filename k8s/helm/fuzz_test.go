@@ -8,8 +8,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// Whatever --set is given, it is merged or refused without a word of it, because it may
-// be a secret, and values are held against the schema in sentences.
+// Any argument of --set is merged, or rejected without quoting it, because it may be a secret;
+// values are validated against the schema with readable messages.
 func FuzzValues(f *testing.F) {
 	for _, s := range []string{"store.type=external", "a[0].b={1,2}", `a=b\,c`, "a[99999999]=1", "={", "store=null,extra=true", "a.b.c.d.e.f[1][2]=x"} {
 		f.Add(s)
@@ -29,7 +29,7 @@ func FuzzValues(f *testing.F) {
 				if broken, ours := errors.AsType[*helm.ValuesError](err); ours && len(broken.Lines) == 0 {
 					t.Errorf("%q is refused without a sentence", set)
 				}
-				continue // a wrong key is named
+				continue // an unknown key is quoted
 			}
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%q is quoted in %v", set+secret, err)

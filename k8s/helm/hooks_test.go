@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// withHooks is the sample chart with hooks: one that stays until its next run, one that goes
-// when it has succeeded, and one that the server refuses where the values say so.
+// withHooks adds hooks to the sample chart: one that is kept until its next run, one that is
+// deleted when it has succeeded, and one that the server rejects for some values.
 func withHooks(t *testing.T, name string, values map[string]any) helm.Release {
 	t.Helper()
 	return withFiles(t, named(name, values), map[string]string{"templates/hooks.yaml": `
@@ -105,8 +105,8 @@ func TestHooksRunAtTheirStep(t *testing.T) {
 	b.in(t, deployedAfter(t, b))
 }
 
-// A snapshot that an upgrade took stays when the next one, which did not name another, is
-// refused for it.
+// A snapshot of an upgrade is kept when the next upgrade, with the same snapshot name, is rejected
+// for it.
 func TestAHookThatIsThereAlreadyStays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -137,7 +137,7 @@ metadata:
 	}
 }
 
-// deployedAfter finishes what a failed hook left.
+// deployedAfter repeats an upgrade after a failed hook.
 func deployedAfter(t *testing.T, b bench) helm.Release {
 	t.Helper()
 	want := withHooks(t, "lab", map[string]any{"replicas": 2})
@@ -147,7 +147,7 @@ func deployedAfter(t *testing.T, b bench) helm.Release {
 	return want
 }
 
-// Helm turns errors of hooks into text; the user's interrupt is still one.
+// Helm converts errors of hooks to text; an interrupt by the user must still be recognized.
 func TestAnInterruptDuringAHookIsReportedAsOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -165,7 +165,7 @@ spec:
 		t.Fatal(err)
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	interrupt() // calls go on, and the first wait ends
+	interrupt() // calls continue, and the first wait ends
 	if _, err := b.helm.Upgrade(wait.Outlive(ctx), want); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "hook endless") {
 		t.Errorf("got %v, want an interrupt while hook endless is waited for", err)
 	}

@@ -29,14 +29,13 @@ func TestMain(m *testing.M) {
 	cluster.Main(m)
 }
 
-// bench is a namespace of the real API server, and a way to it that can be
-// broken.
+// bench is a namespace of the real API server, with a proxy that can inject faults.
 type bench struct {
 	*kubefault.Proxy
 	cluster   *kubetest.Cluster
 	namespace string
 	helm      *helm.Client
-	// objects goes to the server without the proxy.
+	// objects connects to the server without the proxy.
 	objects dynamic.Interface
 }
 
@@ -55,14 +54,14 @@ func newBench(t *testing.T) bench {
 	return bench{p, c, ns, helm.Open(helm.Config{Kube: k}), objects}
 }
 
-// named is the sample under another name: scenarios share a namespace.
+// named returns the sample with another name, because scenarios share a namespace.
 func named(name string, values map[string]any) helm.Release {
 	r := sample(values)
 	r.Name = name
 	return r
 }
 
-// left is what is there of a release: objects, and what Helm wrote down.
+// left lists the objects of a release and Helm's records of it.
 func (b bench) left(t *testing.T, name string) string {
 	t.Helper()
 	var out []string
@@ -85,8 +84,8 @@ func (b bench) left(t *testing.T, name string) string {
 	return strings.Join(out, " ")
 }
 
-// leftBesides is left, without the pods that Kubernetes made while their Deployment went: it removes
-// them later.
+// leftBesides is like left, but waits for the deletion of pods that Kubernetes created while their
+// Deployment was deleted.
 func (b bench) leftBesides(t *testing.T, name, want string) string {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -94,11 +93,11 @@ func (b bench) leftBesides(t *testing.T, name, want string) string {
 		if got == want || !strings.Contains(got, "pod/") || time.Now().After(end) {
 			return got
 		}
-		_ = wait.For(t.Context(), 100*time.Millisecond) // the test's own limit ends it
+		_ = wait.For(t.Context(), 100*time.Millisecond) // the deadline of the test ends it
 	}
 }
 
-// in fails the test unless a release is exactly as wanted.
+// in reports an error unless a release is exactly as wanted.
 func (b bench) in(t *testing.T, want helm.Release) {
 	t.Helper()
 	changes, err := b.helm.Diff(t.Context(), want)
@@ -232,7 +231,7 @@ func lines(changes []helm.Change) []string {
 	return out
 }
 
-// bigger is the release's volume as somebody else has made it anew.
+// bigger returns a file with the release's volume claim, for re-creation by another client.
 func bigger(t *testing.T, namespace string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/bigger.yaml")

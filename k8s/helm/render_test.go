@@ -99,7 +99,7 @@ func TestBrokenValuesAreSentences(t *testing.T) {
 	}
 }
 
-// What is remembered of one chart's schema is not held against another's values.
+// The cached schema of one chart is not used for another's values.
 func TestEachChartHasItsOwnRules(t *testing.T) {
 	t.Parallel()
 	chart := func(kind string) helm.Release {
@@ -140,7 +140,7 @@ func TestValuesAreMergedAsHelmDoes(t *testing.T) {
 	}
 }
 
-// Helm's own complaints quote what was given.
+// Helm's error messages quote their input.
 func TestWhatCannotBeReadIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/password"

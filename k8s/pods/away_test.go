@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// job is an allocation's only Job.
+// job returns the only Job of an allocation. It returns an error if there is not exactly one.
 func (m *master) job(id rm.AllocationID) (*batchv1.Job, error) {
 	list, err := m.client.BatchV1().Jobs(m.namespace).List(m.t.Context(), metav1.ListOptions{LabelSelector: "determined=" + string(id)})
 	if err != nil {
@@ -24,7 +24,7 @@ func (m *master) job(id rm.AllocationID) (*batchv1.Job, error) {
 	return &list.Items[0], nil
 }
 
-// awaitJob waits until something is so of an allocation's Job.
+// awaitJob waits until yes returns true for the status of an allocation's Job.
 func (m *master) awaitJob(id rm.AllocationID, what string, yes func(batchv1.JobStatus) bool) {
 	m.t.Helper()
 	m.c.Await(what, func() error {
@@ -36,7 +36,7 @@ func (m *master) awaitJob(id rm.AllocationID, what string, yes func(batchv1.JobS
 	})
 }
 
-// deletePod deletes the first pod of an allocation, and waits until it is gone.
+// deletePod deletes the first pod of an allocation and waits until it is gone.
 func (m *master) deletePod(id rm.AllocationID) {
 	m.t.Helper()
 	before := m.pods(id)
@@ -57,10 +57,10 @@ func undone(why string) func(owned) bool {
 	}
 }
 
-// Pods that went while the master was away, before it knew that they run.
+// Pods are deleted while the master is down, before it knew that they run.
 func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
-	// The scheduler may spread the two small ones.
+	// Five nodes, because the scheduler may spread the two small tasks.
 	nodes := m.newKubelets(5)
 	gone := m.submit(program{Late: time.Hour, Forever: true}, slots(8))
 	half := m.submit(program{Late: time.Hour, Forever: true}, slots(16))
@@ -98,8 +98,8 @@ func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 	m.awaitForgotten()
 }
 
-// A task begins to run while the master is away, in the last room that there is. Its
-// own pod must not keep it from being seen to run.
+// A task starts to run while the master is down and uses the last free slots. The master must not
+// count the task's own pod as an obstacle for it.
 func TestWhatBeganToRunWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
 	nodes := m.newKubelets(1)

@@ -21,7 +21,7 @@ func TestContract(t *testing.T) {
 	}.Run(t)
 }
 
-// contract is a resource manager over what outlives it, on nodes of MachineSlots GPUs.
+// contract is a resource manager with the state that outlives it, on nodes of MachineSlots GPUs.
 type contract struct {
 	t        *testing.T
 	config   pods.Config

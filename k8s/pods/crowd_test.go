@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// One change is decided on after gatherChanges, and a crowd of them a few times in a second.
+// A single change is processed after gatherChanges, and a burst of changes a few times per second.
 func TestPassesForACrowdOfChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

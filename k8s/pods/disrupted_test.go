@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// gangOfTwo runs a gang on two nodes, of so many seconds of grace, and returns its pods by rank.
+// gangOfTwo runs a gang on two nodes, with a grace period in seconds, and returns its pods by rank.
 func (m *master) gangOfTwo(p program, grace int) (rm.AllocationID, []corev1.Pod) {
 	m.t.Helper()
 	id := m.submit(p, func(q *rm.Request) {
@@ -31,14 +31,14 @@ func (m *master) gangOfTwo(p program, grace int) (rm.AllocationID, []corev1.Pod)
 	return id, all
 }
 
-// listens has the program of an allocation listen for the preemption signal.
+// listens makes the program of an allocation poll for the preemption signal.
 func (m *master) listens(id rm.AllocationID) {
 	m.owner.mu.Lock()
 	defer m.owner.mu.Unlock()
 	m.owner.tasks[id].listens = true
 }
 
-// failsFirst has one rank fail, and its owner end the rest for that.
+// failsFirst makes one rank fail, and its owner kill the others for that reason.
 func (m *master) failsFirst(nodes *kubelets, id rm.AllocationID, pod corev1.Pod) {
 	m.t.Helper()
 	nodes.finishPod(pod.Name, 1)
@@ -48,8 +48,8 @@ func (m *master) failsFirst(nodes *kubelets, id rm.AllocationID, pod corev1.Pod)
 	}
 }
 
-// A rank misses another as soon as that is sent SIGTERM, and often fails before the lost one
-// has ended. The machine is the cause all the same, however others take the pod away.
+// A rank notices the loss of another as soon as that receives SIGTERM, and often fails before the
+// lost one has ended. The machine is the cause nevertheless, for each way to delete the pod.
 func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -86,7 +86,7 @@ func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
 	}
 }
 
-// A node that has vanished is missed by the other ranks before Kubernetes says so.
+// The other ranks notice the loss of a node before Kubernetes reports it.
 func TestARankThatFailsBecauseANodeHasVanished(t *testing.T) {
 	m := newMaster(t, nil)
 	nodes := m.newKubelets(2)
@@ -99,7 +99,7 @@ func TestARankThatFailsBecauseANodeHasVanished(t *testing.T) {
 	m.awaitNothing()
 }
 
-// A program that goes on after SIGTERM saves itself until its pod is taken away.
+// A program that ignores SIGTERM can save a checkpoint until its pod is deleted.
 func TestAProgramHearsThatItsPodIsTakenAway(t *testing.T) {
 	m := newMaster(t, nil)
 	nodes := m.newKubelets(1)
@@ -113,7 +113,7 @@ func TestAProgramHearsThatItsPodIsTakenAway(t *testing.T) {
 		t.Errorf("got until %s, want what the pod has left of its minute", a.PreemptBy)
 	}
 	m.stop()
-	m.start() // what was said outlives the master
+	m.start() // the warning outlives the master
 	nodes.finish(id, 0)
 	w := m.await(id, "it has ended", over)
 	if w.end.Cause != rm.CauseAgentLost || w.exits[w.assigned[0].ID].GetCode() != 0 {

@@ -15,9 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// counter counts what a master asks of the API server.
+// counter counts the requests of a master to the API server.
 type counter struct {
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the fields below
 	all map[string]int
 }
 
@@ -33,7 +33,7 @@ func (c *counter) add(r *http.Request) {
 	c.all[r.Method+" "+kind]++
 }
 
-// reset starts anew and returns what was counted.
+// reset clears the counter and returns the counts.
 func (c *counter) reset() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *counter) reset() map[string]int {
 	return was
 }
 
-// client is one that counts and does not hold itself back.
+// client returns a counting client without rate limit.
 func (c *counter) client(t *testing.T, of *kubetest.Cluster) kubernetes.Interface {
 	t.Helper()
 	cfg := of.Config()
@@ -61,14 +61,14 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Each pod of a gang is looked at whenever another one goes, and must not be deleted
-// again each time.
+// Each pod of a gang is checked whenever another one is deleted; it must not be deleted again each
+// time.
 func TestAPodIsDeletedOnceAndForcedOnce(t *testing.T) {
 	size := rest.Choose(32, 100) // pods of the gang
 	requests := &counter{all: make(map[string]int)}
 	m := newMaster(t, func(c *pods.Config) {
-		c.Pools[0].Template.MaxSlotsPerPod, c.Limits.Lost = 1, 20*time.Second // a busy machine answers in that
-		c.Gang.Limit = 30 * time.Second                                       // a node takes its pods one by one
+		c.Pools[0].Template.MaxSlotsPerPod, c.Limits.Lost = 1, 20*time.Second // enough for a busy machine
+		c.Gang.Limit = 30 * time.Second                                       // a node starts its pods one by one
 	})
 	m.stop()
 	m.client = requests.client(t, m.c)
@@ -79,10 +79,10 @@ func TestAPodIsDeletedOnceAndForcedOnce(t *testing.T) {
 		program
 		most int
 	}{
-		// On a machine so busy that a node answers late, a pod is forced too, once.
+		// On a busy machine whose nodes answer late, each pod may be force-deleted once as well.
 		{"nodes that answer", program{Forever: true}, 2 * size},
-		// Asked to end first, and forgotten when the node has not answered in time. Their
-		// Job holds on to each until it goes.
+		// Deleted gracefully first, and forcefully when the node has not answered in time. Their
+		// Job holds each pod until it is gone.
 		{"nodes that do not", program{Forever: true, Deaf: true}, 2*size + size/10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

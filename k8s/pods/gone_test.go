@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// What a returning master makes of a gang that it does not know to have run.
+// The result for a gang that a restarted master did not know to be running.
 func TestWhatIsLeftOfAGang(t *testing.T) {
 	t.Parallel()
 	ended := func(kind batchv1.JobConditionType, status batchv1.JobStatus) batchv1.JobStatus {
@@ -26,9 +26,9 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 	for name, c := range map[string]struct {
 		job  batchv1.JobStatus
 		pods map[int]corev1.PodStatus
-		// gated is how many more pods there are, behind their gates.
+		// gated is the number of additional pods with a scheduling gate.
 		gated int
-		// phase is where it is afterwards, and undo why it is taken back.
+		// phase is the phase afterwards, and undo the reason for undoing the attempt.
 		phase Phase
 		undo  string
 	}{
@@ -72,7 +72,7 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 	}
 }
 
-// The code of a program whose pod is gone is known where its Job has counted it.
+// The exit code of a deleted pod's program is known if its Job has counted it.
 func TestAPodThatIsGoneMayHaveEndedWell(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})

@@ -31,8 +31,8 @@ import (
 // cluster is shared by all tests here that need one.
 var cluster = kubetest.Share()
 
-// The tests wait for the API server and hardly compute: more of them wait side by side
-// than there are processors.
+// The tests mostly wait for the API server, so that more of them run in parallel than there are
+// processors.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {
@@ -41,19 +41,19 @@ func TestMain(m *testing.M) {
 	cluster.Main(m)
 }
 
-// owner is who the tasks belong to: what master/task is, without its store. It
-// outlives the resource managers that it is told by.
+// owner owns the tasks, like master/task, but without a store. It outlives the resource managers
+// that report to it.
 type owner struct {
 	t  testing.TB
-	mu sync.Mutex // guards what follows
-	// tasks are all that were submitted, by allocation.
+	mu sync.Mutex // guards the fields below
+	// tasks are all submitted allocations.
 	tasks map[rm.AllocationID]*owned
 	lines map[string][]string
-	// program is what a task runs where nodes are real; nil for the tests' own nodes.
+	// program returns the spec of a task on real nodes; nil for simulated nodes.
 	program func(rm.Request) *agentv1.Spec
 }
 
-// owned is what the owner was told of one allocation.
+// owned records the reports about one allocation.
 type owned struct {
 	rm.Request
 	assigned []rm.Container
@@ -168,7 +168,7 @@ func (o *owner) NextSeq(_ context.Context, _ rm.AllocationID, c rm.ContainerID) 
 	return uint64(len(o.lines[string(c)])), nil
 }
 
-// memory is what a master's store is to the resource manager.
+// memory replaces the master's store for the resource manager.
 type memory struct {
 	mu   sync.Mutex // guards docs
 	docs map[string][]byte
@@ -198,13 +198,12 @@ func (m *memory) All(context.Context) (map[string][]byte, error) {
 	return out, nil
 }
 
-// master is a resource manager over what outlives it.
+// master is a resource manager with the state that outlives it.
 type master struct {
 	t         *testing.T
 	c         *kubetest.Cluster
 	namespace string
-	// nodes is the label and the taint of the nodes that its tasks may be on; empty where
-	// that is every node.
+	// nodes is the label and the taint of the nodes for its tasks; empty allows every node.
 	nodes  string
 	owner  *owner
 	memory *memory
@@ -215,8 +214,8 @@ type master struct {
 	stop func()
 }
 
-// newMaster runs a resource manager in a namespace of its own, whose tasks may be on nodes of
-// its own, beside other tests.
+// newMaster runs a resource manager in a separate namespace and on separate nodes, in parallel with
+// other tests.
 func newMaster(t *testing.T, edit func(*pods.Config)) *master {
 	t.Helper()
 	t.Parallel()
@@ -230,7 +229,7 @@ func newMaster(t *testing.T, edit func(*pods.Config)) *master {
 	return m
 }
 
-// fast is a client that does not hold itself back.
+// fast returns a client without rate limit.
 func fast(t *testing.T, c *kubetest.Cluster) kubernetes.Interface {
 	t.Helper()
 	cfg := c.Config()
@@ -281,7 +280,7 @@ func (m *master) start() {
 	}
 }
 
-// template is what all tasks of a test have in common.
+// template returns the settings of all tasks of a test.
 func template(namespace string) podspec.Template {
 	return podspec.Template{
 		Cluster: "lab", ClusterID: "c1", MasterID: "m1", Namespace: namespace, Image: "example/det-deploy:1",
@@ -289,13 +288,13 @@ func template(namespace string) podspec.Template {
 	}
 }
 
-// placedOn is the pod spec of a pool whose pods may be on the nodes of one test alone, all of
-// them or those of a pool.
+// placedOn returns the pod spec of a pool that restricts its pods to the nodes of one test, or to
+// those of one pool.
 func placedOn(nodes, pool string) []byte {
 	return fmt.Appendf(nil, `{"spec": {"nodeSelector": {%q: %q, "pool": %q}, "tolerations": [{"key": %q, "value": %q}]}}`, nodesKey, nodes, pool, nodesKey, nodes)
 }
 
-// attach submits everything that has not ended, as a restarted owner does.
+// attach submits all allocations that have not ended, like a restarted owner.
 func (o *owner) attach(t *testing.T, r *pods.RM) {
 	t.Helper()
 	o.mu.Lock()
@@ -313,7 +312,7 @@ func (o *owner) attach(t *testing.T, r *pods.RM) {
 	}
 }
 
-// submit hands a task to the resource manager.
+// submit submits a task to the resource manager.
 func (m *master) submit(p program, edit func(*rm.Request)) rm.AllocationID {
 	m.t.Helper()
 	task := uuid.NewString()
@@ -338,7 +337,7 @@ func (m *master) submit(p program, edit func(*rm.Request)) rm.AllocationID {
 
 func slots(n int) func(*rm.Request) { return func(q *rm.Request) { q.Slots = n } }
 
-// told is what the owner knows of an allocation now.
+// told returns a copy of the record of an allocation.
 func (m *master) told(id rm.AllocationID) owned {
 	m.owner.mu.Lock()
 	defer m.owner.mu.Unlock()
@@ -354,7 +353,7 @@ func (m *master) told(id rm.AllocationID) owned {
 	return w
 }
 
-// await waits until something is so of an allocation.
+// await waits until yes returns true for an allocation.
 func (m *master) await(id rm.AllocationID, what string, yes func(owned) bool) owned {
 	m.t.Helper()
 	m.c.Await(what, func() error {
@@ -369,7 +368,7 @@ func (m *master) await(id rm.AllocationID, what string, yes func(owned) bool) ow
 
 func over(w owned) bool { return w.end != nil }
 
-// runs is whether all n containers do.
+// runs returns a condition that is met when n containers are running.
 func runs(n int) func(owned) bool {
 	return func(w owned) bool {
 		at := 0
@@ -382,7 +381,7 @@ func runs(n int) func(owned) bool {
 	}
 }
 
-// pods are those of an allocation.
+// pods returns the pods of an allocation.
 func (m *master) pods(id rm.AllocationID) []corev1.Pod {
 	m.t.Helper()
 	list, err := m.client.CoreV1().Pods(m.namespace).List(m.t.Context(), metav1.ListOptions{LabelSelector: "determined=" + string(id)})
@@ -392,7 +391,7 @@ func (m *master) pods(id rm.AllocationID) []corev1.Pod {
 	return list.Items
 }
 
-// awaitForgotten waits until no document is left of any task.
+// awaitForgotten waits until the documents of all tasks are deleted.
 func (m *master) awaitForgotten() {
 	m.t.Helper()
 	m.c.Await("every document is forgotten", func() error {
@@ -404,7 +403,7 @@ func (m *master) awaitForgotten() {
 	})
 }
 
-// awaitNothing waits until nothing of a task is left in Kubernetes.
+// awaitNothing waits until all objects of tasks in Kubernetes are deleted.
 func (m *master) awaitNothing() {
 	m.t.Helper()
 	m.c.Await("nothing is left", func() error {
@@ -416,8 +415,8 @@ func (m *master) awaitNothing() {
 	})
 }
 
-// left names the objects of tasks, with one call a kind: a process of kubectl for each look
-// costs more than what is looked for.
+// left returns the names of the objects of tasks, with one call for each kind: a kubectl process
+// costs more than the calls.
 func (m *master) left() (names []string, err error) {
 	ctx, o := m.t.Context(), metav1.ListOptions{LabelSelector: "determined"}
 	core := m.client.CoreV1()

@@ -26,21 +26,20 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-// program is what a pod does on a node of the tests: its task's name, as JSON.
+// program is the behavior of a pod on a simulated node: the name of its task, as JSON.
 type program struct {
-	// Lines are printed, one Every so often, before it ends with Exit. Forever
-	// keeps it from ending.
+	// Lines are printed, one after each Every, before it ends with Exit. Forever keeps it running.
 	Lines   int           `json:"lines"`
 	Every   time.Duration `json:"every"`
 	Exit    int32         `json:"exit"`
 	Forever bool          `json:"forever"`
 	// Stuck is the reason for which it never starts.
 	Stuck string `json:"stuck"`
-	// Late is how long a node does not notice that it has the pod.
+	// Late is the delay until the node notices the pod.
 	Late time.Duration `json:"late"`
-	// Held is a node that notices nothing before the test lets pods begin.
+	// Held makes the node ignore the pod until the test lets pods begin.
 	Held bool `json:"held"`
-	// Deaf is a node that does not notice that a pod is to end.
+	// Deaf makes the node ignore the deletion of the pod.
 	Deaf bool `json:"deaf"`
 }
 
@@ -52,35 +51,35 @@ func (p program) String() string {
 	return string(data)
 }
 
-// line is what a program prints.
+// line returns a line of a program's output.
 func line(pod string, i int) string { return fmt.Sprintf("line %d of %s", i, pod) }
 
-// kubelets are nodes whose pods do as their program says: everything but the
+// kubelets simulates nodes whose pods run as their program describes: everything except the
 // machines is real.
 type kubelets struct {
 	client kubernetes.Interface
 	port   int
-	// label is that of the nodes, and begins their names.
+	// label is the label of the nodes and the prefix of their names.
 	label string
 
 	mu    sync.Mutex // guards what follows
 	names []string
 	pods  map[types.UID]*played
 	begun bool
-	// deaf are allocations whose programs ignore SIGTERM, and finished those that end, or
-	// single pods, with their exit codes.
+	// deaf are the allocations whose programs ignore SIGTERM. finished has the exit codes of
+	// allocations or single pods whose programs end.
 	deaf     map[string]bool
 	finished map[string]int32
 }
 
-// ignoreTerm has the programs of an allocation ignore SIGTERM.
+// ignoreTerm makes the programs of an allocation ignore SIGTERM.
 func (k *kubelets) ignoreTerm(id rm.AllocationID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.deaf[string(id)] = true
 }
 
-// finish ends the programs of an allocation, those to come, too.
+// finish ends the programs of an allocation, including future ones.
 func (k *kubelets) finish(id rm.AllocationID, code int32) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,23 +93,23 @@ func (k *kubelets) finishPod(name string, code int32) {
 	k.finished[name] = code
 }
 
-// begin lets pods begin that are held.
+// begin starts the held pods.
 func (k *kubelets) begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.begun = true
 }
 
-// played is a pod in play.
+// played is a simulated pod.
 type played struct {
 	name    string
 	program program
 	started time.Time
-	// ended is when it has, zero before.
+	// ended is the time of its end, or zero.
 	ended time.Time
 }
 
-// printed is how many lines there are.
+// printed returns the number of printed lines.
 func (p *played) printed(now time.Time) int {
 	if !p.ended.IsZero() {
 		now = p.ended
@@ -125,16 +124,16 @@ func (p *played) at(i int) time.Time {
 	return p.started.Add(time.Duration(i+1) * p.program.Every)
 }
 
-// nodesKey is the label by which a test's tasks choose its nodes, and the taint that keeps the
-// pods of others off them.
+// nodesKey is the label by which a test's tasks select its nodes, and the taint that repels other
+// pods.
 const nodesKey = "tests/nodes"
 
-// node is the name of a node of the test's own, counted from 1.
+// node returns the name of the nth node of the test, counted from 1.
 func (m *master) node(n int) string { return nodeName(m.nodes, n) }
 
 func nodeName(label string, n int) string { return fmt.Sprintf("%s-node-%d", label, n) }
 
-// newKubelets adds so many nodes of 8 GPUs for the master's tasks.
+// newKubelets adds nodes of 8 GPUs for the master's tasks.
 func (m *master) newKubelets(count int) *kubelets {
 	m.t.Helper()
 	k := newKubelets(m.t, m.c, m.nodes)
@@ -144,7 +143,7 @@ func (m *master) newKubelets(count int) *kubelets {
 	return k
 }
 
-// newKubelets prepares nodes of a label, which play pods until the test ends.
+// newKubelets prepares nodes with a label, which simulate pods until the test ends.
 func newKubelets(t *testing.T, c *kubetest.Cluster, label string) *kubelets {
 	t.Helper()
 	k := &kubelets{client: c.Client(), label: label, pods: make(map[types.UID]*played), deaf: make(map[string]bool), finished: make(map[string]int32)}
@@ -186,7 +185,7 @@ func newKubelets(t *testing.T, c *kubetest.Cluster, label string) *kubelets {
 	return k
 }
 
-// serve answers for the logs of pods, as a kubelet does.
+// serve serves the logs of pods, like a kubelet.
 func (k *kubelets) serve(t *testing.T, pki string) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(pki, "kubelet-serving.crt"), filepath.Join(pki, "kubelet-serving.key"))
@@ -240,7 +239,7 @@ func (k *kubelets) logs(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// find is a copy of a pod in play, and how many lines it has printed.
+// find returns a copy of a simulated pod and the number of its printed lines.
 func (k *kubelets) find(name string) (*played, int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -259,8 +258,7 @@ func (k *kubelets) allNames() []string {
 	return slices.Clone(k.names)
 }
 
-// addNode adds a node, the nth, with so many GPUs, and a label of that name that holds the
-// pool.
+// addNode adds the nth node with a number of GPUs and the pool in the label pool.
 func (k *kubelets) addNode(t *testing.T, nth int, gpus, pool string) {
 	t.Helper()
 	name := nodeName(k.label, nth)
@@ -289,7 +287,7 @@ func (k *kubelets) addNode(t *testing.T, nth int, gpus, pool string) {
 			t.Error(err)
 		}
 	})
-	made.ResourceVersion = "" // others look at new nodes, too
+	made.ResourceVersion = "" // controllers may have changed the new node
 	now := metav1.Now()
 	made.Status = corev1.NodeStatus{
 		Capacity: has, Allocatable: has, Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
@@ -303,7 +301,7 @@ func (k *kubelets) addNode(t *testing.T, nth int, gpus, pool string) {
 	}
 }
 
-// dies has a node say that it is not ready.
+// dies sets a node to not ready.
 func (k *kubelets) dies(t *testing.T, name string) {
 	t.Helper()
 	patch := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Dies"}]}}`
@@ -313,7 +311,7 @@ func (k *kubelets) dies(t *testing.T, name string) {
 	}
 }
 
-// renew says that a node is alive.
+// renew renews the lease of a node.
 func (k *kubelets) renew(ctx context.Context, name string) {
 	leases := k.client.CoordinationV1().Leases("kube-node-lease")
 	now, seconds := metav1.NowMicro(), int32(40)
@@ -329,7 +327,7 @@ func (k *kubelets) renew(ctx context.Context, name string) {
 	leases.Create(ctx, l, metav1.CreateOptions{}) //nolint:errcheck // the next one will do
 }
 
-// play brings a pod to where its program is.
+// play updates the status of a pod to the state of its program.
 func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 	k.mu.Lock()
 	p := k.pods[pod.UID]

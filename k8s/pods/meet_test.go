@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// A gang has a headless Service, made with no more rights than the chart gives, and a
-// single pod has none. It goes with its Job.
+// A gang has a headless Service, which is created with the permissions of the chart and deleted
+// with its Job. A single pod has none.
 func TestAGangHasAServiceAndASinglePodNone(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
@@ -34,7 +34,7 @@ func TestAGangHasAServiceAndASinglePodNone(t *testing.T) {
 		t.Errorf("got hosts %q, want the addresses of both pods", hosts)
 	}
 	var list *corev1.ServiceList
-	m.c.Await("there is a Service", func() (err error) { // made behind the news that both pods run
+	m.c.Await("there is a Service", func() (err error) { // created after the report that both pods run
 		if list, err = m.client.CoreV1().Services(m.namespace).List(t.Context(), metav1.ListOptions{}); err == nil && len(list.Items) == 0 {
 			err = errors.New("there is none yet")
 		}
@@ -64,7 +64,8 @@ func TestAGangHasAServiceAndASinglePodNone(t *testing.T) {
 	m.awaitNothing()
 }
 
-// meeting is what each rank does: it answers the other, asks it, and prints both.
+// meeting is the script of each rank: it serves the other rank, sends a request to it, and prints
+// both.
 const meeting = `rank=$DET_CONTAINER_RANK
 echo "rank $rank of $DET_CONTAINER_ADDRS"
 (while true; do echo "this is rank $rank" | nc -l -p 7000 >/dev/null; done) &

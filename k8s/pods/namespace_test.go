@@ -14,15 +14,14 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// A master whose tasks get a namespace of their own takes over those that an earlier
-// one started beside itself: what runs ends where it is, and what comes after it is
-// started in the new one.
+// A master whose tasks move to a separate namespace adopts the tasks that an earlier one started in
+// its own namespace: running ones end there, and later ones are started in the new one.
 func TestTasksOfTheFormerNamespaceEndThere(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(3)
 	long := m.submit(program{Lines: 100, Every: 100 * time.Millisecond}, slots(16))
 	m.await(long, "two pods run", runs(2))
-	waits := m.submit(program{Lines: 5}, slots(24)) // is let go in the new one
+	waits := m.submit(program{Lines: 5}, slots(24)) // starts in the new namespace
 	m.stop()
 	former := m.namespace
 	m.namespace = m.c.Namespace(former + "-tasks")
@@ -45,7 +44,7 @@ func TestTasksOfTheFormerNamespaceEndThere(t *testing.T) {
 	m.awaitForgotten()
 }
 
-// What holds a task's tokens is there no longer than its containers need it.
+// The Secret with a task's tokens is deleted when its containers no longer need it.
 func TestTheSecretOfATaskThatRunsIsDeleted(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
@@ -64,7 +63,7 @@ func TestTheSecretOfATaskThatRunsIsDeleted(t *testing.T) {
 		}
 	}
 	m.stop()
-	m.start() // which deletes it once more
+	m.start() // deletes it again
 	if err := m.rm.Kill(t.Context(), id, "killed by ann"); err != nil {
 		t.Fatal(err)
 	}

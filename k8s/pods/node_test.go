@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// onNode runs a resource manager over a real kubelet. A task's name is its script.
+// onNode runs a resource manager with a real kubelet. The name of a task is its script.
 func onNode(t *testing.T) *master {
 	return onNodeWith(t, func(*pods.Config) {})
 }
@@ -39,19 +39,19 @@ func onNodeWith(t *testing.T, edit func(*pods.Config)) *master {
 	return m
 }
 
-// does submits a script, in a pod of a spec.
+// does submits a script with a pod spec.
 func (m *master) does(script, podSpec string) rm.AllocationID {
 	return m.submit(program{}, func(q *rm.Request) { q.Name, q.PodSpec = script, []byte(podSpec) })
 }
 
-// text is all that is stored of a task's log.
+// text returns all stored lines of a task's log.
 func (m *master) text(id rm.AllocationID) []string {
 	m.owner.mu.Lock()
 	defer m.owner.mu.Unlock()
 	return m.owner.lines[string(m.owner.tasks[id].assigned[0].ID)]
 }
 
-// lines is all that is stored of one container's log.
+// lines returns all stored lines of one container's log.
 func (m *master) lines(id rm.ContainerID) []string {
 	m.owner.mu.Lock()
 	defer m.owner.mu.Unlock()

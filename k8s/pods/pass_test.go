@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/bench/measure"
 )
 
-// BenchmarkPassAfterAChange is one pass over gangs that run, when one pod has changed: what the
-// rest is was seen before. A gang is four pods.
+// BenchmarkPassAfterAChange measures one pass over running gangs of four pods after the change of
+// one pod, with the state of all others cached.
 func BenchmarkPassAfterAChange(b *testing.B) {
 	for _, pods := range []int{80, 800, 8000} {
 		b.Run(fmt.Sprintf("%d pods", pods), func(b *testing.B) {
@@ -33,13 +33,13 @@ func BenchmarkPassAfterAChange(b *testing.B) {
 				r.state.changed.note(one)
 				s.decideQueues(time.Now())
 			}
-			// On a busy machine the time of a pass is mostly that of others.
+			// On a busy machine the elapsed time depends mostly on other processes.
 			b.ReportMetric(float64(measure.Processor()-began)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
 
-// busy is a resource manager with gangs that run, on nodes of 8 GPUs.
+// busy returns a resource manager with running gangs on nodes of 8 GPUs.
 func busy(b *testing.B, gangs int) *RM {
 	b.Helper()
 	client := fake.NewClientset()
@@ -85,7 +85,7 @@ func busy(b *testing.B, gangs int) *RM {
 	return r
 }
 
-// A pace counts what was placed within its span, and no more than that.
+// A pace counts only the placements within its span.
 func TestThePaceOfTheScheduler(t *testing.T) {
 	t.Parallel()
 	var p pace

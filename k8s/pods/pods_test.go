@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// checkLines compares what is stored with what was printed.
+// checkLines compares the stored lines with the printed ones.
 func (m *master) checkLines(id rm.AllocationID, n int) {
 	m.t.Helper()
 	m.owner.mu.Lock()
@@ -46,7 +46,7 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 	for c, states := range w.states {
 		want := []apiv1.Container_State{apiv1.Container_STATE_PULLING, apiv1.Container_STATE_RUNNING, apiv1.Container_STATE_TERMINATED}
 		if states[0] == apiv1.Container_STATE_RUNNING {
-			want = want[1:] // the node was quicker than the news of it
+			want = want[1:] // the node was faster than the report
 		}
 		if d := cmp.Diff(states, want); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
@@ -112,7 +112,7 @@ func TestAPartialGangIsUndoneAndTriedAgain(t *testing.T) {
 	m.awaitNothing()
 }
 
-// Its nodes take longer than a partial gang is given.
+// Its nodes take longer than the time limit for a partial gang.
 func TestAGangThatIsPlacedIsLeftToItsNodes(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
@@ -144,7 +144,7 @@ func TestAGangIsTakenFromANodeThatDiesBeforeItStarts(t *testing.T) {
 
 func TestKilledBeforeItRuns(t *testing.T) {
 	m := newMaster(t, nil)
-	id := m.submit(program{Lines: 1}, slots(8)) // there is no node
+	id := m.submit(program{Lines: 1}, slots(8)) // no node exists
 	m.await(id, "it says why it waits", func(w owned) bool { return len(w.waits) > 0 })
 	if err := m.rm.Kill(t.Context(), id, "killed by ann"); err != nil {
 		t.Fatal(err)
@@ -274,7 +274,7 @@ func TestAProgramThatListensIsKilledAtItsDeadline(t *testing.T) {
 	}
 	m.await(id, "it was warned", func(w owned) bool { return w.warned == "because" })
 	m.stop()
-	m.start() // its deadline outlives the master
+	m.start() // the deadline outlives the master
 	w := m.await(id, "it was killed", over)
 	if took := time.Since(began); w.end.Cause != rm.CausePreempted || took < 3*time.Second {
 		t.Errorf("got %+v after %s, want preempted after 3s", w.end, took)
@@ -318,8 +318,8 @@ func TestAJobThatIsGoneWasLost(t *testing.T) {
 	}
 }
 
-// Many tasks, while the resource manager is killed and started over and over: each
-// runs once, and each line is there once.
+// The resource manager is killed and restarted repeatedly while many tasks run: each task runs
+// once, and each line is stored once.
 func TestMastersComeAndGo(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(4)

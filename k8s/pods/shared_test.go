@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// mayRead lets an account of the test read things of the whole cluster.
+// mayRead grants a service account of the test read access to cluster-wide objects.
 func (m *master) mayRead(name string, kinds string) (revoke func()) {
 	m.t.Helper()
 	role := m.namespace + "-" + name + "-" + kinds
@@ -27,7 +27,7 @@ func (m *master) mayRead(name string, kinds string) (revoke func()) {
 	return revoke
 }
 
-// stranger puts a pod of another namespace on a node, which takes so many GPUs.
+// stranger creates a pod of another namespace on a node, with a number of GPUs.
 func (m *master) stranger(node string, gpus string) {
 	m.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}
@@ -41,7 +41,8 @@ func (m *master) stranger(node string, gpus string) {
 	}
 }
 
-// A cluster with the chart's default rights: nodes are seen, and others' pods are not.
+// A cluster with the chart's default permissions: nodes are visible, and pods of other namespaces
+// are not.
 func TestOnASharedClusterRoomIsLearned(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
@@ -94,7 +95,7 @@ func TestOnASharedClusterRoomIsLearned(t *testing.T) {
 	m.awaitNothing()
 }
 
-// What an account may see changes while the master runs, both ways.
+// Permissions of the service account are granted and revoked while the master runs.
 func TestPermissionsChangeUnderARunningMaster(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)

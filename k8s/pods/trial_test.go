@@ -19,8 +19,8 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// training is what a container of a trial does here: it shows what it was told, and leaves a
-// file in the shared directory.
+// training is the script of a trial's container: it prints its information files and writes a file
+// to the shared directory.
 const training = `cd /run/determined/info
 for f in cluster.json resources.json rendezvous.json trial.json; do
   if [ -e "$f" ]; then echo "$f $(stat -c '%a %u:%g' "$f") $(cat "$f")"; else echo "$f missing"; fi
@@ -29,7 +29,7 @@ echo "$DET_CONTAINER_ID" >> /determined_shared_fs/runs
 printf '10%%\r20%%\r'
 echo '[rank=3] WARNING: done'`
 
-// asTrial is the spec of a trial's container, as master/task/spec writes it.
+// asTrial returns the spec of a trial's container as master/task/spec writes it.
 func asTrial(q rm.Request, dir string) *agentv1.Spec {
 	s := &agentv1.Spec{
 		Image: kubetest.TaskImage, Entrypoint: []string{"/bin/sh", "-c", training}, TaskType: "TRIAL", FixedPaths: true,
@@ -46,8 +46,8 @@ func asTrial(q rm.Request, dir string) *agentv1.Spec {
 	return s
 }
 
-// A trial's pods find what they were told in files for their user alone, share the directory
-// of checkpoints, and are known by their addresses, on a real node.
+// On a real node, a trial's pods get their information in files for their user only, share the
+// checkpoint directory, and have their pod IPs as addresses.
 func TestATrialOnARealNode(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestATrialOnARealNode(t *testing.T) {
 		p := &c.Pools[0].Template
 		p.SlotType, p.SlotCPU, p.MaxSlotsPerPod = podspec.CPU, 0.1, 1
 	})
-	shared := filepath.Join(os.TempDir(), "trials-"+m.namespace) // of the node, which may be this machine
+	shared := filepath.Join(os.TempDir(), "trials-"+m.namespace) // on the node, which may be this machine
 	t.Cleanup(func() { _ = os.RemoveAll(shared) })
 	m.owner.program = func(q rm.Request) *agentv1.Spec { return asTrial(q, shared) }
 	made := m.submit(program{}, func(q *rm.Request) {

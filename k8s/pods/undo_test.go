@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// still is a resource manager that nobody runs: a test takes its steps one by one.
+// still returns a resource manager that does not run: a test calls its steps one by one.
 func still(t *testing.T, docs shelf, there ...runtime.Object) (*RM, *watch.Watch) {
 	t.Helper()
 	client := fake.NewClientset(there...)
@@ -45,22 +45,22 @@ func still(t *testing.T, docs shelf, there ...runtime.Object) (*RM, *watch.Watch
 	return r, w
 }
 
-// shelf is a memory of one process.
+// shelf is a store in memory.
 type shelf map[string][]byte
 
 func (s shelf) Put(_ context.Context, key string, doc []byte) error { s[key] = doc; return nil }
 func (s shelf) Delete(_ context.Context, key string) error          { delete(s, key); return nil }
 func (s shelf) All(context.Context) (map[string][]byte, error)      { return s, nil }
 
-// noLogs is never asked for anything.
+// noLogs must not be called.
 type noLogs struct{ rm.Logs }
 
-// silent is an owner of tasks who takes everything.
+// silent is an owner of tasks that accepts everything.
 type silent struct{ rm.Tasks }
 
 func (silent) Waits(context.Context, rm.AllocationID, rm.Wait) error { return nil }
 
-// What Kubernetes says may come after a task was told that it waits.
+// Kubernetes may reject a pod after the task's wait was reported.
 func TestALateRefusalIsTold(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
@@ -78,15 +78,15 @@ func TestALateRefusalIsTold(t *testing.T) {
 	}
 }
 
-// A kill gives a program as long as its pod spec does, within the limit of its pool: a pod of an
-// earlier version may have years. A pod that others have given years before gets less. One that is
-// there after its time is forced.
+// A killed program gets the grace period of its pod spec, within the limit of its pool: a pod of an
+// earlier version may have years. A pod that another client deleted with a grace period of years
+// gets less. A pod that still exists after its time is force-deleted.
 func TestAKilledProgramHasTheTimeOfItsPodSpecWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		grace   int64
-		deleted time.Duration // until the end that others have asked for
+		deleted time.Duration // until the end of the other client's grace period
 		want    int64
 	}{
 		{"within the limit", 40, 0, 40},
@@ -119,8 +119,8 @@ func TestAKilledProgramHasTheTimeOfItsPodSpecWithinTheLimit(t *testing.T) {
 	}
 }
 
-// A drained node waits for its pods: a task whose pod was given years is killed when the limit of
-// its pool has passed.
+// A drain waits for pods: a task whose pod has a grace period of years is killed after the limit of
+// its pool.
 func TestATaskOnADrainedNodeHasNoMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
@@ -135,8 +135,8 @@ func TestATaskOnADrainedNodeHasNoMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// A restarted master takes what ran and has no Job for lost; a gang that was undone in
-// the moment in which it was whole is none of that.
+// A restarted master treats a running gang without a Job as lost, but not a gang that was undone at
+// the moment when all its pods were running.
 func TestAGangUndoneAsItWasWholeIsNotTakenForOneThatRan(t *testing.T) {
 	t.Parallel()
 	docs := shelf{}
@@ -157,8 +157,8 @@ func TestAGangUndoneAsItWasWholeIsNotTakenForOneThatRan(t *testing.T) {
 	}
 }
 
-// A pod of others that the watch tells of after a gang was made without gates, and that the
-// scheduler has seen before: the gang says that it waits for room, and is made with gates then.
+// The watch reports another client's pod, which the scheduler has already seen, after a gang was
+// created without gates: the gang waits for room, and is then created with gates.
 func TestAGangWithoutGatesThatLostItsRoomWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	gpus := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
@@ -181,7 +181,7 @@ func TestAGangWithoutGatesThatLostItsRoomWaitsForRoom(t *testing.T) {
 	if a.phase != Undoing || a.waitKind != "room" || !strings.Contains(a.waiting, "none fits now") {
 		t.Fatalf("got phase %s, waiting for %s: %s; want %s, and room", a.phase, a.waitKind, a.waiting, Undoing)
 	}
-	// A worker that had begun to look at that try notes nothing of it any more.
+	// A worker that was processing this attempt records nothing about it.
 	refused := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 	}}}}

@@ -17,8 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// as has the master act for an account that may do in its namespace what the rules
-// say and nothing beyond.
+// as makes the master use a service account with only the permissions in rules, in its namespace.
 func (m *master) as(name string, rules ...string) {
 	m.t.Helper()
 	m.c.Kubectl("create", "serviceaccount", name, "-n", m.namespace)
@@ -38,7 +37,7 @@ func (m *master) as(name string, rules ...string) {
 	m.edit = func(c *pods.Config) { c.Client = client }
 }
 
-// namespaced is what the chart's Role has without its ClusterRole.
+// namespaced returns the rules of the chart's Role without its ClusterRole.
 func namespaced() []string {
 	return []string{
 		"create,delete,get,list,patch,watch jobs,pods", "get pods/log", "create,delete secrets", "create services", "get,list,watch events",
@@ -62,7 +61,8 @@ func TestAMasterThatMayNotSeeNodes(t *testing.T) {
 			t.Errorf("got %d agents and %d used slots in pool %s, want 2 and 16", p.GetNumAgents(), p.GetSlotsUsed(), p.GetName())
 		}
 	}
-	// Nobody knows that it does not fit, so it is tried, and only the scheduler says so.
+	// The master does not see that the task does not fit, so it creates the pods, and only the
+	// scheduler reports it.
 	second := m.submit(program{Lines: 1}, slots(8))
 	m.await(second, "the scheduler's word is told", func(w owned) bool { return strings.Contains(strings.Join(w.waits, "\n"), "nodes are available") })
 	if w := m.told(second); len(w.states) > 0 {
@@ -91,13 +91,13 @@ func TestAMasterThatMayNotWatchSaysSo(t *testing.T) {
 	})
 }
 
-// Two clusters may share their nodes: what the other's tasks hold is not free.
+// Two clusters may share nodes: slots of the other cluster's tasks are not free.
 func TestWhatTheTasksOfAnotherClusterHoldIsNotFree(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)
 	other := m.c.Namespace("other-" + m.namespace)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{
-		"determined": "b.1", "det-deploy.dev/cluster": "lab", // of the same name, elsewhere
+		"determined": "b.1", "det-deploy.dev/cluster": "lab", // the same name in another namespace
 	}}}
 	pod.Spec.NodeName = m.node(1)
 	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "x", Resources: corev1.ResourceRequirements{
@@ -114,7 +114,8 @@ func TestWhatTheTasksOfAnotherClusterHoldIsNotFree(t *testing.T) {
 		if over(w) {
 			return errors.New("there was room")
 		}
-		// Its pod may be with the scheduler before the watch tells of the other's, and is taken back at once then.
+		// Its pod may reach the scheduler before the watch reports the other pod, and is then
+		// undone immediately.
 		if slices.ContainsFunc(w.waits, func(s string) bool { return strings.HasPrefix(s, "undone: ") }) {
 			t.Errorf("got %q, want that there is no room, and no try that lasts to its limit", w.waits)
 		}
@@ -128,7 +129,7 @@ func TestWhatRunsGoesOnUnderOtherSettings(t *testing.T) {
 	m.newKubelets(2)
 	id := m.submit(program{Forever: true}, slots(16))
 	m.await(id, "two pods run", runs(2))
-	for _, most := range []int{16, 3} { // it would have one pod, and could not be divided
+	for _, most := range []int{16, 3} { // it would have one pod that could not be divided
 		m.stop()
 		m.edit = func(c *pods.Config) { c.Pools[0].Template.MaxSlotsPerPod = most }
 		m.start()
@@ -197,7 +198,7 @@ func TestWhatCanNeverRunIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// An autoscaler adds nodes for pods that the scheduler has found none for.
+// An autoscaler adds nodes for pods that the scheduler cannot place.
 func TestAPoolThatGrowsShowsItsPodsToAnAutoscaler(t *testing.T) {
 	m := newMaster(t, func(c *pods.Config) { c.Pools[0].Autoscaled = true })
 	id := m.submit(program{Lines: 1}, slots(16))

@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// dataOn is a Deployment of cluster lab whose master is up and whose data is on a claim.
+// dataOn returns the Deployment of an available master of cluster lab whose data are on a claim.
 func dataOn(name, claim string) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ml", Labels: map[string]string{clusterLabel: "lab"}}}
 	d.Status = appsv1.DeploymentStatus{UpdatedReplicas: 1, Replicas: 1, AvailableReplicas: 1}
@@ -34,7 +34,7 @@ func dataOn(name, claim string) *appsv1.Deployment {
 	return d
 }
 
-// claimOf is a claim that records a version, with the cluster's label.
+// claimOf returns a claim with the cluster's label and a recorded version.
 func claimOf(name, version string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "ml", Labels: map[string]string{clusterLabel: "lab"}, Annotations: map[string]string{versionAnnotation: version},
@@ -46,7 +46,7 @@ func targetOn(values chart.Values, objects ...runtime.Object) (*Target, *fake.Cl
 	return &Target{Cluster: "lab", Namespace: "ml", Values: values, API: api}, api
 }
 
-// Whatever the server says to the record of the version, a master that is up is up.
+// An error of the server for the record of the version does not make an available master unavailable.
 func TestARecordOfTheVersionThatFailsIsTold(t *testing.T) {
 	t.Parallel()
 	claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
@@ -73,7 +73,7 @@ func TestARecordOfTheVersionThatFailsIsTold(t *testing.T) {
 	}
 }
 
-// The version is recorded on what the pods mount, and nowhere else, whoever made it.
+// The version is recorded only on claims that the pods mount, even if a user created them.
 func TestTheVersionIsRecordedOnTheClaimsInUse(t *testing.T) {
 	t.Parallel()
 	mine := claimOf("mine", "1.0.0")
@@ -119,7 +119,7 @@ func TestTheValuesLeadToClaims(t *testing.T) {
 	}
 }
 
-// A newer claim that was kept beside is no matter of an install that does not use it.
+// A kept claim of a newer version does not prevent an install that does not use it.
 func TestOnlyTheClaimsInUseAreChecked(t *testing.T) {
 	t.Parallel()
 	target, _ := targetOn(chart.Values{}, claimOf("kept", "2.0.0"), claimOf("used", "1.0.0"))

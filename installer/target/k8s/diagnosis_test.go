@@ -26,8 +26,8 @@ func TestATroubleInALine(t *testing.T) {
 	}
 }
 
-// An errand that failed is kept for a day, and must not make a cluster look ill, or end the
-// wait for its master.
+// A failed errand Job is kept for a day. It must not make a cluster look unhealthy, or end the wait
+// for its master.
 func TestErrandsKeepNothingFromBeingUp(t *testing.T) {
 	t.Parallel()
 	standing, err := selecting.Parse(place{Cluster: "lab"}.standingSelector())

@@ -11,13 +11,13 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// Whatever is in the way, nobody is told to remove what holds data, and no plan does it.
+// No hint suggests to delete an object with data, and no plan deletes one.
 func TestNobodyIsToldToRemoveWhatHoldsData(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"PersistentVolumeClaim", "Namespace", "Service"} {
 		for _, verb := range []helm.Verb{helm.Foreign, helm.Replace, helm.Delete} {
 			if verb == helm.Delete && kind != "PersistentVolumeClaim" {
-				continue // the tasks' namespace is kept by its annotation, and a Service holds nothing
+				continue // the tasks' namespace is kept by its annotation, and a Service has no data
 			}
 			c := helm.Change{Verb: verb, Reason: "it differs", Object: helm.Object{Kind: kind, Name: "mine", Namespace: "ml"}}
 			drift, err := driftOf([]helm.Change{c}, "lab")
@@ -34,8 +34,8 @@ func TestNobodyIsToldToRemoveWhatHoldsData(t *testing.T) {
 	}
 }
 
-// Paused experiments keep the directory of the node that checkpointStorage has named, which the
-// level baseline refuses.
+// Paused experiments keep the node directory that checkpointStorage named, which the level baseline
+// forbids.
 func TestANamespaceWithExperimentsLosesNoPrivilegeUnsaid(t *testing.T) {
 	t.Parallel()
 	label := "metadata.labels.pod-security.kubernetes.io/enforce"

@@ -13,7 +13,7 @@ import (
 
 var errKilled = errors.New("the installer was killed")
 
-// phases are those of install and uninstall at whose beginning a run is cut off.
+// phases returns the phases of install and uninstall at whose beginning a run is interrupted.
 func phases() []string {
 	return []string{"lock the cluster", "compare with the agreed plan", "apply the plan", "wait for the cluster", "look what is left", "remove the record"}
 }
@@ -29,7 +29,7 @@ func sampled(phases []string, n int) (out []string) {
 	return out
 }
 
-// Whatever phase ends a run, the same command finishes, and uninstall leaves nothing.
+// After an interruption in any phase, the same command succeeds, and uninstall leaves nothing.
 func TestResumesWhenItEndsInAnyPhase(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -47,7 +47,7 @@ func TestResumesWhenItEndsInAnyPhase(t *testing.T) {
 	}
 }
 
-// A cluster whose record is lost has all that counts in its release.
+// The release of a cluster has all important data of a lost record.
 func TestALostRecordIsWrittenAnew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

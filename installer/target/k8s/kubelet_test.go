@@ -18,33 +18,33 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
-// The tags of images that do not come to serve.
+// Tags and names of images with which a master does not become ready.
 const (
-	// missingTag is in no registry.
+	// missingTag is not in the registry.
 	missingTag = "9.9.9"
-	// brokenTag runs errands, and ends as a master.
+	// brokenTag runs errands, but its master exits.
 	brokenTag = "6.6.6"
-	// missingName is of no image.
+	// missingName is not the name of an image.
 	missingName = "typo"
-	// refusedName is a clusterName that no image takes: as a newer master may refuse what the
-	// installer's own rules let pass.
+	// refusedName is a clusterName that every image rejects, like a newer master may reject values
+	// that the installer's rules allow.
 	refusedName = "refused"
 )
 
-// notFound is what a registry says of an image that it does not have.
+// notFound returns the error of a registry for a missing image.
 func notFound(image string) string {
 	return fmt.Sprintf(`Failed to pull image %[1]q: rpc error: code = NotFound desc = failed to resolve reference %[1]q: not found`, image)
 }
 
-// playing has a node of the test's own run the stage's pods: everything but the machine is
-// real.
+// playing creates a node for the stage's pods whose kubelet is simulated: everything except the
+// machine is real.
 func playing(s *stage) {
 	s.t.Helper()
 	node := "node-" + s.namespace
 	ctx := s.t.Context()
 	_, err := s.api.CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{"stage": s.namespace, corev1.LabelHostname: node}},
-		// It plays the pods of one stage: those of others must not come here.
+		// It runs the pods of one stage only: those of others must not be scheduled here.
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "stage", Value: s.namespace, Effect: corev1.TaintEffectNoSchedule}}},
 	}, metav1.CreateOptions{})
 	must(s.t, err)
@@ -55,15 +55,15 @@ func playing(s *stage) {
 	running.Go(func() { s.playPods(ctx, node) })
 }
 
-// playPods plays each pod when there is news of one, and once a second what did not succeed,
-// until the test ends. News is watched for: asking twenty times a second, side by side for
-// each stage, took most of two cores.
+// playPods simulates each pod when it changes, and once a second those that did not succeed, until
+// the test ends. It uses a watch: polling twenty times a second in each of the parallel stages took
+// most of two cores.
 func (s *stage) playPods(ctx context.Context, node string) {
 	news := make(chan struct{}, 1)
 	tell := func() {
 		select {
 		case news <- struct{}{}:
-		default: // it is to look already
+		default: // a pass is pending already
 		}
 	}
 	f := informers.NewSharedInformerFactoryWithOptions(s.api, 0, informers.WithNamespace(s.namespace))
@@ -98,10 +98,10 @@ func (s *stage) heartbeat(ctx context.Context, name string) {
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Test", LastHeartbeatTime: metav1.Now()}}
 	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"), "pods": resource.MustParse("100")}
 	n.Status.Capacity = n.Status.Allocatable
-	_, _ = s.api.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{}) // the next beat tries again
+	_, _ = s.api.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{}) // the next heartbeat retries
 }
 
-// play does what a kubelet does to each pod, by the tag of its image.
+// play acts like a kubelet for each pod, depending on the tag of its image.
 func (s *stage) play(ctx context.Context) {
 	list, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -112,13 +112,13 @@ func (s *stage) play(ctx context.Context) {
 			continue
 		}
 		if p.DeletionTimestamp != nil {
-			_ = s.api.CoreV1().Pods(s.namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}) // it is gone, or the next turn deletes it
+			_ = s.api.CoreV1().Pods(s.namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}) // it is deleted, or the next pass deletes it
 			continue
 		}
 		was := p.Status.DeepCopy()
 		s.run(ctx, &p)
 		if p.Status.Phase != was.Phase || len(was.ContainerStatuses) == 0 {
-			_, _ = s.api.CoreV1().Pods(s.namespace).UpdateStatus(ctx, &p, metav1.UpdateOptions{}) // the next turn tries again
+			_, _ = s.api.CoreV1().Pods(s.namespace).UpdateStatus(ctx, &p, metav1.UpdateOptions{}) // the next pass retries
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (s *stage) run(ctx context.Context, p *corev1.Pod) {
 	status := corev1.ContainerStatus{Name: c.Name, Image: c.Image}
 	mounted, refused := s.readValues(ctx, p)
 	if errand && !mounted {
-		return // its Secrets are made behind the Job: the next turn looks again
+		return // its Secrets are created after the Job: the next pass checks again
 	}
 	switch name, tag, _ := strings.Cut(c.Image, ":"); {
 	case tag == missingTag, name == missingName:
@@ -157,8 +157,8 @@ func (s *stage) run(ctx context.Context, p *corev1.Pod) {
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 }
 
-// readValues looks at the Secrets that a pod mounts: whether all of them are there, and one has values that are
-// refused.
+// readValues reports whether all Secrets that a pod mounts exist, and whether one of them has
+// rejected values.
 func (s *stage) readValues(ctx context.Context, p *corev1.Pod) (mounted, refused bool) {
 	for _, v := range p.Spec.Volumes {
 		if v.Secret == nil || v.Secret.Optional != nil && *v.Secret.Optional {
@@ -173,7 +173,7 @@ func (s *stage) readValues(ctx context.Context, p *corev1.Pod) (mounted, refused
 	return true, refused
 }
 
-// say is an event about a pod, as a kubelet writes it.
+// say creates the events that a kubelet creates about a pod.
 func (s *stage) say(ctx context.Context, p *corev1.Pod, words string) {
 	for i, message := range []string{words, "Error: ErrImagePull", "Error: ImagePullBackOff"} {
 		at := metav1.NewTime(time.Now().Add(time.Duration(i) * time.Second))
@@ -183,12 +183,12 @@ func (s *stage) say(ctx context.Context, p *corev1.Pod, words string) {
 			Reason:         "Failed", Type: corev1.EventTypeWarning, Message: message, FirstTimestamp: at, LastTimestamp: at, Count: 1,
 		}, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return // the next turn says it
+			return // the next pass retries
 		}
 	}
 }
 
-// with are the stage's values and one more.
+// with returns the stage's values and one more.
 func (s *stage) with(key string, value any) chart.Values {
 	out := maps.Clone(s.values)
 	out[key] = value

@@ -23,8 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// clusterWide lists what is there of the whole cluster of Kubernetes for the stage's
-// namespace.
+// clusterWide lists the cluster-scoped objects that belong to the stage's namespace.
 func (s *stage) clusterWide() []string {
 	s.t.Helper()
 	var out []string
@@ -36,7 +35,7 @@ func (s *stage) clusterWide() []string {
 	return out
 }
 
-// withoutHelm applies the chart as a GitOps tool does: rendered, and sent by kubectl.
+// withoutHelm applies the chart like a GitOps tool: rendered, and applied with kubectl.
 func (s *stage) withoutHelm() {
 	s.t.Helper()
 	out, err := helm.Render(helm.Release{Name: "lab", Namespace: s.namespace, Values: s.values, Chart: templates.Chart(s.version)}, helm.NoServer())
@@ -46,8 +45,8 @@ func (s *stage) withoutHelm() {
 	s.kubectl("apply", "-f", file)
 }
 
-// A namespace that somebody deleted takes the release and the record along, and leaves
-// what is of the whole cluster and the namespace of tasks.
+// Deleting the namespace deletes the release and the record, and leaves cluster-scoped objects and
+// the namespace of tasks.
 func TestWhatADeletedNamespaceLeavesIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -83,8 +82,8 @@ func TestWhatADeletedNamespaceLeavesIsRemoved(t *testing.T) {
 	}
 }
 
-// A chart that was applied without Helm is shown, changed by nobody but whoever applied
-// it, and removed whole, but for its data.
+// A chart that was applied without Helm is listed, changed only by its owner, and removed
+// completely except for its data.
 func TestAChartAppliedWithoutHelmIsRemovedWhole(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -121,8 +120,7 @@ func TestAChartAppliedWithoutHelmIsRemovedWhole(t *testing.T) {
 	s.wantNothing()
 }
 
-// What is in a namespace of tasks that somebody else made goes too, and the namespace
-// stays.
+// Objects in a user's namespace of tasks are removed, and the namespace is kept.
 func TestRolesInANamespaceOfTasksGo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -132,7 +130,7 @@ func TestRolesInANamespaceOfTasksGo(t *testing.T) {
 	s.values["resourceManager"] = tree{"defaultNamespace": jobs}
 	s.withoutHelm()
 	s.taskPod(jobs)
-	s.values = chart.Values{"imageRegistry": "", "maxSlotsPerPod": 4} // nobody remembers them
+	s.values = chart.Values{"imageRegistry": "", "maxSlotsPerPod": 4} // the values are not recorded
 	r, err := s.down(t.Context(), false)
 	must(t, err)
 	if left := s.kubectl("-n", jobs, "get", "roles,rolebindings,serviceaccounts,pods", "-l", "det-deploy.dev/cluster", "-o", "name"); strings.TrimSpace(left) != "" {
@@ -141,7 +139,7 @@ func TestRolesInANamespaceOfTasksGo(t *testing.T) {
 	s.kubectl("get", "namespace", jobs)
 }
 
-// A release of the same name in another namespace loses nothing.
+// A release with the same name in another namespace is not changed.
 func TestTheSameNameElsewhereIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	one, other := newStage(t), newStage(t)
@@ -158,7 +156,7 @@ func TestTheSameNameElsewhereIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What somebody took out of a release is still removed, and counted.
+// Objects that lost their release are still counted and removed.
 func TestWhatLostItsReleaseIsCounted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -175,7 +173,8 @@ func TestWhatLostItsReleaseIsCounted(t *testing.T) {
 	}
 }
 
-// Whatever phase ends a run, the same command finishes what was applied without Helm.
+// After an interruption in any phase, the same command removes a chart that was applied without
+// Helm.
 func TestRemovingWhatWasAppliedResumes(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -189,7 +188,7 @@ func TestRemovingWhatWasAppliedResumes(t *testing.T) {
 	s.wantNothing()
 }
 
-// Every kind that the chart renders is looked for when it is to go.
+// Uninstall looks for every kind that the chart renders.
 func TestTheInventoryKnowsEveryKindOfTheChart(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"Namespace": true, "PersistentVolumeClaim": true, "VolumeSnapshot": true}
@@ -216,7 +215,7 @@ func TestTheInventoryKnowsEveryKindOfTheChart(t *testing.T) {
 	}
 }
 
-// taskPod makes a pod as the master makes those of tasks.
+// taskPod creates a pod like the master does for a task.
 func (s *stage) taskPod(ns string) {
 	s.t.Helper()
 	pod := &corev1.Pod{
@@ -227,7 +226,7 @@ func (s *stage) taskPod(ns string) {
 	must(s.t, err)
 }
 
-// neighbour makes a deployment of another cluster beside, and returns its name.
+// neighbour creates a deployment of another cluster in the namespace, and returns its name.
 func (s *stage) neighbour() string {
 	s.t.Helper()
 	labels := map[string]string{"app": "theirs", "det-deploy.dev/cluster": "other"}
@@ -247,7 +246,7 @@ func (s *stage) deleteNamespace() {
 	s.kubectl("delete", "namespace", s.namespace, "--timeout=120s")
 }
 
-// wantTraced fails unless the cluster is found by its objects.
+// wantTraced fails the test unless the cluster is found by its objects.
 func (s *stage) wantTraced(want k8s.Trace) {
 	s.t.Helper()
 	all, err := k8s.Traces(s.t.Context(), s.open(nil), "")
@@ -263,7 +262,7 @@ func (s *stage) wantTraced(want k8s.Trace) {
 	s.t.Errorf("got %+v, want %+v among them", all, want)
 }
 
-// recordAt is where the record of a cluster is whose namespace is gone.
+// recordAt sets the location of the record of a cluster whose namespace was deleted.
 func recordAt(in *installer.Installer, dir string) {
 	if dir != "" {
 		in.Store = record.Dir{Path: dir}

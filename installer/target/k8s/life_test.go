@@ -54,7 +54,7 @@ func TestTheWholeLifeOfACluster(t *testing.T) {
 	s.wantNothing()
 }
 
-// Snapshots of the database are neither forgotten nor removed with the release.
+// Snapshots of the database are listed, and are not deleted with the release.
 func TestSnapshotsAreKeptUntilTheDataGoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -79,13 +79,13 @@ func TestSnapshotsAreKeptUntilTheDataGoes(t *testing.T) {
 	}
 }
 
-// The namespace of tasks is the release's, and what users keep in it is theirs.
+// The namespace of tasks belongs to the release, but claims of users in it are kept.
 func TestTheNamespaceOfTasksGoesUnlessClaimsAreInIt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	name := s.namespace + "-lab-tasks"
 	must(t, s.up(t.Context()))
-	must(t, s.up(t.Context())) // leaves it alone
+	must(t, s.up(t.Context())) // keeps it
 	s.kubectl("-n", name, "get", "serviceaccount", "determined-task-lab")
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "datasets"}, Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -117,11 +117,11 @@ func must(t *testing.T, err error) {
 
 func text(p plan.Plan) string {
 	var b strings.Builder
-	_ = p.Render(&b) // a buffer takes all
+	_ = p.Render(&b) // a buffer never fails
 	return b.String()
 }
 
-// wantNothing fails unless nothing with the cluster's name or mark is left.
+// wantNothing reports an error if an object with the cluster's name or label remains.
 func (s *stage) wantNothing() {
 	s.t.Helper()
 	ctx, o := s.t.Context(), metav1.ListOptions{}

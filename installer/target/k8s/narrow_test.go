@@ -9,8 +9,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
-// narrow is a stage of somebody who is administrator of one namespace and nothing else,
-// in a namespace that its owner keeps narrow.
+// narrow returns a stage whose user is the administrator of one namespace only, with the Pod Security
+// level restricted and a resource quota.
 func narrow(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t)
@@ -22,7 +22,7 @@ func narrow(t *testing.T) *stage {
 	return s
 }
 
-// result is what doctor says about the first check whose name begins so.
+// result returns doctor's result of the first check with a name prefix.
 func (s *stage) result(r doctor.Report, name string) doctor.Result {
 	s.t.Helper()
 	for _, one := range r.Results {
@@ -34,7 +34,7 @@ func (s *stage) result(r doctor.Report, name string) doctor.Result {
 	return doctor.Result{}
 }
 
-// check makes the checks, again where the API server did not answer one in time.
+// check runs the checks, and again if the API server did not answer one in time.
 func (s *stage) check() doctor.Report {
 	s.t.Helper()
 	for tries := 5; ; tries-- {
@@ -48,8 +48,8 @@ func (s *stage) check() doctor.Report {
 	}
 }
 
-// What stands in the way of an administrator of one namespace is told apart, with the
-// values that do without it.
+// Each missing permission of an administrator of one namespace is reported, with the values that
+// make it unnecessary.
 func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
 	t.Parallel()
 	s := narrow(t)
@@ -68,7 +68,7 @@ func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
 	}
 }
 
-// With those values they install, upgrade and uninstall, with no right beyond.
+// With those values they can install, upgrade and uninstall without further permissions.
 func TestAnAdministratorOfOneNamespaceInstalls(t *testing.T) {
 	t.Parallel()
 	s := narrow(t)

@@ -36,8 +36,8 @@ func TestARolledBackReleaseGoesPastAttemptsAtTheSameVersion(t *testing.T) {
 	}
 }
 
-// A ReplicaSet that an earlier attempt made tells nothing about this one, and one that other
-// values made tells of the same version.
+// A ReplicaSet of an earlier attempt proves nothing about this one, but a ReplicaSet with other
+// values belongs to the same version.
 func TestAMasterHasAnsweredSinceItWasTold(t *testing.T) {
 	t.Parallel()
 	at := func(seconds int) time.Time { return time.Unix(1_000_000+int64(seconds), 0) }

@@ -25,8 +25,8 @@ type tree = map[string]any
 
 var shared = kubetest.Share()
 
-// The tests wait for the API server and hardly compute: more of them wait side by side
-// than there are processors.
+// The tests mostly wait for the API server, so that more of them run in parallel than there are
+// processors.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {
@@ -35,28 +35,28 @@ func TestMain(m *testing.M) {
 	shared.Main(m)
 }
 
-// stage is a cluster on a real API server, whose pods do not really run.
+// stage is a cluster on a real API server whose pods do not run.
 type stage struct {
 	t         *testing.T
 	file      string
 	namespace string
 	api       kube.API
-	// version is the program's, and values what it is told.
+	// version is that of the program, and values are those of the cluster.
 	version string
 	values  chart.Values
-	// bucket and claim are where backups go; empty is the default.
+	// bucket and claim are the destination of backups; empty is the default.
 	bucket, claim string
-	// wait has what waits for the cluster do so.
+	// wait makes commands wait for the cluster.
 	wait bool
-	// as is the user who does it; empty is an administrator.
+	// as is the user; empty is an administrator.
 	as string
-	// dir has the record when the namespace is gone.
+	// dir is the directory of the record after the namespace was deleted.
 	dir string
-	// adopt takes the place of a release of Determined's.
+	// adopt replaces a release of Determined.
 	adopt bool
-	// sink hears what happens; it may be nil.
+	// sink receives events; it may be nil.
 	sink event.Sink
-	// kubectl is the real one.
+	// kubectl runs the real kubectl.
 	kubectl func(args ...string) string
 }
 
@@ -69,7 +69,7 @@ func newStage(t *testing.T) *stage {
 	}
 }
 
-// installer is made anew for each command, as each is a process of its own.
+// installer returns a new installer for each command, as in a new process.
 func (s *stage) installer(ctx context.Context) *installer.Installer {
 	s.t.Helper()
 	gate := new(resource.Gate)
@@ -139,7 +139,7 @@ func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, e
 	return in.Down(ctx, p, deleteData)
 }
 
-// apply makes an object of its JSON form.
+// apply applies an object in JSON.
 func (s *stage) apply(object string) {
 	s.t.Helper()
 	file := filepath.Join(s.t.TempDir(), "object.json")

@@ -21,10 +21,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// master is the Deployment of every stage's master.
+// master is the name of the master's Deployment in every stage.
 const master = "determined-master-deployment-lab"
 
-// newInstalled is a stage whose cluster is installed and serves, prepared by before.
+// newInstalled returns a stage, prepared by before, with an installed cluster whose master is
+// available.
 func newInstalled(t *testing.T, before ...func(*stage)) *stage {
 	t.Helper()
 	s := newStage(t)
@@ -42,21 +43,21 @@ func (s *stage) settled() {
 	s.kubectl("-n", s.namespace, "rollout", "status", "deployment/"+master, "--timeout=180s")
 }
 
-// helm upgrades the release as `helm upgrade --no-hooks` does, which asks no det-deploy.
+// helm upgrades the release like `helm upgrade --no-hooks`, without det-deploy.
 func (s *stage) helm(version string, values chart.Values) {
 	s.t.Helper()
 	_, err := helm.Open(helm.Config{Kube: s.open(nil)}).Upgrade(s.t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: values, Chart: templates.Chart(version), Without: []string{"templates/check.yaml"}})
 	must(s.t, err)
 }
 
-// halt stops the master and says nobody.
+// halt scales the master to zero without det-deploy.
 func (s *stage) halt() {
 	s.t.Helper()
 	_, err := s.api.AppsV1().Deployments(s.namespace).Patch(s.t.Context(), master, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
 	must(s.t, err)
 }
 
-// remember writes an upgrade down as a process does that was killed afterwards.
+// remember records an upgrade like a process that is killed afterwards.
 func (s *stage) remember(committed bool) {
 	s.t.Helper()
 	s.record(func(r *record.Record) {
@@ -64,7 +65,7 @@ func (s *stage) remember(committed bool) {
 	})
 }
 
-// record changes the record as a process does that has the lease.
+// record changes the record with the lease.
 func (s *stage) record(edit func(*record.Record)) {
 	s.t.Helper()
 	ctx, store := s.t.Context(), s.installer(s.t.Context()).Store
@@ -76,7 +77,7 @@ func (s *stage) record(edit func(*record.Record)) {
 	must(s.t, lease.Release(ctx))
 }
 
-// stand brings the cluster to where an upgrade, or the first install, was left.
+// stand brings the cluster to the state of an interrupted upgrade or first install.
 func (s *stage) stand(at installer.Standing) {
 	s.t.Helper()
 	right := s.values
@@ -91,7 +92,7 @@ func (s *stage) stand(at installer.Standing) {
 		return
 	}
 	s.settled()
-	s.record(func(r *record.Record) { r.Ready = time.Now() }) // as an install that has waited
+	s.record(func(r *record.Record) { r.Ready = time.Now() }) // like an install with --wait
 	switch at {
 	case installer.Ill:
 		s.helm("1.0.0", s.with("image", tree{"tag": missingTag}))
@@ -113,7 +114,7 @@ func (s *stage) stand(at installer.Standing) {
 	}
 }
 
-// at is where the cluster stands.
+// at returns the standing of the cluster.
 func (s *stage) at() installer.Standing {
 	s.t.Helper()
 	in := s.installer(s.t.Context())
@@ -124,7 +125,7 @@ func (s *stage) at() installer.Standing {
 	return installer.StandingOf(observed)
 }
 
-// do is what a user types.
+// do runs the command of an act.
 func (s *stage) do(act installer.Act) error {
 	ctx := s.t.Context()
 	in := s.installer(ctx)
@@ -151,9 +152,9 @@ func (s *stage) do(act installer.Act) error {
 	return err
 }
 
-// Wherever a cluster stands, each act either works or names the one that does; and what
-// leads out leads to a cluster that serves, from which every act works again. The ordinary run
-// takes one way of each.
+// For each standing of a cluster, each act either succeeds or its error names the one that does.
+// After that act the cluster serves, and every act works again. The ordinary run tests one act for
+// each standing.
 func TestEveryStandingHasAWayOut(t *testing.T) {
 	t.Parallel()
 	for i, at := range installer.Standings() {
@@ -180,7 +181,7 @@ func TestEveryStandingHasAWayOut(t *testing.T) {
 	}
 }
 
-// leadOut brings a cluster to where it stands, and from there to where it serves.
+// leadOut brings a cluster to a standing, and from there to a serving cluster.
 func leadOut(t *testing.T, at installer.Standing, refused []installer.Act, lead installer.Act) {
 	t.Helper()
 	s := newStage(t)
@@ -210,13 +211,13 @@ func leadOut(t *testing.T, at installer.Standing, refused []installer.Act, lead 
 	must(t, s.do(installer.ActInstall))
 }
 
-// nowhere are values by which the master's pod finds no node.
+// nowhere returns values with which the master's pod cannot be scheduled.
 func (s *stage) nowhere() chart.Values {
 	return s.with("master", tree{"nodeSelector": tree{"stage": "none"}})
 }
 
-// Other values at the same version, or a restart, make no other release of it: what has
-// answered has, and nothing leads back to what ran before.
+// Other values or a restart do not change the release of a version: once it has answered, nothing
+// returns to the version before.
 func TestOtherValuesAreNoOtherRelease(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -242,7 +243,7 @@ func TestOtherValuesAreNoOtherRelease(t *testing.T) {
 	s.settled()
 }
 
-// unsettled waits until the master that is wanted is not available.
+// unsettled waits until the updated master is not available.
 func (s *stage) unsettled() {
 	s.t.Helper()
 	eventually(s.t, func() error {
@@ -254,8 +255,8 @@ func (s *stage) unsettled() {
 	})
 }
 
-// A new master that has answered is not taken back: neither by a later run
-// while no node has room, nor by giving the upgrade up.
+// A new master that has answered is not rolled back: neither by a later run while no node has room,
+// nor by abandoning the upgrade.
 func TestWhatHasAnsweredIsNotTakenBack(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -285,7 +286,7 @@ func TestWhatHasAnsweredIsNotTakenBack(t *testing.T) {
 	}
 }
 
-// wantNamed fails unless an error's hint names the command of an act.
+// wantNamed fails the test unless the hint of an error names the command of an act.
 func wantNamed(t *testing.T, err error, act installer.Act) {
 	t.Helper()
 	hinted, ok := errors.AsType[interface {

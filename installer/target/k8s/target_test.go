@@ -18,8 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// theirs is a chart with the objects of Determined's, by its names, and whatever is
-// called so otherwise.
+// theirs returns a chart with a name and with the objects of Determined's chart, under the same names.
 func theirs(name string) fstest.MapFS {
 	deployment := func(part string) string {
 		return `
@@ -55,7 +54,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	}
 }
 
-// occupied is a stage on which somebody else has the cluster's name.
+// occupied returns a stage with a foreign release that has the cluster's name.
 func occupied(t *testing.T, chart string, values chart.Values) *stage {
 	t.Helper()
 	s := newStage(t)
@@ -65,10 +64,10 @@ func occupied(t *testing.T, chart string, values chart.Values) *stage {
 	return s
 }
 
-// theirHelm is Helm as others use it.
+// theirHelm returns a plain Helm client.
 func (s *stage) theirHelm() *helm.Client { return helm.Open(helm.Config{Kube: s.open(nil)}) }
 
-// wantTheirs fails unless all that the foreign release made is there as it was.
+// wantTheirs fails the test unless all objects of the foreign release are unchanged.
 func (s *stage) wantTheirs(revision int) {
 	s.t.Helper()
 	s.kubectl("-n", s.namespace, "get", "deployment/determined-master-deployment-lab", "deployment/determined-db-deployment-lab",
@@ -83,7 +82,7 @@ func (s *stage) wantTheirs(revision int) {
 	}
 }
 
-// Nothing is done to a release of the name that is not ours, whatever is asked.
+// A foreign release with the cluster's name is never changed.
 func TestAForeignReleaseIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ chart, word string }{
@@ -127,7 +126,7 @@ func TestAForeignReleaseIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// A chart that was applied without Helm has no release that could tell whose it is.
+// Without a release, it is unknown to whom a chart that was applied without Helm belongs.
 func TestAForeignMasterWithoutAReleaseIsNotStopped(t *testing.T) {
 	t.Parallel()
 	s := occupied(t, "determined", nil)
@@ -144,7 +143,7 @@ func TestAForeignMasterWithoutAReleaseIsNotStopped(t *testing.T) {
 	}
 }
 
-// old are the values of a release of Determined's chart.
+// old returns the values of a release of Determined's chart.
 func old() chart.Values {
 	return chart.Values{
 		"maxSlotsPerPod": 2, "masterPort": 9191, "useNodePortForMaster": true, "detVersion": "0.38.1", "imageRegistry": "determinedai",
@@ -152,7 +151,7 @@ func old() chart.Values {
 	}
 }
 
-// adopting is a stage of a cluster that is to take the place of Determined's.
+// adopting returns a stage of a cluster that replaces a release of Determined.
 func adopting(t *testing.T) *stage {
 	t.Helper()
 	s := occupied(t, "determined", old())
@@ -163,8 +162,7 @@ func adopting(t *testing.T) *stage {
 	return s
 }
 
-// Taking the place of Determined's keeps its values and its database, which no release
-// gets hold of again.
+// Adopting Determined keeps its values and its database, which no release owns afterwards.
 func TestAdoptingDetermined(t *testing.T) {
 	t.Parallel()
 	s := adopting(t)
@@ -183,7 +181,7 @@ func TestAdoptingDetermined(t *testing.T) {
 	}
 	must(t, s.up(t.Context()))
 
-	// Their database is no part of the cluster, by no way.
+	// The old database is never part of the cluster.
 	s.values["db"] = tree{"type": "postgres"}
 	if _, err := s.installer(t.Context()).Plan(t.Context()); cloud.KindOf(err) != cloud.Conflict {
 		t.Errorf("a PostgreSQL on the old claim: got %v, want a refusal", err)
@@ -193,8 +191,8 @@ func TestAdoptingDetermined(t *testing.T) {
 	s.kubectl("-n", s.namespace, "get", "persistentvolumeclaim/determined-db-pvc-lab", "priorityclass/their-priority-"+s.namespace)
 }
 
-// Killed in any phase, the same command goes on, and so does one without the flag once
-// the old release is gone.
+// After an interruption in any phase, the same command continues, and so does one without the flag
+// once the old release is deleted.
 func TestAdoptingResumesWhenItEndsInAnyPhase(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -207,7 +205,7 @@ func TestAdoptingResumesWhenItEndsInAnyPhase(t *testing.T) {
 	s.wantAdopted()
 }
 
-// Revisions of Determined's stay in the history, and no way back leads to them.
+// Revisions of Determined stay in the history, and rollbacks never select them.
 func TestNoWayBackLeadsToDetermined(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -231,8 +229,8 @@ func TestNoWayBackLeadsToDetermined(t *testing.T) {
 	s.wantAdopted()
 }
 
-// theirRetired is the moment after which Determined's release is gone and ours is not
-// there.
+// theirRetired simulates an interruption after Determined's release is deleted and before ours is
+// installed.
 func (s *stage) theirRetired() error {
 	c := k8s.OpenReleases(s.open(nil), "", nil)
 	if info, err := c.Status(s.t.Context(), "lab"); err != nil || !info.Foreign {
@@ -241,7 +239,7 @@ func (s *stage) theirRetired() error {
 	return c.Retire(s.t.Context(), "lab")
 }
 
-// wantAdopted fails unless ours is in their place, and their database beside it.
+// wantAdopted reports an error unless our release has replaced theirs and their database is kept.
 func (s *stage) wantAdopted() {
 	s.t.Helper()
 	info, err := k8s.OpenReleases(s.open(nil), "", nil).Status(s.t.Context(), "lab")
@@ -262,7 +260,7 @@ func (s *stage) wantAdopted() {
 	}
 }
 
-// What would get hold of Determined's database is refused before anything is changed.
+// Settings that would use Determined's database are rejected before anything is changed.
 func TestAdoptingNeverTakesTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := adopting(t)
@@ -283,7 +281,7 @@ func TestAdoptingNeverTakesTheDatabase(t *testing.T) {
 	}
 }
 
-// Their master goes on where the image of ours cannot be had.
+// The old master keeps running if our image cannot be pulled.
 func TestAdoptingTriesTheImageFirst(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -296,7 +294,7 @@ func TestAdoptingTriesTheImageFirst(t *testing.T) {
 	s.wantTheirs(1)
 }
 
-// What is lost is said before: the pods of tasks, the values, and what stays.
+// Losses are reported in advance: the pods of tasks, the values, and the kept objects.
 func TestLossesAreSaidBefore(t *testing.T) {
 	t.Parallel()
 	s := adopting(t)
@@ -318,7 +316,7 @@ func TestLossesAreSaidBefore(t *testing.T) {
 	}
 }
 
-// A release of ours is not retired, and what is not there is not either.
+// Only existing foreign releases can be retired.
 func TestOnlyForeignReleasesAreRetired(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

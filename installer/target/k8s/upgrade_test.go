@@ -80,7 +80,7 @@ func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
 	}
 }
 
-// An upgrade that ends in any phase is finished by the same command.
+// After an interruption in any phase, the same command finishes the upgrade.
 func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -103,7 +103,7 @@ func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
 	}
 }
 
-// A new master that the server refuses leaves the old one, and says so.
+// If the server rejects the new master, the old one stays, and the error is reported.
 func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t)
@@ -126,8 +126,8 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	}
 }
 
-// Values with which Helm would delete the claim with the cluster's data, or which the server
-// would refuse, stop nobody.
+// Values with which Helm would delete the claim with the cluster's data, or which the server would
+// reject, do not stop the master.
 func TestAnUpgradeKeepsTheClaimThatHasTheData(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -157,7 +157,7 @@ func TestAnUpgradeKeepsTheClaimThatHasTheData(t *testing.T) {
 	}
 }
 
-// A backup into a bucket needs no volume, and its pod none either.
+// A backup to a bucket needs no volume, and neither does its pod.
 func TestABackupMayGoToABucket(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t)
@@ -172,7 +172,7 @@ func TestABackupMayGoToABucket(t *testing.T) {
 	}
 }
 
-// A claim that is not there is told while the old master serves.
+// A missing claim is reported while the old master serves.
 func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t)
@@ -188,8 +188,8 @@ func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
 	}
 }
 
-// Data that a version has left is migrated by an upgrade, which writes a backup first, and
-// by no install.
+// Data of an older version are migrated by an upgrade, which writes a backup first, and never by an
+// install.
 func TestAnInstallOfAnotherVersionLeavesTheDataAlone(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -214,10 +214,10 @@ func TestAnInstallOfAnotherVersionLeavesTheDataAlone(t *testing.T) {
 	must(t, s.installer(t.Context()).Deployment.(*k8s.Target).Fits(t.Context(), record.Record{}))
 	_, err = s.down(t.Context(), false)
 	must(t, err)
-	must(t, s.do(installer.ActInstall)) // what the upgrade has left is its version's
+	must(t, s.do(installer.ActInstall)) // the data now have its version
 }
 
-// recorded is the version that the claim with the stage's data records.
+// recorded returns the version that is recorded on the claim with the stage's data.
 func (s *stage) recorded() string {
 	s.t.Helper()
 	c, err := s.api.CoreV1().PersistentVolumeClaims(s.namespace).Get(s.t.Context(), "determined-master-data-lab", metav1.GetOptions{})
@@ -225,7 +225,7 @@ func (s *stage) recorded() string {
 	return c.Annotations["det-deploy.dev/version"]
 }
 
-// changing is the stage's target as an installer that has the lease uses it.
+// changing returns the stage's target with an open gate, as with the lease.
 func (s *stage) changing() *k8s.Target {
 	s.t.Helper()
 	in := s.installer(s.t.Context())
@@ -233,8 +233,8 @@ func (s *stage) changing() *k8s.Target {
 	return in.Deployment.(*k8s.Target)
 }
 
-// A new master may change the data and fall ill: the claim records its version before it is
-// told to serve, and that of the old one when it is back.
+// A new master may migrate the data and then fail: the claim records its version before it starts
+// to serve, and the old version again after a rollback.
 func TestTheClaimRecordsANewMasterBeforeItServes(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t, playing)
@@ -259,7 +259,7 @@ func TestTheClaimRecordsANewMasterBeforeItServes(t *testing.T) {
 	}
 }
 
-// A master that has not answered yet on data that was kept is none to pass over either.
+// Kept data are checked even if their master has not answered yet.
 func TestKeptDataIsCheckedThoughItsMasterHasNotAnswered(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()

@@ -14,10 +14,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// registrysWords are what every wait for missingTag has to say.
+// registrysWords is the error of the registry that every wait for missingTag must report.
 const registrysWords = `failed to resolve reference "det-deploy:9.9.9": not found`
 
-// hear keeps what is told, until it is asked for.
+// hear collects messages and returns a function that returns them.
 func (s *stage) hear() func() string {
 	var mu sync.Mutex
 	var all strings.Builder
@@ -33,8 +33,8 @@ func (s *stage) hear() func() string {
 	}
 }
 
-// An upgrade to an image that does not exist says so at once, in the registry's words,
-// ends early, and leaves nothing behind but a cluster that serves.
+// An upgrade to an image that does not exist reports the registry's error immediately, ends early,
+// and leaves nothing but a serving cluster.
 func TestAnUpgradeToAnImageThatDoesNotExistSaysWhy(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -63,7 +63,7 @@ func TestAnUpgradeToAnImageThatDoesNotExistSaysWhy(t *testing.T) {
 	must(t, s.do(installer.ActUpgrade))
 }
 
-// Install changes a master that serves only where the new image can be had.
+// Install changes a serving master only if the new image can be pulled.
 func TestInstallStopsNobodyForAnImageThatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -83,8 +83,8 @@ func TestInstallStopsNobodyForAnImageThatDoesNotExist(t *testing.T) {
 	must(t, s.up(t.Context()))
 }
 
-// Install changes a master that serves only where the new image takes the values, and what it
-// tried leaves nothing.
+// Install changes a serving master only if the new image accepts the values. The objects of the
+// check are deleted.
 func TestInstallStopsNobodyForValuesThatTheImageRefuses(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -117,7 +117,7 @@ func TestInstallStopsNobodyForValuesThatTheImageRefuses(t *testing.T) {
 	})
 }
 
-// A first install with a wrong tag says so, and the right one is given to install.
+// A first install with a wrong tag reports it, and install with the right tag succeeds.
 func TestAFirstInstallWithAWrongTagIsNoDeadEnd(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -136,7 +136,7 @@ func TestAFirstInstallWithAWrongTagIsNoDeadEnd(t *testing.T) {
 	}
 }
 
-// After the way back of a master that does not come to serve, nothing is under way.
+// After the rollback of a master that does not become ready, no upgrade is in progress.
 func TestAWayBackLocksNothing(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
@@ -156,8 +156,8 @@ func TestAWayBackLocksNothing(t *testing.T) {
 	must(t, s.do(installer.ActInstall))
 }
 
-// What a quota or a Pod Security level refuses is told in the server's words, by an errand
-// too.
+// Rejections by a quota or a Pod Security level are reported with the server's message, also for an
+// errand.
 func TestWhatIsRefusedToAnErrandIsTold(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t, playing)

@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// log is a book that several goroutines read.
+// log is a book for concurrent readers.
 type log struct {
 	mu sync.Mutex // guards book
 	book
@@ -31,9 +31,9 @@ func (l *log) AppendLogs(ctx context.Context, a rm.AgentID, lines *agentv1.Logs)
 	return l.book.AppendLogs(ctx, a, lines)
 }
 
-// node is an API server with what stands behind it: it answers for one pod's log.
+// node is an API server that serves the log of one pod.
 type node struct {
-	// final and followed answer a request that follows, and one that does not.
+	// final and followed handle requests without and with follow.
 	final, followed http.HandlerFunc
 }
 
@@ -53,11 +53,11 @@ func prints(lines ...string) http.HandlerFunc {
 				fmt.Fprintf(w, "%s %s\n", at.Format(time.RFC3339Nano), line)
 			}
 		}
-		http.NewResponseController(w).Flush() //nolint:errcheck // the reader may go
+		http.NewResponseController(w).Flush() //nolint:errcheck // the reader may close the connection
 	}
 }
 
-// hangs is a handler that does not come back before its reader goes.
+// hangs returns a handler that blocks until its reader disconnects.
 func hangs(first http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
 		first(w, q)
@@ -183,7 +183,7 @@ func awaitLines(t *testing.T, store *log, n int) {
 	}
 }
 
-// said is what is stored, with our own words made short.
+// said returns the stored lines, with our own messages abbreviated.
 func said(store *log) []string {
 	store.mu.Lock()
 	defer store.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// book keeps lines as a log does: each number once, none left out.
+// book stores lines like a log: each number once, without gaps.
 type book struct{ lines []string }
 
 func (b *book) AppendLogs(_ context.Context, _ rm.AgentID, l *agentv1.Logs) (uint64, error) {
@@ -42,7 +42,7 @@ type fileLine struct {
 	text string
 }
 
-// served is what a node sends of a file: what is not older than since.
+// served returns the lines of a file that a node sends: those that are not older than since.
 func served(file []fileLine, since time.Time) []byte {
 	var b bytes.Buffer
 	for _, l := range file {
@@ -60,8 +60,7 @@ func reader(store rm.Logs) *Follower {
 	})
 }
 
-// Whatever is printed when, and wherever the reading breaks off, each line is stored
-// once.
+// Each line is stored once, for any timing of the output and any interruptions of the reader.
 func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -90,7 +89,7 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rapid.Bool().Draw(t, "the master is killed") {
-				// Its place in the log is that of a moment ago.
+				// Its stored position is an older one.
 				l = reader(store)
 				l.mark, l.marked = kept, true
 			}
@@ -109,7 +108,7 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 	})
 }
 
-// pieces is a line as it is stored.
+// pieces returns the parts of a line as they are stored.
 func pieces(text string) []string {
 	var out []string
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' }) {
@@ -124,7 +123,7 @@ func pieces(text string) []string {
 	return out
 }
 
-// A log that was begun before carriage returns ended lines is numbered as it was.
+// A log that was started by a version without carriage returns as line ends keeps its numbering.
 func TestALogIsNumberedAsItWasBegun(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -158,7 +157,7 @@ func TestARotatedLogIsSaid(t *testing.T) {
 	file := []fileLine{{at(1, 1), "one"}, {at(1, 2), "two"}, {at(1, 3), "three"}, {at(2, 4), "four"}, {at(3, 5), "five"}}
 	for name, c := range map[string]struct {
 		read, left int
-		// stored is how many lines the store has beyond the mark.
+		// stored is the number of lines in the store after the mark.
 		stored int
 		want   string
 	}{
@@ -200,8 +199,8 @@ func TestARotatedLogIsSaid(t *testing.T) {
 	}
 }
 
-// A program that never ends its line must not fill the master's memory, and what it
-// says is stored meanwhile.
+// A program that never ends its line must not fill the master's memory; its output is stored in
+// parts.
 func TestALineWithoutAnEndIsStoredAsItComes(t *testing.T) {
 	t.Parallel()
 	store := &book{}

@@ -21,7 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// usage is what a test compares of nodes: amounts that are not zero.
+// usage returns the compared amounts of nodes: those that are not zero.
 func usage(all []gang.Node) map[gang.NodeID][2]gang.Resources {
 	out := make(map[gang.NodeID][2]gang.Resources)
 	for _, n := range all {
@@ -38,7 +38,7 @@ func usage(all []gang.Node) map[gang.NodeID][2]gang.Resources {
 	return out
 }
 
-// What is kept up to date by changes is what counting all pods again would say.
+// The capacity that is updated by changes equals that of a new count of all pods.
 func TestWhatChangesAddUpToIsWhatThereIs(t *testing.T) {
 	t.Parallel()
 	client, kept := fake.NewClientset(), nodes.NewCapacity()
@@ -83,8 +83,8 @@ func placedIn(all map[gang.NodeID][2]gang.Resources) int {
 	return n
 }
 
-// A pod that is not watched any more is not counted, although its last change was noted and
-// its end never is.
+// A pod that is no longer watched is not counted, although its last change was recorded and its end
+// is never reported.
 func TestWhatIsNotWatchedAnyMoreTakesNothing(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{}
@@ -108,7 +108,7 @@ func TestWhatIsNotWatchedAnyMoreTakesNothing(t *testing.T) {
 	}
 }
 
-// change makes a node, or a pod on one, or ends, deletes or replaces one.
+// change creates a node, or creates, completes, deletes or replaces a pod.
 func change(t *testing.T, client *fake.Clientset, random *rand.Rand, living map[string]*corev1.Pod, i int) {
 	t.Helper()
 	ctx, at := t.Context(), fmt.Sprintf("n%d", random.IntN(4))
@@ -121,8 +121,8 @@ func change(t *testing.T, client *fake.Clientset, random *rand.Rand, living map[
 		return
 	}
 	if len(living) > 0 && random.IntN(2) == 0 {
-		for name, pod := range living { // any of them
-			if random.IntN(3) == 0 { // as a watch shows it that was broken while the pod went
+		for name, pod := range living { // in random order
+			if random.IntN(3) == 0 { // like a watch that was interrupted while the pod was deleted
 				pod = pod.DeepCopy()
 				pod.UID, pod.Spec.NodeName = types.UID(fmt.Sprintf("u%d", i)), at
 				if _, err := client.CoreV1().Pods(pod.Namespace).Update(ctx, pod, metav1.UpdateOptions{}); err != nil {

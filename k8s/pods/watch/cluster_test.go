@@ -16,8 +16,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// An API server takes both permissions away at once, and does not come to list the pods
-// that may still be seen. The nodes that were seen are dropped all the same.
+// An API server revokes both permissions and does not answer the list of the pods that are still
+// visible. The visible nodes must be dropped nevertheless.
 func TestWhatIsLostIsDroppedBeforeTheRestIsListed(t *testing.T) {
 	t.Parallel()
 	listing := make(chan struct{}, 16)
@@ -49,7 +49,7 @@ func TestWhatIsLostIsDroppedBeforeTheRestIsListed(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = w.openClusterWatches(ctx) // it is ended below
+		_, _ = w.openClusterWatches(ctx) // it is stopped below
 	}()
 	select {
 	case <-listing:

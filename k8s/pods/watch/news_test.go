@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Most of what is written into the status of pods and nodes makes no pass.
+// Most status updates of pods and nodes do not trigger a pass.
 func TestWhichChangesDecide(t *testing.T) {
 	t.Parallel()
 	pod := func(version string, edit func(*corev1.Pod)) *corev1.Pod {

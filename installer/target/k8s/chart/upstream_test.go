@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// sameThere are the values of the chart of Determined 0.38.1, or the beginnings of
-// their paths, that do here what they do there.
+// sameThere returns the values of the chart of Determined 0.38.1, or the prefixes of their paths,
+// that have the same effect here.
 func sameThere() []string {
 	return []string{
 		"imageRegistry", "defaultImages.cpuImage", "defaultImages.gpuImage", "defaultImages.rocmImage", "imagePullSecretName", "logLevel", "logColor",
@@ -26,8 +26,8 @@ func sameThere() []string {
 	}
 }
 
-// elsewhere are values of that chart that mean something else here, and notHere those
-// that are refused; each as a value that somebody has.
+// elsewhere returns examples of values of that chart that have another effect here, and notHere of
+// those that are rejected.
 func elsewhere() map[string]any {
 	return map[string]any{
 		"detVersion": "0.38.1", "defaultImages.postgreSQL": "postgres:10.14", "defaultImages.kubeScheduler": "k8s.gcr.io/scheduler-plugins/kube-scheduler:v0.18.9",
@@ -44,7 +44,7 @@ func notHere() map[string]any {
 	}
 }
 
-// at is a value at a path, as a document of its own.
+// at returns a document with a value at a path.
 func at(path string, value any) chart.Values {
 	keys := strings.Split(path, ".")
 	for i := len(keys) - 1; i > 0; i-- {
@@ -53,8 +53,7 @@ func at(path string, value any) chart.Values {
 	return chart.Values{keys[0]: value}
 }
 
-// Whoever brings a values file of Determined is told of each key what it does here, if
-// that is something else.
+// Users of a Determined values file get a message about each key whose effect is different here.
 func TestEveryValueOfDeterminedIsTheSameOrToldOrRefused(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../../../test/chart/testdata/upstream.values.yaml")
@@ -91,7 +90,7 @@ func TestEveryValueOfDeterminedIsTheSameOrToldOrRefused(t *testing.T) {
 	}
 }
 
-// leaves are the paths of a document's values.
+// leaves returns the paths of a document's values.
 func leaves(under string, v map[string]any) []string {
 	var out []string
 	for key, value := range v {

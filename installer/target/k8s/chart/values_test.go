@@ -54,7 +54,7 @@ func TestSecretsAreNeitherShownNorRemembered(t *testing.T) {
 	}
 }
 
-// What the chart does not know as a secret may be one all the same.
+// Values that the chart does not mark as secret may contain secrets.
 func TestWhatMayBeASecretIsNotShown(t *testing.T) {
 	t.Parallel()
 	v := chart.Values{

@@ -31,8 +31,8 @@ func TestCrash(t *testing.T) {
 		tasks, array     int
 		agent            string
 	}{
-		{name: "processes and SQLite", tasks: rest.Choose(30, 150), array: rest.Choose(10, 50), agent: "task_users: \"\"\n"}, // not isolated, the others are
-		{name: "Docker and PostgreSQL", docker: true, postgres: true, tasks: containers()},
+		{name: "processes and SQLite", tasks: stormTasks(30, 80), array: stormTasks(10, 30), agent: "task_users: \"\"\n"}, // not isolated, the others are
+		{name: "Docker and PostgreSQL", docker: true, postgres: true, tasks: stormTasks(0, 40)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -59,14 +59,13 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// containers is how many tasks run in Docker: a container costs about a second of
-// a core. `make faults`, which sets DET_CRASH_TASKS to 200, runs as many as there
-// are processes.
-func containers() int {
+// stormTasks is how many tasks run in a storm of make test, or in one of make test-rest: a container
+// costs about a second of a core. `make faults` sets DET_CRASH_TASKS to 200.
+func stormTasks(ordinary, inRest int) int {
 	if n, err := strconv.Atoi(os.Getenv("DET_CRASH_TASKS")); err == nil && n > 0 {
 		return n
 	}
-	return 40
+	return rest.Choose(ordinary, inRest)
 }
 
 // lines is the number of lines that each task of the crash test prints.

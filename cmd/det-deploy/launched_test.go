@@ -67,7 +67,7 @@ func TestElasticCrash(t *testing.T) {
 			c.RestartMaster()
 		}
 	})
-	ids := make([]string, 150)
+	ids := make([]string, stormTasks(0, 60))
 	for i := range ids {
 		ids[i] = api.launch(i)
 	}

@@ -18,15 +18,6 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// stormTasks is how many tasks run while something besides kills comes over the
-// cluster. `make faults` runs as many as in TestCrash.
-func stormTasks() int {
-	if n, err := strconv.Atoi(os.Getenv("DET_CRASH_TASKS")); err == nil && n > 0 {
-		return n
-	}
-	return 16
-}
-
 const plainAgent = "container_runtime: process\ntrust_users: true\n"
 
 // TestCrashOnAFullDisk is the storm of TestCrash while the disks of the master and of the agent
@@ -39,7 +30,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 	}
 	storm{
 		cluster: clusterConfig{Agent: plainAgent},
-		tasks:   stormTasks(),
+		tasks:   stormTasks(0, 16),
 		// What it prints goes to the full disk.
 		script: func(i int) string {
 			return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do until echo line $i 2>/dev/null; do sleep 0.1; done; i=$((i+1)); `+
@@ -85,7 +76,7 @@ func TestCrashWithFewDescriptors(t *testing.T) {
 	}
 	storm{
 		cluster: clusterConfig{Agent: plainAgent},
-		tasks:   stormTasks(),
+		tasks:   stormTasks(0, 16),
 		prepare: func(c *cluster) []string {
 			c.Started = func(name string, pid int) {
 				if name == "agent-a" {
@@ -123,7 +114,7 @@ func TestCrashInPartitions(t *testing.T) {
 			Agent:  plainAgent,
 			Master: "resource_pools:\n  - pool_name: default\n    agent_reconnect_wait: 4s\n",
 		},
-		tasks:  stormTasks() / 2,
+		tasks:  stormTasks(0, 16) / 2,
 		config: map[string]any{"resources": map[string]any{"slots": 1, "preemptible": true}},
 		script: func(i int) string {
 			return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "$DET_ALLOCATION_ID line $i"; i=$((i+1)); `+

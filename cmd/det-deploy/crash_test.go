@@ -31,7 +31,7 @@ func TestCrash(t *testing.T) {
 		tasks, array     int
 		agent            string
 	}{
-		{name: "processes and SQLite", tasks: stormTasks(30, 80), array: stormTasks(10, 30), agent: "task_users: \"\"\n"}, // not isolated, the others are
+		{name: "processes and SQLite", tasks: stormTasks(30, 80), array: stormTasks(10, 30), agent: "task_users: \"\"\n"}, // without isolation, unlike the others
 		{name: "Docker and PostgreSQL", docker: true, postgres: true, tasks: stormTasks(0, 40)},
 	}
 	for _, tt := range tests {
@@ -59,8 +59,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// stormTasks is how many tasks run in a storm of make test, or in one of make test-rest: a container
-// costs about a second of a core. `make faults` sets DET_CRASH_TASKS to 200.
+// stormTasks returns the number of tasks in a storm: ordinary in make test, inRest in make test-rest, or
+// the value of DET_CRASH_TASKS, which `make faults` sets to 200. A container costs about a second of a core.
 func stormTasks(ordinary, inRest int) int {
 	if n, err := strconv.Atoi(os.Getenv("DET_CRASH_TASKS")); err == nil && n > 0 {
 		return n

@@ -31,7 +31,7 @@ func TestCrashOnAFullDisk(t *testing.T) {
 	storm{
 		cluster: clusterConfig{Agent: plainAgent},
 		tasks:   stormTasks(0, 16),
-		// What it prints goes to the full disk.
+		// Its output goes to the full disk.
 		script: func(i int) string {
 			return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do until echo line $i 2>/dev/null; do sleep 0.1; done; i=$((i+1)); `+
 				`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %d`, lines, code(i))

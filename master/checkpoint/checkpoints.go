@@ -54,7 +54,7 @@ type Checkpoints struct {
 // a required dependency is missing.
 func New(cfg Config) (*Checkpoints, error) {
 	if cfg.Store == nil || cfg.Tasks == nil || cfg.Workspace == nil {
-		return nil, errors.New("keep checkpoints: store, tasks and workspaces are all needed")
+		return nil, errors.New("keep checkpoints: store, tasks and workspaces are required")
 	}
 	if cfg.Pool == nil {
 		cfg.Pool = func(own string) string { return own }

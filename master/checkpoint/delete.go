@@ -65,7 +65,7 @@ func (c *Checkpoints) orderCleaning(ctx context.Context, tx *store.Tx, experimen
 		return err
 	}
 	if elsewhere {
-		return status.New(status.FailedPrecondition, "delete the event files of experiment %d: it is unmanaged, and its files are where its programs ran; delete them there", experiment)
+		return status.New(status.FailedPrecondition, "cannot delete the TensorBoard files of experiment %d: it is unmanaged, and its files are where its programs ran; delete them there", experiment)
 	}
 	waiting, err := deletions().ByParent(ctx, tx, record.Key(experiment))
 	if err != nil {
@@ -186,7 +186,7 @@ func (c *Checkpoints) giveUp(ctx context.Context, failed Deletion) error {
 	if err != nil {
 		return err
 	}
-	return status.New(status.FailedPrecondition, "deleting files failed %d times: %s; the log of task %s says more", failed.Tries, failed.Failure, failed.ID)
+	return status.New(status.FailedPrecondition, "deleting files failed %d times: %s; see the log of task %s", failed.Tries, failed.Failure, failed.ID)
 }
 
 // forget deletes the records of an experiment whose files are deleted.

@@ -41,7 +41,7 @@ func (o *deletionTasks) Run(ctx context.Context, r task.RunOrder) (spec.Program,
 		return spec.Program{}, err
 	}
 	if !found {
-		return spec.Program{}, status.New(status.FailedPrecondition, "there is nothing left to delete")
+		return spec.Program{}, status.New(status.FailedPrecondition, "nothing left to delete")
 	}
 	x, err := ConfigOf(ctx, o.cfg.Store, d.Experiment)
 	if err != nil {

@@ -182,5 +182,5 @@ func TestOnlyTheDeletionSpeaksOfWhatIsDeleting(t *testing.T) {
 	if err := c.PatchAll(t.Context(), checkpoint.Reporter{Task: "1.trial"}, []checkpoint.Patch{{UUID: "a"}}); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, c.PatchAll(t.Context(), checkpoint.Reporter{Task: "2.other"}, left), "not one of this task's")
+	wantError(t, c.PatchAll(t.Context(), checkpoint.Reporter{Task: "2.other"}, left), "does not belong to this task")
 }

@@ -41,13 +41,13 @@ func (c *Checkpoints) Download(ctx context.Context, uuid string, f storage.Forma
 // FailedPrecondition or Unimplemented if the master cannot read the storage.
 func (c *Checkpoints) openSource(ctx context.Context, s config.CheckpointStorage) (storage.Source, error) {
 	if !c.isConfigured(s) && !hasKeys(s) {
-		return nil, status.New(status.FailedPrecondition, "the master reads only the checkpoint storages of the cluster and its workspaces, and those with keys of their own; "+
+		return nil, status.New(status.FailedPrecondition, "the master only reads the checkpoint storages of the cluster and its workspaces, and storages with their own keys; "+
 			"download it from the storage itself, with `det checkpoint download --mode direct`")
 	}
 	if dir := storage.DirectoryOf(s); dir != "" {
 		src, err := storage.OpenDirectory(dir)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-			err = status.New(status.FailedPrecondition, "%v; download it where that is mounted, with `det checkpoint download --mode direct`", err)
+			err = status.New(status.FailedPrecondition, "%v; download it on a machine that mounts it, with `det checkpoint download --mode direct`", err)
 		}
 		return src, err
 	}

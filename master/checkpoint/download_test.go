@@ -51,7 +51,7 @@ func TestTheMasterReadsWhatWasConfigured(t *testing.T) {
 		t.Errorf("got %d bytes, error %v", len(data), err)
 	}
 	_, err = download(t, directory("/elsewhere"), directory(dir))
-	wantError(t, err, "reads only the checkpoint storages of the cluster", "--mode direct")
+	wantError(t, err, "only reads the checkpoint storages of the cluster", "--mode direct")
 }
 
 func TestWhatTheMasterCannotReadIsRefusedByName(t *testing.T) {
@@ -61,10 +61,10 @@ func TestWhatTheMasterCannotReadIsRefusedByName(t *testing.T) {
 	wantError(t, err, "type azure", "--mode direct")
 	own := masterconfig.CheckpointStorage{S3: &masterconfig.S3Storage{Bucket: "mine"}}
 	_, err = download(t, masterconfig.CheckpointStorage{S3: &masterconfig.S3Storage{Bucket: "b"}}, own)
-	wantError(t, err, "reads only the checkpoint storages")
+	wantError(t, err, "only reads the checkpoint storages")
 	gone := directory(filepath.Join(t.TempDir(), "not mounted here"))
 	_, err = download(t, gone, gone)
-	wantError(t, err, "which this master must see", "--mode direct")
+	wantError(t, err, "which the master must be able to read", "--mode direct")
 	if status.Of(err) != status.FailedPrecondition {
 		t.Errorf("got %v, want FailedPrecondition", err)
 	}

@@ -29,8 +29,8 @@ func refuseElsewhere(ctx context.Context, r store.Reader, rec Record) error {
 	if where, err := StorageOf(ctx, r, rec.Experiment, rec.Storage); err == nil && where.Type != nil {
 		place = "its storage of type " + *where.Type
 	}
-	return status.New(status.FailedPrecondition, "delete checkpoint %s: experiment %d is unmanaged, and its files are where its programs saved them (%s); "+
-		"delete them there. Its record goes with the experiment", rec.UUID, rec.Experiment, place)
+	return status.New(status.FailedPrecondition, "cannot delete checkpoint %s: experiment %d is unmanaged, and its files are where its programs saved them (%s); "+
+		"delete them there. Its record is deleted with the experiment", rec.UUID, rec.Experiment, place)
 }
 
 // forgetUnneeded deletes the records of an unmanaged experiment that is being deleted. It returns

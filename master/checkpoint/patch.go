@@ -90,5 +90,5 @@ func (by Reporter) check(ctx context.Context, tx *store.Tx, rec Record) error {
 	if err != nil || slices.Contains(trial.Value.Tasks, by.Task) {
 		return err
 	}
-	return status.New(status.PermissionDenied, "checkpoint %s is not one of this task's", rec.UUID)
+	return status.New(status.PermissionDenied, "checkpoint %s does not belong to this task", rec.UUID)
 }

@@ -26,7 +26,7 @@ func Put(ctx context.Context, tx *store.Tx, r Record) error {
 	case err != nil:
 		return err
 	case found && before.Trial != r.Trial:
-		return status.New(status.AlreadyExists, "checkpoint %s belongs to trial %d; save it under an ID of its own", r.UUID, before.Trial)
+		return status.New(status.AlreadyExists, "checkpoint %s belongs to trial %d; save it under a different ID", r.UUID, before.Trial)
 	case found && !mayReplace(before, r):
 		return nil
 	case !found:
@@ -75,7 +75,7 @@ func StepsOf(metadata map[string]any) (int32, error) {
 	}
 	steps, ok := value.(float64)
 	if !ok || steps < 0 || steps != math.Trunc(steps) || steps > math.MaxInt32 {
-		return 0, status.New(status.InvalidArgument, "steps_completed of a checkpoint's metadata must be a whole number from 0 (is %s)", fmt.Sprint(value))
+		return 0, status.New(status.InvalidArgument, "steps_completed of a checkpoint's metadata must be an integer of at least 0 (is %s)", fmt.Sprint(value))
 	}
 	return int32(steps), nil
 }
@@ -93,7 +93,7 @@ func checkFiles(uuid string, files map[string]int64) error {
 			return status.New(status.InvalidArgument,
 				"checkpoint %s: resources: names must be relative and stay below its directory (%q)", uuid, excerpt.Of(name))
 		case size < 0:
-			return status.New(status.InvalidArgument, "checkpoint %s: resources: %q must have 0 or more bytes (%d)", uuid, excerpt.Of(name), size)
+			return status.New(status.InvalidArgument, "checkpoint %s: resources: the size of %q must be at least 0 (is %d)", uuid, excerpt.Of(name), size)
 		}
 	}
 	return nil
@@ -103,11 +103,11 @@ func checkFiles(uuid string, files map[string]int64) error {
 func checkMetadata(uuid string, metadata map[string]any) error {
 	b, err := json.Marshal(metadata)
 	if err != nil {
-		return status.New(status.InvalidArgument, "checkpoint %s: metadata: cannot be kept as JSON: %v", uuid, err)
+		return status.New(status.InvalidArgument, "checkpoint %s: metadata: cannot be encoded as JSON: %v", uuid, err)
 	}
 	if len(b) > maxMetadata {
 		return status.New(status.InvalidArgument,
-			"checkpoint %s: metadata: has %d bytes; at most %d are kept: save more in a file of the checkpoint", uuid, len(b), maxMetadata)
+			"checkpoint %s: metadata: has %d bytes; at most %d are allowed; store more data in a file of the checkpoint", uuid, len(b), maxMetadata)
 	}
 	return nil
 }

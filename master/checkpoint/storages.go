@@ -137,7 +137,7 @@ func CheckRunStorage(ctx context.Context, r store.Reader, experiment, id int32) 
 	_, found, err := runStorages().Get(ctx, r, runStorageKey(experiment, id))
 	if err == nil && !found {
 		err = status.New(status.InvalidArgument,
-			"storage_id: no run of experiment %d was told to save in storage %d; report the number that the run was given when it started, or none", experiment, id)
+			"storage_id: no run of experiment %d uses storage %d; report the ID that the run received when it started, or none", experiment, id)
 	}
 	return err
 }

@@ -68,6 +68,6 @@ func TestTheStorageOfARun(t *testing.T) {
 	_, err := checkpoint.RunStorage(t.Context(), s, 2, map[string]any{"type": "s3", "buckett": "b"})
 	wantError(t, err, "buckett")
 	// Otherwise a user could read and delete in another user's storage with its keys.
-	wantError(t, checkpoint.CheckRunStorage(t.Context(), s, 1, 2), "no run of experiment 1 was told to save in storage 2")
+	wantError(t, checkpoint.CheckRunStorage(t.Context(), s, 1, 2), "no run of experiment 1 uses storage 2")
 	wantError(t, checkpoint.CheckRunStorage(t.Context(), s, 2, 9), "storage 9")
 }

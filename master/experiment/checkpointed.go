@@ -86,7 +86,7 @@ func (r *reports) ReportUse(ctx context.Context, trial int32, u record.Use) erro
 			return checkpoint.NotFound(u.Checkpoint)
 		}
 		if !d.Reports().Use(trial, u, mostUses) {
-			return status.New(status.FailedPrecondition, "trial %d uses %d checkpoints already, and may use no more", trial, mostUses)
+			return status.New(status.FailedPrecondition, "trial %d already uses %d checkpoints, which is the maximum", trial, mostUses)
 		}
 		return record.Docs().Users.Put(tx, record.UserKey(u.Checkpoint, trial), u.Checkpoint, time.Time{}, t.ID)
 	})

@@ -87,7 +87,7 @@ func (c *creations) overlay(ctx context.Context, o Continuation) (*config.Experi
 		return nil, err
 	}
 	if old.Search().Method != search.Single {
-		return nil, status.New(status.InvalidArgument, "continue experiment %d: the configuration of an experiment with several trials cannot be changed; fork it instead", o.ID)
+		return nil, status.New(status.InvalidArgument, "cannot continue experiment %d: the configuration of an experiment with several trials cannot be changed; fork it instead", o.ID)
 	}
 	complete, err := old.Store()
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *creations) overlay(ctx context.Context, o Continuation) (*config.Experi
 		return nil, status.New(status.InvalidArgument, "%v", err)
 	}
 	if x.Search().Method != search.Single {
-		return nil, status.New(status.InvalidArgument, "continue experiment %d: the searcher must stay %s; fork it instead", o.ID, search.Single)
+		return nil, status.New(status.InvalidArgument, "cannot continue experiment %d: the searcher must stay %s; fork it instead", o.ID, search.Single)
 	}
 	if err := checkSameHyperparameters(o.ID, old, x); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func checkSameHyperparameters(id int32, old, x config.Experiment) error {
 		return err
 	}
 	if !bytes.Equal(before, after) {
-		return status.New(status.InvalidArgument, "continue experiment %d: hyperparameters: the trial keeps the values that it began with; create another experiment with the new ones, which may start from its latest checkpoint with searcher.source_trial_id", id)
+		return status.New(status.InvalidArgument, "cannot continue experiment %d: hyperparameters: the trial keeps its initial values; create another experiment with the new values, which can start from the latest checkpoint of the trial with searcher.source_trial_id", id)
 	}
 	return nil
 }

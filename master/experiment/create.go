@@ -102,7 +102,7 @@ func (c *creations) checkCount(o Order) error {
 			have++
 		}
 	}
-	return workspace.CheckCount(o.By, have, "experiments that run elsewhere")
+	return workspace.CheckCount(o.By, have, "unmanaged experiments")
 }
 
 // plan is a validated experiment that is not stored yet.
@@ -121,7 +121,7 @@ func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error
 		p.record.ID, err = nextID(ctx, tx, "experiment")
 		return err
 	}); err != nil {
-		return fmt.Errorf("number the experiment: %w", err)
+		return fmt.Errorf("assign an ID to the experiment: %w", err)
 	}
 	if !o.Unmanaged {
 		p.config.CheckpointStorage = p.config.CheckpointStorage.InOwnDirectory(newDirectory(p.record.ID))
@@ -135,7 +135,7 @@ func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error
 	if err != nil && !errors.Is(err, store.ErrOutcomeUnknown) {
 		drop := c.cfg.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return definition.Delete(tx, p.record.ID) })
 		if drop != nil {
-			c.cfg.Log.Warn("cannot remove the files of an experiment that was not stored; the next start does", "experiment_id", p.record.ID, "err", drop)
+			c.cfg.Log.Warn("cannot delete the files of an experiment that was not stored; the next start deletes them", "experiment_id", p.record.ID, "err", drop)
 		}
 	}
 	return err
@@ -275,7 +275,7 @@ func (c *creations) sameOrder(ctx context.Context, o Order) (*entry, bool, error
 		return nil, false, fmt.Errorf("external id %q: %w", excerpt.Of(o.ExternalID), err)
 	}
 	if x.State == lifecycle.Deleting || x.State == lifecycle.DeleteFailed {
-		return nil, false, status.New(status.FailedPrecondition, "external id %q: experiment %d has it, which is being deleted (%s)", excerpt.Of(o.ExternalID), x.ID, x.State)
+		return nil, false, status.New(status.FailedPrecondition, "external id %q: it belongs to experiment %d, which is being deleted (%s)", excerpt.Of(o.ExternalID), x.ID, x.State)
 	}
 	return e, true, nil
 }

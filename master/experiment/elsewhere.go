@@ -78,8 +78,8 @@ const valuesEach = 10
 func countValues(d *change.Draft, o TrialOrder) error {
 	n := valuesEach + hparam.SizeOf(o.Hparams)
 	if d.Record.Values += n; d.Record.Values > config.MostHyperparameters {
-		return status.New(status.ResourceExhausted, "add a trial to experiment %d: its %d trials would have more than %d hyperparameters together "+
-			"(this one counts as %d); create another experiment, or put large values into files", o.Experiment, d.Record.Trials, config.MostHyperparameters, n)
+		return status.New(status.ResourceExhausted, "cannot add a trial to experiment %d: its %d trials would have more than %d hyperparameter values "+
+			"(this trial counts as %d); create another experiment, or put large values into files", o.Experiment, d.Record.Trials, config.MostHyperparameters, n)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (w *elsewhere) Heartbeat(ctx context.Context, trial int32) error {
 // hear records a message from a program. It returns an error if the trial is not unmanaged.
 func hear(d *change.Draft, trial int32) error {
 	if !d.Record.Unmanaged {
-		return fmt.Errorf("change the state of trial %d: the cluster runs it; pause, cancel or kill experiment %d instead", trial, d.Record.ID)
+		return fmt.Errorf("cannot change the state of trial %d: it is managed by the cluster; pause, cancel or kill experiment %d instead", trial, d.Record.ID)
 	}
 	return d.Elsewhere().Hear(trial)
 }
@@ -202,7 +202,7 @@ func (s *shared) writeEnd(ctx context.Context, t record.Trial) {
 		level = log.Error
 	}
 	if err := s.cfg.Tasks.Write(ctx, rm.TaskID(t.Task()), level, fmt.Sprintf("run %d of trial %d ended: %s", t.Life.Run, t.ID, t.Reason)); err != nil {
-		s.cfg.Log.Warn("cannot write into the log of a trial", "trial_id", t.ID, "err", err)
+		s.cfg.Log.Warn("cannot write to the log of a trial", "trial_id", t.ID, "err", err)
 	}
 }
 
@@ -268,7 +268,7 @@ func refuseElsewhere(x record.Experiment, verb, instead string) error {
 	if !x.Unmanaged {
 		return nil
 	}
-	return status.New(status.FailedPrecondition, "%s experiment %d: it is unmanaged, which means that its programs run outside of the cluster; %s", verb, x.ID, instead)
+	return status.New(status.FailedPrecondition, "cannot %s experiment %d: it is unmanaged, which means that its programs run outside the cluster; %s", verb, x.ID, instead)
 }
 
 // ElsewhereTask returns the trial of a task whose program runs outside the cluster, and false for

@@ -168,7 +168,7 @@ func TestTheSameExternalIDsContinueTheSameTrial(t *testing.T) {
 		t.Errorf("got run %d, want 3", b.Run)
 	}
 	err := w.x.Report(w.Context(), metric.Report{Trial: int64(trial.ID), Run: 2, Group: metric.Validation, Steps: 90, At: w.now})
-	wantRefused(t, err, status.FailedPrecondition, "its present run is 3")
+	wantRefused(t, err, status.FailedPrecondition, "its current run is 3")
 	w.endThere(trial.ID, lifecycle.Exited)
 	_, trials := w.wantState(x.ID, lifecycle.Completed)
 	if trials[0].Life.Restarts != 2 {
@@ -224,7 +224,7 @@ func TestASilentProgramEndsAndIsHeardOfAgain(t *testing.T) {
 	w.now = w.now.Add(lifecycle.Silence + time.Second)
 	w.reconcile()
 	_, trials := w.wantState(x.ID, lifecycle.Error)
-	if trials[0].Reason != "its program was not heard of for 5 minutes" {
+	if trials[0].Reason != "no heartbeat from its program for 5 minutes" {
 		t.Errorf("got %q", trials[0].Reason)
 	}
 	w.beat(trial.ID) // the laptop was opened again
@@ -253,7 +253,7 @@ func TestWhatNeverBeganIsCanceled(t *testing.T) {
 		t.Errorf("got %d trials, want none", v.Trials)
 	}
 	_, trials := w.wantState(unbegun.ID, lifecycle.Canceled)
-	if trials[0].Reason != "its program never began" {
+	if trials[0].Reason != "its program never started" {
 		t.Errorf("got %q", trials[0].Reason)
 	}
 	w.begin(trial.ID) // started late
@@ -337,17 +337,17 @@ func TestWhatIsRefusedOfExperimentsElsewhere(t *testing.T) {
 		code status.Code
 		part string
 	}{
-		"pause":               {w.x.Ask(ctx, ann(), x.ID, lifecycle.Pause), status.FailedPrecondition, "run outside of the cluster"},
+		"pause":               {w.x.Ask(ctx, ann(), x.ID, lifecycle.Pause), status.FailedPrecondition, "run outside the cluster"},
 		"activate":            {w.x.Ask(ctx, ann(), x.ID, lifecycle.Activate), status.FailedPrecondition, "start them where they run"},
 		"priority":            {patch(Patch{Priority: new(3)}), status.FailedPrecondition, "no priority"},
 		"pool":                {patch(Patch{Pool: new("gpu")}), status.FailedPrecondition, "no slots"},
-		"policy":              {patch(Patch{Keep: &Keep{}}), status.FailedPrecondition, "deletes no files"},
-		"another's":           {put(bob(), "e"), status.PermissionDenied, "only ann"},
-		"a trial of another":  {order(bob(), x.ID, ""), status.PermissionDenied, "only ann"},
-		"a trial of ours":     {order(ann(), managed.ID, ""), status.FailedPrecondition, "run by the cluster"},
-		"a start of ours":     {start(ours), status.FailedPrecondition, "run by the cluster"},
-		"a heartbeat of ours": {w.x.Heartbeat(ctx, ours), status.FailedPrecondition, "the cluster runs it"},
-		"an end of ours":      {w.x.EndTrial(ctx, ann(), ours, lifecycle.Exited), status.FailedPrecondition, "the cluster runs it"},
+		"policy":              {patch(Patch{Keep: &Keep{}}), status.FailedPrecondition, "delete the files where they are stored"},
+		"another's":           {put(bob(), "e"), status.PermissionDenied, "only its owner ann"},
+		"a trial of another":  {order(bob(), x.ID, ""), status.PermissionDenied, "only its owner ann"},
+		"a trial of ours":     {order(ann(), managed.ID, ""), status.FailedPrecondition, "managed by the cluster"},
+		"a start of ours":     {start(ours), status.FailedPrecondition, "managed by the cluster"},
+		"a heartbeat of ours": {w.x.Heartbeat(ctx, ours), status.FailedPrecondition, "managed by the cluster"},
+		"an end of ours":      {w.x.EndTrial(ctx, ann(), ours, lifecycle.Exited), status.FailedPrecondition, "managed by the cluster"},
 		"no experiment":       {order(ann(), 99, ""), status.NotFound, "99"},
 		"no trial":            {start(99), status.NotFound, "99"},
 		"a long id":           {put(ann(), strings.Repeat("x", 257)), status.InvalidArgument, "256 bytes"},
@@ -373,7 +373,7 @@ func TestAKilledProgramElsewhereIsNotListenedTo(t *testing.T) {
 	if trials[0].Life.State != lifecycle.Canceled {
 		t.Errorf("got %s, want CANCELED at once: there is no task to wait for", trials[0].Life.State)
 	}
-	wantRefused(t, w.x.Heartbeat(t.Context(), trial.ID), status.FailedPrecondition, "it was ended by ann", "start it again")
+	wantRefused(t, w.x.Heartbeat(t.Context(), trial.ID), status.FailedPrecondition, "ended by ann", "start it again")
 	wantRefused(t, w.tryReport(trial.ID, 10, map[string]any{"loss": 1.0}), status.FailedPrecondition, "ended by ann")
 	w.endThere(trial.ID, lifecycle.Exited) // its end has no effect anymore
 	w.wantState(x.ID, lifecycle.Canceled)
@@ -407,7 +407,7 @@ func TestAProgramThatWasSilentWhenItWasKilledIsNotListenedTo(t *testing.T) {
 			w.ask(x.ID, lifecycle.Kill)
 		}
 		before := w.wantOver(x.ID)
-		wantRefused(t, w.x.Heartbeat(t.Context(), asleep.ID), status.FailedPrecondition, "it was ended by ann")
+		wantRefused(t, w.x.Heartbeat(t.Context(), asleep.ID), status.FailedPrecondition, "ended by ann")
 		w.wantState(x.ID, before)
 	}
 }
@@ -431,7 +431,7 @@ func TestImpossibleHyperparametersElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.endThere(before.ID, lifecycle.Failed)
-	if got := w.trial(before.ID); got.Life.State != lifecycle.Completed || got.Reason != "its hyperparameters are impossible" {
+	if got := w.trial(before.ID); got.Life.State != lifecycle.Completed || got.Reason != "invalid hyperparameters" {
 		t.Errorf("got %s (%s), want COMPLETED", got.Life.State, got.Reason)
 	}
 	w.begin(after.ID) // the library reports the failure first
@@ -439,7 +439,7 @@ func TestImpossibleHyperparametersElsewhere(t *testing.T) {
 	if err := w.x.ReportInvalid(t.Context(), after.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.trial(after.ID); got.Reason != "its hyperparameters are impossible" {
+	if got := w.trial(after.ID); got.Reason != "invalid hyperparameters" {
 		t.Errorf("got %q, want why it failed", got.Reason)
 	}
 	if err := w.x.ReportInvalid(t.Context(), after.ID); err != nil { // the first answer was lost
@@ -529,7 +529,7 @@ func TestAUserHasABoundedNumberOfExperimentsElsewhere(t *testing.T) {
 		w.x.reconciler.reg.add(&entry{id: id, rec: &record.Experiment{ID: id, UserID: ann().GetId(), Unmanaged: true, JobID: fmt.Sprint("job", id)}})
 	}
 	_, err := w.x.Create(t.Context(), Order{By: ann(), Config: unmanaged, Unmanaged: true, ExternalID: "one more"})
-	wantRefused(t, err, status.ResourceExhausted, "user ann has 10000 experiments that run elsewhere")
+	wantRefused(t, err, status.ResourceExhausted, "user ann has 10000 unmanaged experiments")
 	w.put("first") // an existing one
 	if _, err := w.x.Create(t.Context(), Order{By: bob(), Config: unmanaged, Unmanaged: true}); err != nil {
 		t.Errorf("another user: %v", err)
@@ -554,7 +554,7 @@ func TestTheHyperparametersOfAllTrialsElsewhereAreBounded(t *testing.T) {
 	}
 	w.restart()
 	_, err := order("d")
-	if status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "its 4 trials would have more than 1000000 hyperparameters together") {
+	if status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "its 4 trials would have more than 1000000 hyperparameter values") {
 		t.Errorf("got %v, want a refusal with the bound", err)
 	}
 	if same, err := order("a"); err != nil || same.ID != 1 {

@@ -79,7 +79,7 @@ var (
 // start tasks. It returns an error if a required dependency is missing or the store cannot be read.
 func Open(ctx context.Context, cfg Config) (*Experiments, error) {
 	if cfg.Store == nil || cfg.Tasks == nil || cfg.Places == nil || cfg.Metrics == nil || cfg.Checkpoints == nil {
-		return nil, errors.New("open experiments: store, tasks, places, metrics and checkpoints are all needed")
+		return nil, errors.New("open experiments: store, tasks, places, metrics and checkpoints are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

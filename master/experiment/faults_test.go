@@ -95,7 +95,7 @@ func TestALeftOverOfAnEarlierRunIsRefused(t *testing.T) {
 			w.place(1)
 		}
 	}
-	if err := w.reportRun(1, 1, 20, map[string]any{"loss": 2.0}); err == nil || !strings.Contains(err.Error(), "its present run is 2") {
+	if err := w.reportRun(1, 1, 20, map[string]any{"loss": 2.0}); err == nil || !strings.Contains(err.Error(), "its current run is 2") {
 		t.Errorf("a metric of run 1: got error %v", err)
 	}
 	w.restart()

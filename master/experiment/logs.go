@@ -83,7 +83,7 @@ func (r *runs) logEnd(ctx context.Context, t record.Trial) {
 	}
 	text := fmt.Sprintf("run %d of trial %d ended: %s", t.LastEnd.Run, t.ID, t.Reason)
 	if err := r.cfg.Tasks.Write(ctx, rm.TaskID(t.Task()), level, text); err != nil {
-		r.cfg.Log.Warn("cannot write into the log of a trial", "trial_id", t.ID, "err", err)
+		r.cfg.Log.Warn("cannot write to the log of a trial", "trial_id", t.ID, "err", err)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestTheLogOfATrialSaysWhatBecameOfItsRuns(t *testing.T) {
 	w.finish(1, 3)
 	w.finish(1, 0)
 	got := w.lines(1)
-	for _, want := range []string{"run 1 of trial 1 ended", "this is restart 1 of 2", "run 2 of trial 1 ended", "its program ended"} {
+	for _, want := range []string{"run 1 of trial 1 ended", "this is restart 1 of 2", "run 2 of trial 1 ended", "its program completed"} {
 		if strings.Count(got, want) != 1 {
 			t.Errorf("got\n%s\nwant %q once", got, want)
 		}

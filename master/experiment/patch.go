@@ -50,12 +50,12 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 		return View{}, err
 	}
 	if p.Priority != nil || p.Weight != nil || p.SetMaxSlots || p.Pool != nil {
-		if err := refuseElsewhere(e.snapshot(), "change the resources of", "they take no slots of it, and have no priority in its queues"); err != nil {
+		if err := refuseElsewhere(e.snapshot(), "change the resources of", "they use no slots and have no priority"); err != nil {
 			return View{}, err
 		}
 	}
 	if p.Keep != nil {
-		if err := refuseElsewhere(e.snapshot(), "change the policy for checkpoints of", "the cluster deletes no files that it has not written; delete them where they are"); err != nil {
+		if err := refuseElsewhere(e.snapshot(), "change the policy for checkpoints of", "delete the files where they are stored"); err != nil {
 			return View{}, err
 		}
 	}
@@ -279,7 +279,7 @@ func (r *requests) RetainTrialLogs(ctx context.Context, by *apiv1.User, trial in
 
 func checkDays(days int) error {
 	if days < -1 || days > mostLogDays {
-		return status.New(status.InvalidArgument, "log_retention_days: must be from -1, which is for ever, to %d (is %d)", mostLogDays, days)
+		return status.New(status.InvalidArgument, "log_retention_days: must be from -1, which keeps logs forever, to %d (is %d)", mostLogDays, days)
 	}
 	return nil
 }

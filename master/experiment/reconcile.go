@@ -65,7 +65,7 @@ func (r *reconciler) wakeAll() {
 func (r *reconciler) reconcileOne(ctx context.Context, id int32) {
 	defer r.dirty.finish(id)
 	if err := r.reconcile(ctx, id); err != nil && ctx.Err() == nil {
-		r.cfg.Log.Warn("cannot carry out what an experiment wants; trying again", "experiment_id", id, "err", err)
+		r.cfg.Log.Warn("cannot reconcile an experiment; retrying", "experiment_id", id, "err", err)
 	}
 }
 
@@ -209,7 +209,7 @@ func signalReason(t record.Trial) string {
 func killReason(t record.Trial) string {
 	switch {
 	case t.Life.Invalid():
-		return "its hyperparameters are impossible"
+		return "invalid hyperparameters"
 	case t.Life.State == lifecycle.StoppingError:
 		return "the experiment failed"
 	}

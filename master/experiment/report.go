@@ -49,9 +49,9 @@ func (r *reports) Report(ctx context.Context, m metric.Report) error {
 		}
 		switch {
 		case t.Life.Run == 0:
-			return status.New(status.FailedPrecondition, "trial %d cannot report metrics: it has not begun", t.ID)
+			return status.New(status.FailedPrecondition, "trial %d cannot report metrics: it has not started", t.ID)
 		case m.Run != int64(t.Life.Run):
-			return status.New(status.FailedPrecondition, "run %d of trial %d cannot report metrics: its present run is %d", m.Run, t.ID, t.Life.Run)
+			return status.New(status.FailedPrecondition, "run %d of trial %d cannot report metrics: its current run is %d", m.Run, t.ID, t.Life.Run)
 		}
 		if err := d.Elsewhere().Hear(t.ID); err != nil {
 			return refuse(err)
@@ -132,7 +132,7 @@ func (r *reports) ReportProgress(ctx context.Context, trial int32, progress floa
 func (r *reports) ReportInvalid(ctx context.Context, trial int32) error {
 	return r.changeTrial(ctx, trial, "", func(_ context.Context, _ *store.Tx, d *change.Draft, _ record.Trial) error {
 		if !d.Reports().SetInvalid(trial) {
-			return status.New(status.InvalidArgument, "trial %d cannot report an early exit: it does not run", trial)
+			return status.New(status.InvalidArgument, "trial %d cannot report an early exit: it is not running", trial)
 		}
 		return nil
 	})

@@ -65,7 +65,7 @@ func TestAContinuationWithOtherHyperparametersIsRefused(t *testing.T) {
 		"hyperparameters: {lr: {type: double, minval: 0, maxval: 1}}", "name: again\nhyperparameters: {lr: 0.2}",
 	} {
 		_, err := w.x.Continue(t.Context(), Continuation{By: ann(), ID: 1, Override: override})
-		if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "continue experiment 1: hyperparameters: the trial keeps the values") {
+		if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "continue experiment 1: hyperparameters: the trial keeps its initial values") {
 			t.Errorf("%s: got %v, want a refusal", override, err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestAnotherUsersFilesAndCheckpointsAreNotTaken(t *testing.T) {
 		for _, o.ValidateOnly = range []bool{true, false} {
 			o.By = bob()
 			_, err := w.x.Create(t.Context(), o)
-			wantRefused(t, err, status.PermissionDenied, "of experiment 1 are for ann, who owns it, and administrators")
+			wantRefused(t, err, status.PermissionDenied, "of experiment 1: only its owner ann and administrators may")
 		}
 		o.By, o.ValidateOnly = root(), true
 		if _, err := w.x.Create(t.Context(), o); err != nil {

@@ -20,7 +20,7 @@ func checkAllowed(by *apiv1.User, x record.Experiment, verb string) error {
 	if by.GetAdmin() || by.GetId() == x.UserID {
 		return nil
 	}
-	return status.New(status.PermissionDenied, "only %s, who owns experiment %d, or an administrator may %s it", x.Username, x.ID, verb)
+	return status.New(status.PermissionDenied, "only its owner %s and administrators may %s experiment %d", x.Username, verb, x.ID)
 }
 
 // demand is a request of a user. A light one needs neither trials nor the search.
@@ -62,7 +62,7 @@ func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request li
 			}
 		}
 		if _, err := lifecycle.Ask(d.Record.State, request); err != nil {
-			return status.New(status.FailedPrecondition, "experiment %d: %v", id, err)
+			return status.New(status.FailedPrecondition, "cannot %s experiment %d: %v", request, id, err)
 		}
 		return d.Requests().Ask(request, "")
 	}})
@@ -78,7 +78,7 @@ func (r *requests) Archive(ctx context.Context, by *apiv1.User, id int32, archiv
 	verb := map[bool]string{true: "archive", false: "unarchive"}[archived]
 	return r.ask(ctx, by, e, demand{verb: verb, light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		if isOpen(d.Record) {
-			return status.New(status.FailedPrecondition, "%s experiment %d: it has not ended (%s)", verb, id, d.Record.State)
+			return status.New(status.FailedPrecondition, "cannot %s experiment %d: it has not ended (%s)", verb, id, d.Record.State)
 		}
 		if d.Record.Archived != archived {
 			d.Record.Archived = archived

@@ -53,7 +53,7 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 		t, found = open.TrialOfTask(string(o.Task))
 	})
 	if !found || t.Life.Run != o.Run || !t.Life.Running {
-		return spec.Program{}, fmt.Errorf("run %d of task %s: its trial does not want it", o.Run, o.Task)
+		return spec.Program{}, fmt.Errorf("run %d of task %s is not wanted by its trial", o.Run, o.Task)
 	}
 	err = r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		d.Runs().Place(t.ID, o.Run, string(o.Assignment.Allocation))

@@ -46,7 +46,7 @@ func (w *Wheels) Load(c container.Wheel) (container.Wheel, error) {
 		w.addWheel(loaded, content)
 	}
 	if c.SHA256 != "" && c.SHA256 != loaded.SHA256 {
-		return c, fmt.Errorf("%s has the SHA-256 %s, and not %s as it should; put the right file there, or correct the hash", c.File, loaded.SHA256, c.SHA256)
+		return c, fmt.Errorf("%s has the SHA-256 %s instead of %s; replace the file, or correct the hash", c.File, loaded.SHA256, c.SHA256)
 	}
 	return loaded, nil
 }
@@ -78,7 +78,7 @@ func readWheel(file string) ([]byte, error) {
 func (w *Wheels) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	found, ok := w.byPath[r.URL.Path]
 	if !ok {
-		http.Error(rw, "this master has no such wheel: its configuration has changed since the task started", http.StatusNotFound)
+		http.Error(rw, "wheel not found: the configuration of the master has changed since the task started", http.StatusNotFound)
 		return
 	}
 	rw.Header().Set("Content-Type", "application/octet-stream")

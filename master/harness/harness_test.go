@@ -56,7 +56,7 @@ func TestAWheelThatIsNotTheRightOneIsRefused(t *testing.T) {
 		{}: "",
 		{File: filepath.Join(dir, "missing.whl")}: "no such file",
 		{File: dir}: "must be a file of at most 64 MB",
-		{File: file, SHA256: strings.Repeat("0", 64)}: "and not " + strings.Repeat("0", 64) + " as it should",
+		{File: file, SHA256: strings.Repeat("0", 64)}: "instead of " + strings.Repeat("0", 64),
 	} {
 		if _, err := w.Load(given); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %q", given, err, want)

@@ -119,7 +119,7 @@ func decodeChunk(data []byte) ([]Entry, error) {
 			entries = append(entries, e)
 		}
 		if d.bad {
-			return nil, fmt.Errorf("%w: it ends inside a record or holds an unknown one", errChunk)
+			return nil, fmt.Errorf("%w: it ends inside a record or has an unknown one", errChunk)
 		}
 	}
 	return entries, nil

@@ -70,8 +70,8 @@ func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter
 	return func(yield func(Entry, error) bool) {
 		err := f.validate()
 		if err == nil && (f.Limit != 0 || f.Order == Newest) {
-			err = errors.New("follow a log: neither a limit nor the newest first can be asked for; " +
-				"leave them out, or do not follow")
+			err = errors.New("follow a log: a limit and the order newest are not supported; " +
+				"remove them, or do not follow")
 		}
 		defer l.wakeFollowers(f.Task) // releases the channel; other followers check once more
 		r := reader{store: l.store, filter: f, at: f.From}
@@ -98,7 +98,7 @@ func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter
 func (f Filter) validate() error {
 	switch {
 	case f.Task == "":
-		return errors.New("read a log: a task is needed")
+		return errors.New("read a log: no task given")
 	case f.Limit < 0:
 		return fmt.Errorf("read log of task %q: limit: must not be negative (%d)", f.Task, f.Limit)
 	case f.From < 0:
@@ -165,7 +165,7 @@ func (r *reader) readChunk(c store.Chunk, yield func(Entry, error) bool) error {
 	}
 	entries, err := decodeChunk(c.Data)
 	if err == nil && int64(len(entries)) != c.Lines {
-		err = fmt.Errorf("%w: it holds %d lines and should hold %d", errChunk, len(entries), c.Lines)
+		err = fmt.Errorf("%w: it has %d lines instead of %d", errChunk, len(entries), c.Lines)
 	}
 	if err != nil {
 		return fmt.Errorf("read log of task %q at line %d: %w", c.Task, c.Pos, err)

@@ -33,7 +33,7 @@ func (t *task) loadOwner(ctx context.Context) (err error) {
 }
 
 // notKept is the beginning of the line that reports dropped output.
-const notKept = "what the task prints from here on is not kept: "
+const notKept = "further output of the task is not kept: "
 
 // endsUnkept reports whether a log ends with that line.
 func endsUnkept(last store.Chunk) bool {

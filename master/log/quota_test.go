@@ -118,7 +118,7 @@ func TestALogIsCutWhileItsUserMayStoreNothingMore(t *testing.T) {
 	if n := strings.Count(one, said); n != 1 || len(one) > 100<<10 || len(one) < 50<<10 || !strings.HasSuffix(one, "the task ended") {
 		t.Errorf("got %d bytes with %d lines that say what is missing, want about 64 KiB, one and the master's line", len(one), n)
 	}
-	if two := texts(t, l, log.Filter{Task: "a2"}); !strings.HasPrefix(two, "what the task prints from here on "+said) {
+	if two := texts(t, l, log.Filter{Task: "a2"}); !strings.HasPrefix(two, "further output of the task "+said) {
 		t.Errorf("another log of the user: got %.200q", two)
 	}
 	if other := texts(t, l, log.Filter{Task: "b1"}); len(other) != 40<<10+3 || strings.Contains(other, said) {

@@ -224,7 +224,7 @@ func (r *request) ofMaster() bool { return r.sequenced && r.batch.Container == "
 // reach the limit, so that it appears only once.
 func (n *draft) sayFull(b Batch, now time.Time) {
 	text := fmt.Sprintf("the log of this task has reached the limit security.limits.log_bytes_per_task of %d bytes; "+
-		"what the task prints from here on is dropped", n.task.limit)
+		"further output of the task is dropped", n.task.limit)
 	n.sayDropped(b, text, now)
 }
 

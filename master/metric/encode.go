@@ -76,7 +76,7 @@ func (r Report) encodeRow() (store.MetricRow, error) {
 func decodeRow(row store.MetricRow) (Report, error) {
 	r := Report{Trial: row.Trial, Run: row.Run, Group: row.Group, Steps: row.Steps, At: time.UnixMicro(row.At).UTC()}
 	if err := json.Unmarshal(row.Doc, &r.Values); err != nil {
-		return r, fmt.Errorf("read metrics of trial %d, group %q, step %d: they are not what this program writes: %w", r.Trial, r.Group, r.Steps, err)
+		return r, fmt.Errorf("read metrics of trial %d, group %q, step %d: invalid encoding: %w", r.Trial, r.Group, r.Steps, err)
 	}
 	return r, nil
 }

@@ -25,8 +25,8 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("trial %d, group %q, step %d: %s is stored as %s and cannot become %s; "+
-		"report another value at another step or under another name",
+	return fmt.Sprintf("trial %d, group %q, step %d: %s has the value %s, which cannot be changed to %s; "+
+		"report a different value at another step or under another name",
 		e.Report.Trial, e.Report.Group, e.Report.Steps, excerpt.Of(e.Name), show(e.Have), show(e.Want))
 }
 
@@ -45,7 +45,7 @@ type ReplacedError struct {
 
 func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("trial %d, group %q, step %d: run %d was replaced by run %d, which continued from step %d; "+
-		"what it reports beyond that is not kept", e.Report.Trial, e.Report.Group, e.Report.Steps, e.Report.Run, e.By, e.Base)
+		"its reports beyond that step are discarded", e.Report.Trial, e.Report.Group, e.Report.Steps, e.Report.Run, e.By, e.Base)
 }
 
 // Is reports whether target is ErrReplaced.

@@ -42,7 +42,7 @@ func (n names) count() int {
 func (n names) add(r Report) (all names, grown bool, err error) {
 	list, known := n[r.Group]
 	if !known && len(n) >= maxGroups {
-		return n, false, fmt.Errorf("group: a trial has at most %d groups, and %q would be one more; report under other names of a group",
+		return n, false, fmt.Errorf("group: a trial has at most %d groups, and %q would be one more; use different names within one group",
 			maxGroups, excerpt.Of(r.Group))
 	}
 	fresh := r.namesBesides(list)

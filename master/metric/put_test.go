@@ -62,7 +62,7 @@ func TestTheRuleOfOneStep(t *testing.T) {
 		if !errors.Is(err, c.err) || (err == nil && (!cmp.Equal(stored.Added.Averages, c.added) || stored.News() != (len(c.added) > 0))) {
 			t.Errorf("report %d: got %v, %v, want %v, %v", i, stored.Added.Averages, err, c.added, c.err)
 		}
-		if err != nil && !strings.Contains(err.Error(), `loss is stored as 0.5 and cannot become 0.4`) {
+		if err != nil && !strings.Contains(err.Error(), `loss has the value 0.5, which cannot be changed to 0.4`) {
 			t.Errorf("report %d: got %v, want a sentence with both values", i, err)
 		}
 	}

@@ -49,8 +49,8 @@ func TestRefusals(t *testing.T) {
 		{"a long name", report(2, 10, "training", 1, map[string]any{strings.Repeat("n", 1025): 1.0}), metric.ErrInvalid, status.InvalidArgument, "names must have 1 to 1024 bytes"},
 		{"10 MB", report(2, 10, "training", 1, map[string]any{"text": strings.Repeat("x", 10<<20)}), metric.ErrInvalid, status.InvalidArgument, "at most 4 MiB"},
 		{"deep values", report(2, 10, "training", 1, map[string]any{"x": nested(40)}), metric.ErrInvalid, status.InvalidArgument, "nested deeper than 32"},
-		{"what JSON has not", report(2, 10, "training", 1, map[string]any{"x": make(chan int)}), metric.ErrInvalid, status.InvalidArgument, "must be what JSON has"},
-		{"another value", report(2, 10, "training", 20, map[string]any{"loss": 0.4}), metric.ErrConflict, status.AlreadyExists, "loss is stored as 0.5 and cannot become 0.4"},
+		{"what JSON has not", report(2, 10, "training", 1, map[string]any{"x": make(chan int)}), metric.ErrInvalid, status.InvalidArgument, "must be JSON values"},
+		{"another value", report(2, 10, "training", 20, map[string]any{"loss": 0.4}), metric.ErrConflict, status.AlreadyExists, "loss has the value 0.5, which cannot be changed to 0.4"},
 		{"a run that was replaced", report(1, 0, "training", 60, one), metric.ErrReplaced, status.FailedPrecondition, "run 1 was replaced by run 2, which continued from step 10"},
 	} {
 		_, err := put(t, s, m, c.report)

@@ -100,7 +100,7 @@ func normalizeValue(value any, depth int) (any, error) {
 	case []any:
 		return normalizeList(v, depth)
 	}
-	return nil, fmt.Errorf("values: must be what JSON has (%T)", value)
+	return nil, fmt.Errorf("values: must be JSON values (is %T)", value)
 }
 
 func normalizeList(list []any, depth int) (any, error) {

@@ -217,13 +217,13 @@ const (
 func (e *edits) checkName(name string, id int32) error {
 	switch {
 	case strings.TrimSpace(name) == "" || strings.TrimSpace(name) != name || strings.Contains(name, "  "):
-		return status.New(status.InvalidArgument, "name: must not be empty, and have no blanks at its ends nor several at once (%q)", excerpt.Of(name))
+		return status.New(status.InvalidArgument, "name: must not be empty, start or end with a blank, or have consecutive blanks (%q)", excerpt.Of(name))
 	case len(name) > nameLimit || !naming.IsPrintable(name):
 		return status.New(status.InvalidArgument, "name: must have at most %d bytes, and %s (%.64q)", nameLimit, naming.PrintableRule, name)
 	case strings.ContainsAny(name, `/\`):
-		return status.New(status.InvalidArgument, "name: must have no slashes (%q)", name)
+		return status.New(status.InvalidArgument, "name: must not contain slashes (%q)", name)
 	case strings.Trim(name, "0123456789") == "":
-		return status.New(status.InvalidArgument, "name: must not be a number, because models have numbers too (%q)", name)
+		return status.New(status.InvalidArgument, "name: must not be a number, because models also have numeric IDs (%q)", name)
 	}
 	if m, found := e.table.findLook(name); found && m.ID != id {
 		return status.New(status.AlreadyExists, "model '%s' already exists; choose another name", m.Name)
@@ -248,7 +248,7 @@ func readLabels(list *structpb.ListValue) ([]string, error) {
 	for i, v := range list.GetValues() {
 		text, ok := v.GetKind().(*structpb.Value_StringValue)
 		if !ok {
-			return nil, status.New(status.InvalidArgument, "labels[%d]: must be a text", i)
+			return nil, status.New(status.InvalidArgument, "labels[%d]: must be a string", i)
 		}
 		labels = append(labels, text.StringValue)
 	}
@@ -268,7 +268,7 @@ func checkLabels(in []string) ([]string, error) {
 		}
 	}
 	if len(out) > mostLabels {
-		return nil, status.New(status.InvalidArgument, "labels: at most %d are kept (there are %d)", mostLabels, len(out))
+		return nil, status.New(status.InvalidArgument, "labels: must have at most %d labels (has %d)", mostLabels, len(out))
 	}
 	return out, nil
 }

@@ -65,7 +65,7 @@ type shared struct {
 // dependency is missing or the store cannot be read.
 func Open(ctx context.Context, cfg Config) (*Models, error) {
 	if cfg.Store == nil || cfg.Workspaces == nil || cfg.Users == nil {
-		return nil, errors.New("open models: store, workspaces and users are all needed")
+		return nil, errors.New("open models: store, workspaces and users are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -87,10 +87,10 @@ func encodeMetadata(m *structpb.Struct) (json.RawMessage, error) {
 	}
 	b, err := m.MarshalJSON()
 	if err != nil {
-		return nil, status.New(status.InvalidArgument, "metadata: cannot be kept as JSON: %v", err)
+		return nil, status.New(status.InvalidArgument, "metadata: cannot be encoded as JSON: %v", err)
 	}
 	if len(b) > metadataLimit {
-		return nil, status.New(status.InvalidArgument, "metadata: has %d bytes; at most %d are kept", len(b), metadataLimit)
+		return nil, status.New(status.InvalidArgument, "metadata: has %d bytes; at most %d are allowed", len(b), metadataLimit)
 	}
 	return b, nil
 }

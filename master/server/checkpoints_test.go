@@ -125,7 +125,7 @@ func TestATrialReportsItsCheckpoints(t *testing.T) {
 		{"its own", trial, reportBody(checkpointA, "10"), 200, "{}"},
 		{"sent again", trial, reportBody(checkpointA, "10"), 200, "{}"},
 		{"another", trial, reportBody(checkpointB, "20"), 200, "{}"},
-		{"of another task", other, reportBody(checkpointA, "10"), 403, "reports its own checkpoints alone"},
+		{"of another task", other, reportBody(checkpointA, "10"), 403, "may only report its own checkpoints"},
 		{"a path", trial, reportBody("../../etc", "10"), 400, "must be a UUID"},
 		{"in capitals", trial, reportBody(strings.ToUpper(checkpointA), "10"), 400, "must be a UUID"},
 		{"half a step", trial, reportBody(checkpointA, "1.5"), 400, "must be a whole number"},
@@ -197,17 +197,17 @@ func TestWhoMayChangeCheckpoints(t *testing.T) {
 		code                            int
 		want                            string
 	}{
-		{"another user", http.MethodDelete, "checkpoints", other, remove, 403, "experiment 1 is another user's"},
+		{"another user", http.MethodDelete, "checkpoints", other, remove, 403, "experiment 1 belongs to another user"},
 		{"none", http.MethodDelete, "checkpoints", w.user, `{}`, 400, "name at least one"},
 		{"one that does not exist", http.MethodDelete, "checkpoints", w.user, `{"checkpointUuids":["x"]}`, 404, "checkpoint 'x' not found"},
 		{"another user's metadata", http.MethodPost, "checkpoints/" + checkpointA + "/metadata", other, `{"checkpoint":{"metadata":{"a":1}}}`, 403, "another user's"},
 		{"metadata", http.MethodPost, "checkpoints/" + checkpointA + "/metadata", w.user, `{"checkpoint":{"metadata":{"a":1}}}`, 200, `"metadata":{"a":1}`},
-		{"a task of another experiment", http.MethodPatch, "checkpoints", w.task, `{"checkpoints":[{"uuid":"` + checkpointA + `","resources":{"resources":{}}}]}`, 403, "not one of this task's"},
+		{"a task of another experiment", http.MethodPatch, "checkpoints", w.task, `{"checkpoints":[{"uuid":"` + checkpointA + `","resources":{"resources":{}}}]}`, 403, "does not belong to this task"},
 		{"the owner", http.MethodDelete, "checkpoints", w.user, remove, 200, "{}"},
 		{"the owner again", http.MethodDelete, "checkpoints", w.user, remove, 200, "{}"},
 		{"it waits", http.MethodGet, "checkpoints/" + checkpointA, w.user, "", 200, `"globs":["**/*"]`},
 		{"it is listed", http.MethodGet, "checkpoints?deleting=true", w.user, "", 200, `"total":1`},
-		{"event files of another user", http.MethodDelete, "experiments/1/tensorboard-files", other, "", 403, "another user's"},
+		{"event files of another user", http.MethodDelete, "experiments/1/tensorboard-files", other, "", 403, "another user"},
 		{"event files", http.MethodDelete, "experiments/1/tensorboard-files", w.user, "", 200, "{}"},
 	} {
 		rec := w.ask(t, tt.method, "/api/v1/"+tt.path, tt.token, tt.body)

@@ -46,8 +46,8 @@ func TestTheContentOfAnExperimentIsForItsOwnerByEveryReference(t *testing.T) {
 	}
 	register := `{"checkpointUuid":"` + checkpointA + `"}`
 	w.play(t, []step{
-		{"another task's token", http.MethodGet, "checkpoints/" + checkpointA, string(task), "", 403, "are for determined, who owns it"},
-		{"a version", post, "models/hers/versions", other, register, 403, "are for determined, who owns it"},
+		{"another task's token", http.MethodGet, "checkpoints/" + checkpointA, string(task), "", 403, "only its owner determined and administrators may"},
+		{"a version", post, "models/hers/versions", other, register, 403, "only its owner determined and administrators may"},
 		{"a version of the owner's", post, "models/his/versions", w.user, register, 200, "weights"},
 	})
 	if rec := w.ask(t, http.MethodGet, "/checkpoints/"+checkpointA, other, ""); rec.Code != http.StatusForbidden {

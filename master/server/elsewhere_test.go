@@ -21,7 +21,7 @@ func TestTheCallsOfAProgramElsewhere(t *testing.T) {
 	w.play(t, []step{
 		{"an experiment", put, "experiments/by-external-id/team/line", ada, elsewhereBody, 200, `"externalExperimentId":"team/line"`},
 		{"the same", put, "experiments/by-external-id/team/line", ada, elsewhereBody, 200, `"id":2`},
-		{"another user's", put, "experiments/by-external-id/team/line", w.user, elsewhereBody, 403, `only ada, who owns experiment 2`},
+		{"another user's", put, "experiments/by-external-id/team/line", w.user, elsewhereBody, 403, `only its owner ada and administrators may`},
 		{"a name that ends as a path does", put, "experiments/by-external-id/team/line/", w.user, elsewhereBody, 200, `"externalExperimentId":"team/line/"`},
 		{"a name that is no text", put, "experiments/by-external-id/%FF", w.user, elsewhereBody, 400, `must be text`},
 		{"a name that is a path", put, "experiments/by-external-id/retain_logs", w.user, elsewhereBody, 200, `"id":4`},
@@ -31,7 +31,7 @@ func TestTheCallsOfAProgramElsewhere(t *testing.T) {
 		{"the same trial", put, "trials", ada, trial, 200, `"state":"STATE_STARTING"`},
 		{"a trial without a name", put, "trials", ada, `{"createTrialRequest":{"experimentId":2,"unmanaged":true}}`, 400, `external_trial_id: must not be empty`},
 		{"a trial that is managed", post, "trials", ada, `{"experimentId":2}`, 400, `unmanaged: must be set`},
-		{"a trial of the cluster's", post, "trials", w.user, `{"experimentId":1,"unmanaged":true}`, 400, `it is run by the cluster`},
+		{"a trial of the cluster's", post, "trials", w.user, `{"experimentId":1,"unmanaged":true}`, 400, `it is managed by the cluster`},
 		{"a run", post, "trials/2/start", ada, `{"trialId":2,"resume":true}`, 200, `"trialRunId":1`},
 		{"a run of another's", post, "trials/2/start", w.user, `{}`, 403, `another user's`},
 		{"its storage", post, "runs/start", ada, `{"runId":2,"checkpointStorage":{"type":"directory","container_path":"/home/ada/saved"}}`, 200, `"storageId":1`},

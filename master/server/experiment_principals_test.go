@@ -126,7 +126,7 @@ func TestABulkRequestLeavesWhatBelongsToOthers(t *testing.T) {
 		}
 		body := `{"experimentIds":[` + w.ids["experiment"] + `],"destinationProjectId":1,"numDays":1}`
 		rec := w.ask(t, r.method, strings.Replace(r.fullPath(), "{project}", "1", 1), other, body)
-		if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "or an administrator may") {
+		if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "and administrators may") {
 			t.Errorf("%s %s: got %d %s, want a refusal", r.method, r.path, rec.Code, rec.Body)
 		}
 	}

@@ -21,7 +21,7 @@ func (w *writer) boundWAL(ctx context.Context) {
 	}
 	if w.nextWAL = mostWAL; !done {
 		w.nextWAL += size
-		w.log.Warn("the store's write-ahead log cannot be written into its file: something has read for more than a second; it is tried again when the log has grown",
+		w.log.Warn("cannot truncate the store's write-ahead log, because a read has lasted more than a second; retrying when the log has grown",
 			"bytes", size, "err", err)
 	}
 }

@@ -123,7 +123,7 @@ func (c Collection[T]) SetTime(tx *Tx, id string, at time.Time) error {
 // MoveTo changes the kind of a document. A missing document is not an error.
 func (c Collection[T]) MoveTo(tx *Tx, id string, to Collection[T]) error {
 	if err := tx.execQuery("UPDATE documents SET kind = ? WHERE kind = ? AND id = ?", to.Kind, c.Kind, id); err != nil {
-		return fmt.Errorf("make document %s %q one of %s: %w", c.Kind, id, to.Kind, err)
+		return fmt.Errorf("move document %s %q to %s: %w", c.Kind, id, to.Kind, err)
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func (c Collection[T]) readDocuments(ctx context.Context, r Reader, rest string,
 		// A document that cannot be decoded is not a failure of the connection, so that its error
 		// must not be classified as one.
 		if err := json.Unmarshal(b, &d.Value); err != nil && bad == nil {
-			bad = fmt.Errorf("read document %s %q: it is not what this program writes: %w", c.Kind, d.ID, err)
+			bad = fmt.Errorf("read document %s %q: invalid encoding: %w", c.Kind, d.ID, err)
 		}
 		docs = append(docs, d)
 		return nil

@@ -27,7 +27,7 @@ func (u URL) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // MarshalText returns an error, because a password must not be written to documents.
 func (u URL) MarshalText() ([]byte, error) {
-	return nil, errors.New("refuse to marshal a database address: it may hold a password")
+	return nil, errors.New("cannot marshal a database URL: it may contain a password")
 }
 
 // Config configures a store. Exactly one of Path and URL must be set.

@@ -27,7 +27,7 @@ var (
 	ErrFull = database.ErrFull
 	// ErrOutcomeUnknown is returned if the database became unreachable during a commit and did not
 	// return: the write may or may not be durable. Read the data before repeating the write.
-	ErrOutcomeUnknown = errors.New("the database vanished during a commit; read back before repeating the write")
+	ErrOutcomeUnknown = errors.New("the database became unreachable during a commit; read the data before repeating the write")
 )
 
 // SchemaError reports the schema versions.
@@ -37,7 +37,7 @@ type SchemaError struct {
 }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("%v: its schema is version %d and this program knows up to %d; "+
+	return fmt.Sprintf("%v: its schema is version %d and this program supports up to %d; "+
 		"run the version of det-deploy that wrote it or a newer one, or restore a backup made before the upgrade",
 		ErrNewerSchema, e.Have, e.Know)
 }

@@ -77,7 +77,7 @@ func (w *writer) runOne(ctx context.Context, r *request) (err, lost error) {
 		w.counts.writes.Add(1)
 	}
 	if err == nil && tx.err != nil {
-		err = fmt.Errorf("a statement of this write was refused: %w", tx.err)
+		err = fmt.Errorf("a statement of this write failed: %w", tx.err)
 	}
 	// A full disk may have ended the transaction.
 	if tx.err != nil && (w.db.Unavailable(tx.err) || w.db.Full(tx.err)) {

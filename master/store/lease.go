@@ -57,7 +57,7 @@ func (l *Lease) markRenewed() { l.touched.Store(true) }
 // live owner, so that Acquire succeeds.
 func (s *Store) Acquire(ctx context.Context, owner string) (*Lease, error) {
 	if owner == "" {
-		return nil, errors.New("acquire the store: an owner is needed")
+		return nil, errors.New("acquire the store: no owner given")
 	}
 	host, err := os.Hostname()
 	if err != nil {

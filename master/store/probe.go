@@ -44,7 +44,7 @@ func (s *Store) Probe(ctx context.Context) error {
 func (s *Store) lookForRoom() error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(s.cfg.Path), &fs); err != nil {
-		return fmt.Errorf("look for room for %s: %w", s.cfg.Path, err)
+		return fmt.Errorf("check the free space for %s: %w", s.cfg.Path, err)
 	}
 	if free := fs.Bavail * uint64(fs.Bsize); free < roomNeeded {
 		return fmt.Errorf("the disk of %s is full: %d MiB are free, %d are needed", s.cfg.Path, free>>20, roomNeeded>>20)

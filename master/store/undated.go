@@ -53,7 +53,7 @@ func (c Collection[T]) readEach(ctx context.Context, r Reader, place func(key st
 		}
 		// See readDocuments.
 		if err := decodeLike(b, value, like); err != nil && bad == nil {
-			bad = fmt.Errorf("read document %s %q: it is not what this program writes: %w", c.Kind, key, err)
+			bad = fmt.Errorf("read document %s %q: invalid encoding: %w", c.Kind, key, err)
 		}
 		like = value
 		return nil

@@ -31,7 +31,7 @@ func AllUserBytes(ctx context.Context, r Reader) ([]UserBytes, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read how many bytes users have stored: %w", err)
+		return nil, fmt.Errorf("read the stored sizes of users: %w", err)
 	}
 	return all, nil
 }

@@ -79,7 +79,7 @@ func TestWhatAWorkspaceRefuses(t *testing.T) {
 		want      string
 	}{
 		"it does not exist":            {7, status.NotFound, "not found"},
-		"it gives others an account":   {5, status.PermissionDenied, "workspace 'others' has a Unix account and is for its owner, members and administrators"},
+		"it gives others an account":   {5, status.PermissionDenied, "workspace 'others' has a Unix account, so that only its owner, members and administrators may use it"},
 		"its pool does not exist more": {1, status.InvalidArgument, `default pool of workspace 'team': there is no resource pool "gone"`},
 	} {
 		req := command(t, `{"entrypoint":["x"]}`)

@@ -25,7 +25,7 @@ func (d *deletions) finishProject(ctx context.Context, id, deleter int32) {
 	failed := *p
 	failed.Deletion, failed.Error = deleteFailed, err.Error()
 	if err := d.storeProject(ctx, failed); err != nil {
-		d.cfg.Log.Warn("cannot store why a project was not deleted; it is tried again", "project", id, "err", err)
+		d.cfg.Log.Warn("cannot store the error of the deletion of a project; retrying", "project", id, "err", err)
 	}
 }
 
@@ -49,7 +49,7 @@ func (d *deletions) finishWorkspace(ctx context.Context, id, deleter int32) {
 	failed := w.workspaceRecord
 	failed.Deletion, failed.Error = deleteFailed, err.Error()
 	if err := d.storeWorkspace(ctx, failed); err != nil {
-		d.cfg.Log.Warn("cannot store why a workspace was not deleted; it is tried again", "workspace", id, "err", err)
+		d.cfg.Log.Warn("cannot store the error of the deletion of a workspace; retrying", "workspace", id, "err", err)
 	}
 }
 

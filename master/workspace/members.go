@@ -22,7 +22,7 @@ func (s *spaces) applyMembers(w *workspaceRecord, in *structpb.ListValue) error 
 	for i, v := range in.GetValues() {
 		n, ok := v.GetKind().(*structpb.Value_NumberValue)
 		if !ok || n.NumberValue != math.Trunc(n.NumberValue) || n.NumberValue < 1 || n.NumberValue > math.MaxInt32 {
-			return status.New(status.InvalidArgument, "memberIds[%d]: must be the id of a user", i)
+			return status.New(status.InvalidArgument, "memberIds[%d]: must be the ID of a user", i)
 		}
 		ids = append(ids, int32(n.NumberValue))
 	}
@@ -42,7 +42,7 @@ func (s *spaces) setMembers(w *workspaceRecord, ids []int32) error {
 			continue
 		}
 		if _, err := s.cfg.Users.User(id); err != nil {
-			return status.New(status.InvalidArgument, "memberIds: there is no user %d", id)
+			return status.New(status.InvalidArgument, "memberIds: user %d not found", id)
 		}
 	}
 	w.Members = members

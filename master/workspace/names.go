@@ -31,7 +31,7 @@ func missingProject(id int32) error { return status.Missing("project", strconv.I
 // checkText returns InvalidArgument if a name is empty, too long, or not printable.
 func checkText(name string) error {
 	if strings.TrimSpace(name) == "" || strings.TrimSpace(name) != name || utf8.RuneCountInString(name) > nameLimit || !naming.IsPrintable(name) {
-		return status.New(status.InvalidArgument, "name: must have 1 to %d characters, no blanks at its ends, and %s (%q)",
+		return status.New(status.InvalidArgument, "name: must have 1 to %d characters, no leading or trailing blanks, and %s (%q)",
 			nameLimit, naming.PrintableRule, excerpt.Of(name))
 	}
 	return nil

@@ -20,7 +20,7 @@ func (s *shared) findOwn(by *apiv1.User, id int32) (workspaceRecord, error) {
 		return workspaceRecord{}, status.New(status.PermissionDenied,
 			"workspace '%s' belongs to another user; only its owner and administrators may change it", w.Name)
 	case w.ID == First:
-		return workspaceRecord{}, status.New(status.FailedPrecondition, "workspace '%s' is the cluster's own and cannot be changed", w.Name)
+		return workspaceRecord{}, status.New(status.FailedPrecondition, "workspace '%s' is built in and cannot be changed", w.Name)
 	}
 	return w.workspaceRecord, nil
 }
@@ -42,7 +42,7 @@ func (s *shared) findOwnProject(by *apiv1.User, id int32) (projectRecord, worksp
 // checkMutable returns FailedPrecondition for the first project.
 func (p projectRecord) checkMutable() error {
 	if p.ID == First {
-		return status.New(status.FailedPrecondition, "project '%s' is the cluster's own and cannot be changed", p.Name)
+		return status.New(status.FailedPrecondition, "project '%s' is built in and cannot be changed", p.Name)
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (e *projectEdits) checkDestination(id int32) error {
 	case !found:
 		return missingWorkspace(id)
 	case id == First:
-		return status.New(status.FailedPrecondition, "workspace '%s' is the cluster's own and takes no further projects; choose another", w.Name)
+		return status.New(status.FailedPrecondition, "workspace '%s' is built in and accepts no further projects; choose another", w.Name)
 	}
 	return w.checkEditable()
 }

@@ -44,7 +44,7 @@ func (w Workspace) CheckUser(by *apiv1.User) error {
 	if by.GetAdmin() || by.GetId() == w.UserID || slices.Contains(w.Members, by.GetId()) {
 		return nil
 	}
-	return status.New(status.PermissionDenied, "workspace '%s' has %s and is for its owner, members and administrators; "+
+	return status.New(status.PermissionDenied, "workspace '%s' has %s, so that only its owner, members and administrators may use it; "+
 		"its owner can add you to its memberIds", w.Name, gives)
 }
 

@@ -181,9 +181,9 @@ func applyAccount(by *apiv1.User, w *workspaceRecord, g *apiv1.AgentUserGroup) e
 	case a.equal(w.Unix):
 		return nil
 	case !by.GetAdmin():
-		return status.New(status.PermissionDenied, "agentUserGroup: only administrators may say as which Unix account tasks run")
+		return status.New(status.PermissionDenied, "agentUserGroup: only administrators may set the Unix account of tasks")
 	case a.UID != nil && *a.UID < 0 || a.GID != nil && *a.GID < 0:
-		return status.New(status.InvalidArgument, "agentUserGroup: ids must not be negative (%d, %d)", g.GetAgentUid(), g.GetAgentGid())
+		return status.New(status.InvalidArgument, "agentUserGroup: IDs must not be negative (%d, %d)", g.GetAgentUid(), g.GetAgentGid())
 	case a.User != nil && *a.User == "" || a.Group != nil && *a.Group == "":
 		return status.New(status.InvalidArgument, "agentUserGroup: agentUser and agentGroup must not be empty; leave them out")
 	}
@@ -245,5 +245,5 @@ func (w workspaceRecord) checkEditable() error {
 
 func refuseNamespaces() error {
 	return status.New(status.Unimplemented,
-		"giving a workspace a namespace or a quota is not built in this version of det-deploy; tasks run in the namespace that the chart names")
+		"setting the namespace or quota of a workspace is not built in this version of det-deploy; tasks run in the namespace of the chart")
 }

@@ -81,7 +81,7 @@ func (s *shared) poolNames() []string {
 // cannot be read.
 func Open(ctx context.Context, cfg Config) (*Workspaces, error) {
 	if cfg.Store == nil || cfg.Users == nil {
-		return nil, errors.New("open workspaces: store and users are both needed")
+		return nil, errors.New("open workspaces: store and users are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -94,7 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Workspaces, error) {
 		return nil, fmt.Errorf("open workspaces: %w", err)
 	}
 	if err := s.seedStore(ctx); err != nil {
-		return nil, fmt.Errorf("make the first workspace: %w", err)
+		return nil, fmt.Errorf("create the first workspace: %w", err)
 	}
 	v := &views{s}
 	return &Workspaces{

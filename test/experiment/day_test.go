@@ -45,7 +45,7 @@ max_restarts: 1
 	if got := e.Trials[0].Restarts; got != 1 {
 		t.Errorf("got %d restarts, want 1: the second failure was the last", got)
 	}
-	l.det.Refused([]string{"experiment", "continue", id, "--config", "hyperparameters.lr=0.2"}, "the trial keeps the values that it began with")
+	l.det.Refused([]string{"experiment", "continue", id, "--config", "hyperparameters.lr=0.2"}, "the trial keeps its initial values")
 	end("0")
 	l.det.Want([]string{"experiment", "continue", id, "--config", "name=evening"}, "Continued experiment "+id)
 	l.await(id, "COMPLETED")

@@ -157,7 +157,7 @@ func (l *laptop) killALaptop() {
 	go func() { done <- cmd.Wait() }()
 	select {
 	case err := <-done:
-		if err == nil || !strings.Contains(out.String(), "it was ended by determined") {
+		if err == nil || !strings.Contains(out.String(), "ended by determined") {
 			l.t.Errorf("got %v, want it to end with the reason:\n%s", err, out.String())
 		}
 	case <-time.After(patience):

@@ -59,7 +59,7 @@ func (l *lab) wantEachOnce(id string) {
 			l.t.Errorf("got %+v, want it completed without a restart\n%s", trial, l.logs(e))
 		}
 	}
-	if runs := strings.Count(l.history(id), " began run "); runs != 2 {
+	if runs := strings.Count(l.history(id), " started run "); runs != 2 {
 		l.t.Errorf("got %d runs of two trials\n%s", runs, l.history(id))
 	}
 	for _, group := range []string{"training", "validation", "own"} {

@@ -98,7 +98,7 @@ func (l *lab) trainThrough(kinds []away) {
 		}
 	}
 	e := l.await(id, "COMPLETED")
-	if e.Trials[0].Restarts != 0 || strings.Count(l.history(id), " began run ") != 1 {
+	if e.Trials[0].Restarts != 0 || strings.Count(l.history(id), " started run ") != 1 {
 		l.t.Errorf("got %+v, want one run\n%s\n%s", e.Trials[0], l.history(id), l.logs(e))
 	}
 	for _, group := range []string{"training", "validation"} {

@@ -77,7 +77,7 @@ func (s trialStorm) run(t *testing.T) {
 	began, kills := time.Now(), s.killUntilOver(l, id, seed)
 	got := l.await(id, "COMPLETED")
 	l.wantSound(id, s.trials)
-	t.Logf("%d trials, %d runs, %d kills in %v", len(got.Trials), strings.Count(l.history(id), " began run "), kills, time.Since(began).Round(time.Second))
+	t.Logf("%d trials, %d runs, %d kills in %v", len(got.Trials), strings.Count(l.history(id), " started run "), kills, time.Since(began).Round(time.Second))
 	if s.slots > 1 {
 		return // the trial that reports first, and so the ranks, depend on timing
 	}

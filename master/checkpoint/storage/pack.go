@@ -82,7 +82,7 @@ func (c Checkpoint) packFile(p packer, name string, size int64, from io.Reader) 
 	}
 	n, err := io.Copy(to, from)
 	if err == nil && n != size {
-		err = fmt.Errorf("it ended after %d of %d bytes", n, size)
+		err = fmt.Errorf("the file ended after %d of %d bytes", n, size)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ type Source interface {
 func OpenDirectory(dir string) (Source, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the checkpoint storage %s, which this master must see: %w", dir, err)
+		return nil, fmt.Errorf("open the checkpoint storage %s, which the master must be able to read: %w", dir, err)
 	}
 	return &directory{root}, nil
 }
@@ -55,7 +55,7 @@ func (d *directory) Open(_ context.Context, name string) (io.ReadCloser, int64, 
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("read %s: it is not a file", name)
+		err = fmt.Errorf("read %s: not a regular file", name)
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())

@@ -31,14 +31,14 @@ func (v *Checkpoints) Report(ctx context.Context, by Caller, in *apiv1.Checkpoin
 		return status.New(status.InvalidArgument, "uuid: must be a UUID in lower case (%.64q)", in.GetUuid())
 	}
 	if by.Task != "" && in.GetTaskId() != by.Task {
-		return status.New(status.PermissionDenied, "this token is for task %s, which reports its own checkpoints alone", by.Task)
+		return status.New(status.PermissionDenied, "this token is for task %s, which may only report its own checkpoints", by.Task)
 	}
 	trial, found, err := v.tasks.trialOf(ctx, in.GetTaskId())
 	if err != nil {
 		return err
 	}
 	if !found {
-		return status.New(status.InvalidArgument, "task_id: only trials report checkpoints, and %.64q is none of a trial", in.GetTaskId())
+		return status.New(status.InvalidArgument, "task_id: only trials report checkpoints, and %.64q is not the task of a trial", in.GetTaskId())
 	}
 	if by.Task == "" {
 		if err := v.may(ctx, by.User)(trial.experiment); err != nil {

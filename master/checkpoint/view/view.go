@@ -67,7 +67,7 @@ func (v *Checkpoints) may(ctx context.Context, by *apiv1.User) func(experiment i
 		case by.GetAdmin() || by.GetId() == x.Value.UserID:
 			return nil
 		}
-		return status.New(status.PermissionDenied, "experiment %d is another user's: only its owner and administrators may change its checkpoints", id)
+		return status.New(status.PermissionDenied, "experiment %d belongs to another user: only its owner and administrators may change its checkpoints", id)
 	}
 }
 

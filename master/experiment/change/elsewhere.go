@@ -39,7 +39,7 @@ func (w Elsewhere) AddTrial(externalID string, hparams map[string]any) (record.T
 	}
 	w.d.given[id] = maps.Clone(hparams)
 	w.d.addTrial(t)
-	w.d.note(record.Event{Kind: record.Reported, By: w.d.by, Trial: id, Reason: "its program created it"})
+	w.d.note(record.Event{Kind: record.Reported, By: w.d.by, Trial: id, Reason: "created by its program"})
 	return t, w.d.settle()
 }
 
@@ -60,9 +60,9 @@ func (w Elsewhere) trialCalled(externalID string) (record.Trial, bool) {
 func (w Elsewhere) Check(verb string) error {
 	switch s := w.d.Record.State; {
 	case !w.d.Record.Unmanaged:
-		return fmt.Errorf("%s experiment %d: it is run by the cluster; programs elsewhere report to experiments that they created", verb, w.d.Record.ID)
+		return fmt.Errorf("cannot %s experiment %d: it is managed by the cluster; programs outside the cluster may only report to unmanaged experiments", verb, w.d.Record.ID)
 	case s == lifecycle.Deleting || s == lifecycle.Deleted || s == lifecycle.DeleteFailed:
-		return fmt.Errorf("%s experiment %d: it is being deleted (%s)", verb, w.d.Record.ID, s)
+		return fmt.Errorf("cannot %s experiment %d: it is being deleted (%s)", verb, w.d.Record.ID, s)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (w Elsewhere) BeginRun(id int32, checkpoint string, steps int32) (record.Tr
 	}
 	w.reopen()
 	if t.Life.Running {
-		w.d.note(record.Event{Kind: record.RunEnded, Trial: id, Run: t.Life.Run, Cause: lifecycle.Lost, Next: lifecycle.Again, Reason: "its program began again"})
+		w.d.note(record.Event{Kind: record.RunEnded, Trial: id, Run: t.Life.Run, Cause: lifecycle.Lost, Next: lifecycle.Again, Reason: "its program was restarted"})
 	}
 	if t.Life.State.Over() {
 		w.d.Record.Open++
@@ -133,7 +133,7 @@ func (w Elsewhere) FixBase(id, base int32) {
 // program are no longer accepted.
 func CheckListened(t record.Trial) error {
 	if t.Life.State == lifecycle.Canceled && !t.Silent {
-		return fmt.Errorf("trial %d was ended (%s); start it again to continue it", t.ID, t.Reason)
+		return fmt.Errorf("trial %d was canceled (%s); start it again to continue", t.ID, t.Reason)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (w Elsewhere) Hear(id int32) error {
 	if !w.d.Record.Unmanaged || !found {
 		return nil
 	}
-	if err := w.Check("report about"); err != nil {
+	if err := w.Check("report to"); err != nil {
 		return err
 	}
 	if err := CheckListened(t); err != nil {
@@ -157,7 +157,7 @@ func (w Elsewhere) Hear(id int32) error {
 		w.d.Record.Open++
 		t.Life = t.Life.ReviveElsewhere()
 		t.Ended, t.Reason, t.Silent, t.RunBegan = time.Time{}, "", false, w.d.now
-		w.d.note(record.Event{Kind: record.Continued, Trial: id, Run: t.Life.Run, State: lifecycle.Active, Reason: "its program was heard of again"})
+		w.d.note(record.Event{Kind: record.Continued, Trial: id, Run: t.Life.Run, State: lifecycle.Active, Reason: "its program reported again"})
 	}
 	t.Heard = w.d.now
 	w.d.trials.put(t)
@@ -183,7 +183,7 @@ func (w Elsewhere) EndRun(id int32, c lifecycle.Cause) error {
 // has trials or has ended.
 func (w Elsewhere) EndUnused() error {
 	if !w.d.Record.Unmanaged || w.d.Record.Trials > 0 || w.d.Record.State.Over() {
-		return errors.New("end an experiment that is not used: it is")
+		return errors.New("cannot end the experiment as unused: it has trials or has ended")
 	}
 	return w.d.Requests().Ask(lifecycle.Cancel, "no trial was created")
 }

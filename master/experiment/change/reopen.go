@@ -1,7 +1,6 @@
 package change
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +29,7 @@ func (q Requests) Reopen() ([]int32, error) {
 		q.d.trials.put(reopenTrial(t))
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("continue experiment %d: all of its trials completed; fork it instead", q.d.Record.ID)
+		return nil, fmt.Errorf("cannot continue experiment %d: all of its trials completed; fork it instead", q.d.Record.ID)
 	}
 	return ids, q.d.settle()
 }
@@ -39,13 +38,13 @@ func (q Requests) checkReopen() error {
 	method := q.d.x.rules.search.Method
 	switch {
 	case q.d.Record.Unmanaged:
-		return errors.New("continue the experiment: it runs elsewhere; run its program again, with the same external ids")
+		return fmt.Errorf("cannot continue experiment %d: it is unmanaged; run its program again with the same external IDs", q.d.Record.ID)
 	case q.d.Record.State == lifecycle.Completed || q.d.Record.State == lifecycle.Canceled || q.d.Record.State == lifecycle.Error:
 	default:
-		return fmt.Errorf("continue experiment %d: it has not ended (%s)", q.d.Record.ID, q.d.Record.State)
+		return fmt.Errorf("cannot continue experiment %d: it has not ended (%s)", q.d.Record.ID, q.d.Record.State)
 	}
 	if method != search.Single && method != search.Grid && method != search.Random {
-		return fmt.Errorf("continue experiment %d: trials of %s were compared with each other; fork it instead", q.d.Record.ID, method)
+		return fmt.Errorf("cannot continue experiment %d: trials of %s were compared with each other; fork it instead", q.d.Record.ID, method)
 	}
 	return nil
 }

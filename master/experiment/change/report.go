@@ -104,7 +104,7 @@ func (r Reports) SetInvalid(id int32) bool {
 		return true
 	}
 	t.Life = t.Life.ReportInvalid(r.d.now)
-	r.d.note(record.Event{Kind: record.Reported, Trial: id, Run: t.Life.Run, Reason: "its program found its hyperparameters impossible"})
+	r.d.note(record.Event{Kind: record.Reported, Trial: id, Run: t.Life.Run, Reason: "its program rejected its hyperparameters"})
 	r.d.trials.put(t)
 	return true
 }
@@ -176,8 +176,8 @@ func (r Reports) explainFailure(t record.Trial) bool {
 	if t.Life.Invalid() {
 		return true
 	}
-	t.Life.InvalidSince, t.Reason = new(r.d.now), "its hyperparameters are impossible"
-	r.d.note(record.Event{Kind: record.Reported, Trial: t.ID, Run: t.Life.Run, Reason: "its program found its hyperparameters impossible"})
+	t.Life.InvalidSince, t.Reason = new(r.d.now), "invalid hyperparameters"
+	r.d.note(record.Event{Kind: record.Reported, Trial: t.ID, Run: t.Life.Run, Reason: "its program rejected its hyperparameters"})
 	r.d.trials.put(t)
 	return true
 }

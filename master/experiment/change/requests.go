@@ -50,7 +50,7 @@ func (q Requests) EndDeletion(reason string) error {
 // program do not revive it.
 func (q Requests) forgetSilence(t record.Trial) {
 	if t.Silent {
-		t.Silent, t.Life.State, t.Reason = false, lifecycle.Canceled, "it was ended by "+q.d.by
+		t.Silent, t.Life.State, t.Reason = false, lifecycle.Canceled, "ended by "+q.d.by
 		q.d.trials.put(t)
 	}
 }

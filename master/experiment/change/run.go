@@ -86,7 +86,7 @@ func (r Runs) Match(id int32, m record.Match) {
 		}
 	}
 	t.Matched = &m
-	r.d.note(record.Event{Kind: record.Reported, Trial: id, Run: m.Run, Reason: "a line matched the log policy " + m.Policy})
+	r.d.note(record.Event{Kind: record.Reported, Trial: id, Run: m.Run, Reason: "a log line matched the log policy " + m.Policy})
 	r.d.trials.put(t)
 }
 

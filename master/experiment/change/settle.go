@@ -26,8 +26,11 @@ func (d *Draft) Seal() { d.Record.Progress = d.progress() }
 // move changes the state of an experiment and its trials as requested.
 func (d *Draft) move(r lifecycle.Request, reason string) error {
 	to, err := lifecycle.Ask(d.Record.State, r)
-	if err != nil || to == d.Record.State {
-		return err
+	if err != nil {
+		return fmt.Errorf("cannot %s experiment %d: %w", r, d.Record.ID, err)
+	}
+	if to == d.Record.State {
+		return nil
 	}
 	d.Record.State = to
 	if to == lifecycle.StoppingError || to == lifecycle.Deleting {
@@ -53,7 +56,7 @@ func (d *Draft) move(r lifecycle.Request, reason string) error {
 // leave detaches an unmanaged trial from its program, which the cluster cannot stop.
 func (d *Draft) leave(t record.Trial) record.Trial {
 	t = pauseClock(t, d.now)
-	t.Life.Running, t.Reason = false, "it was ended by "+d.by
+	t.Life.Running, t.Reason = false, "ended by "+d.by
 	return t
 }
 

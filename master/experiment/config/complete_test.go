@@ -180,7 +180,7 @@ hyperparameters:
 		"train.yaml:6: resources.priority: must be between 1 and 99 (is 100)",
 		"searcher.max_trials: is required",
 		"train.yaml:10: searcher.max_rungs: is not a setting of the method random",
-		"train.yaml:12: hyperparameters.lr.maxval: must be more than minval (0, and minval is 1)",
+		"train.yaml:12: hyperparameters.lr.maxval: must be more than minval (is 0; minval is 1)",
 		"train.yaml:13: hyperparameters.n.count: must be a whole number, is the number 1.5",
 		`hyperparameters.deep.er.type: must be one of const, int, double, log, categorical (is "categorial") (did you mean categorical?)`,
 		"train.yaml:1: scheduling_unit: must be at least 1 (is 0)",

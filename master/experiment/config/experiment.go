@@ -11,37 +11,37 @@ import (
 
 // Experiment is an experiment's configuration.
 type Experiment struct {
-	Name        *string      `yaml:"name" doc:"Name; three random words when empty"`
-	Description *string      `yaml:"description" doc:"What the experiment is about"`
-	Entrypoint  *Entrypoint  `yaml:"entrypoint" doc:"What to run: one command line, or a program with its arguments"`
+	Name        *string      `yaml:"name" doc:"Name; defaults to three random words"`
+	Description *string      `yaml:"description" doc:"Description"`
+	Entrypoint  *Entrypoint  `yaml:"entrypoint" doc:"Command of each trial: a shell command line, or a program with its arguments"`
 	Workspace   *string      `yaml:"workspace" doc:"Workspace of the project"`
-	Project     *string      `yaml:"project" doc:"Project; the one that is not named when empty"`
+	Project     *string      `yaml:"project" doc:"Project; defaults to Uncategorized"`
 	Labels      Labels       `yaml:"labels" doc:"Labels"`
-	Data        document.Raw `yaml:"data" doc:"Settings of the program's own"`
-	Debug       *bool        `yaml:"debug" doc:"The program logs more"`
+	Data        document.Raw `yaml:"data" doc:"Settings for the program"`
+	Debug       *bool        `yaml:"debug" doc:"Enable debug logging"`
 
-	Hyperparameters Hyperparameters `yaml:"hyperparameters" doc:"Hyperparameters: values, or what they may be"`
-	Searcher        Searcher        `yaml:"searcher" doc:"How trials are chosen and compared"`
-	Reproducibility Reproducibility `yaml:"reproducibility" doc:"What makes an experiment repeatable"`
+	Hyperparameters Hyperparameters `yaml:"hyperparameters" doc:"Hyperparameters: constants or search ranges"`
+	Searcher        Searcher        `yaml:"searcher" doc:"Search method and its settings"`
+	Reproducibility Reproducibility `yaml:"reproducibility" doc:"Settings for reproducible experiments"`
 
-	Resources         Resources         `yaml:"resources" doc:"Slots of each trial and where they come from"`
-	Environment       spec.Environment  `yaml:"environment" doc:"Image and variables"`
-	BindMounts        Mounts            `yaml:"bind_mounts" doc:"Directories of the machine that trials see"`
-	MaxRestarts       *int              `yaml:"max_restarts" doc:"How often a failed trial is started again"`
-	PreemptionTimeout *document.Seconds `yaml:"preemption_timeout" doc:"How long a trial may take to save itself"`
-	LogPolicies       LogPolicies       `yaml:"log_policies" doc:"What to do when a log line matches"`
-	Retention         Retention         `yaml:"retention_policy" doc:"How long logs are kept"`
+	Resources         Resources         `yaml:"resources" doc:"Slots, resource pool and devices of each trial"`
+	Environment       spec.Environment  `yaml:"environment" doc:"Image and environment variables"`
+	BindMounts        Mounts            `yaml:"bind_mounts" doc:"Host directories mounted into trials"`
+	MaxRestarts       *int              `yaml:"max_restarts" doc:"Maximum number of restarts after failures of a trial"`
+	PreemptionTimeout *document.Seconds `yaml:"preemption_timeout" doc:"Time for a trial to save a checkpoint when it is stopped"`
+	LogPolicies       LogPolicies       `yaml:"log_policies" doc:"Actions on matching log lines"`
+	Retention         Retention         `yaml:"retention_policy" doc:"Retention of logs"`
 
-	CheckpointStorage        Storage `yaml:"checkpoint_storage" doc:"Where checkpoints are kept, and how many"`
-	CheckpointPolicy         *string `yaml:"checkpoint_policy" doc:"After which validations a checkpoint is saved: best, all or none"`
-	MinCheckpointPeriod      *Length `yaml:"min_checkpoint_period" doc:"Least training between checkpoints"`
-	MinValidationPeriod      *Length `yaml:"min_validation_period" doc:"Least training between validations"`
-	PerformInitialValidation *bool   `yaml:"perform_initial_validation" doc:"Validate before any training"`
-	RecordsPerEpoch          *int    `yaml:"records_per_epoch" doc:"Records of an epoch"`
-	SchedulingUnit           *int    `yaml:"scheduling_unit" doc:"Batches between reports"`
+	CheckpointStorage        Storage `yaml:"checkpoint_storage" doc:"Location and retention of checkpoints"`
+	CheckpointPolicy         *string `yaml:"checkpoint_policy" doc:"Validations after which a checkpoint is saved: best, all or none"`
+	MinCheckpointPeriod      *Length `yaml:"min_checkpoint_period" doc:"Minimum training between checkpoints"`
+	MinValidationPeriod      *Length `yaml:"min_validation_period" doc:"Minimum training between validations"`
+	PerformInitialValidation *bool   `yaml:"perform_initial_validation" doc:"Validate before training"`
+	RecordsPerEpoch          *int    `yaml:"records_per_epoch" doc:"Number of records in an epoch"`
+	SchedulingUnit           *int    `yaml:"scheduling_unit" doc:"Number of batches between reports"`
 
-	Optimizations Optimizations `yaml:"optimizations" doc:"How gradients are computed and exchanged"`
-	Profiling     Profiling     `yaml:"profiling" doc:"Whether the use of machines is recorded"`
+	Optimizations Optimizations `yaml:"optimizations" doc:"Computation and exchange of gradients"`
+	Profiling     Profiling     `yaml:"profiling" doc:"Recording of system metrics"`
 
 	// The following settings are accepted and have no effect.
 	TensorboardStorage document.Raw `yaml:"tensorboard_storage" doc:"No effect"`
@@ -56,13 +56,13 @@ type Experiment struct {
 // Resources configures the slots, the resource pool and the devices of each trial.
 type Resources struct {
 	SlotsPerTrial  *int       `yaml:"slots_per_trial" doc:"Slots of each trial"`
-	ResourcePool   *string    `yaml:"resource_pool" doc:"Pool; the default one when empty"`
-	Priority       *int       `yaml:"priority" doc:"1 (first) to 99"`
-	Weight         *float64   `yaml:"weight" doc:"Share of the pool; the priority scheduler does not use it"`
-	MaxSlots       *int       `yaml:"max_slots" doc:"Most slots of all trials together"`
-	ShmSize        *spec.Size `yaml:"shm_size" doc:"Shared memory: bytes, or a text such as 4g"`
-	Devices        Devices    `yaml:"devices" doc:"Devices of the machine that trials get"`
-	IsSingleNode   *bool      `yaml:"is_single_node" doc:"All slots of a trial are on one machine"`
+	ResourcePool   *string    `yaml:"resource_pool" doc:"Resource pool; defaults to the default pool"`
+	Priority       *int       `yaml:"priority" doc:"Priority from 1 (highest) to 99"`
+	Weight         *float64   `yaml:"weight" doc:"Share of the resource pool; ignored by the priority scheduler"`
+	MaxSlots       *int       `yaml:"max_slots" doc:"Maximum number of slots of all trials"`
+	ShmSize        *spec.Size `yaml:"shm_size" doc:"Shared memory in bytes, or a size such as 4g"`
+	Devices        Devices    `yaml:"devices" doc:"Host devices of trials"`
+	IsSingleNode   *bool      `yaml:"is_single_node" doc:"Place all slots of a trial on one machine"`
 	NativeParallel *bool      `yaml:"native_parallel" doc:"No effect"`
 	AgentLabel     *string    `yaml:"agent_label" doc:"No effect"`
 	Slots          *int       `yaml:"slots" doc:"Must not be set; use slots_per_trial"`
@@ -75,15 +75,15 @@ type Reproducibility struct {
 
 // Retention configures how long logs are kept.
 type Retention struct {
-	LogDays *int `yaml:"log_retention_days" doc:"Days; -1 is for ever"`
+	LogDays *int `yaml:"log_retention_days" doc:"Days; -1 keeps logs forever"`
 }
 
 // Profiling configures the recording of system metrics.
 type Profiling struct {
-	Enabled       *bool `yaml:"enabled" doc:"Record it"`
+	Enabled       *bool `yaml:"enabled" doc:"Record system metrics"`
 	BeginOnBatch  *int  `yaml:"begin_on_batch" doc:"First batch"`
 	EndAfterBatch *int  `yaml:"end_after_batch" doc:"Last batch"`
-	SyncTimings   *bool `yaml:"sync_timings" doc:"Wait for the GPU before taking times"`
+	SyncTimings   *bool `yaml:"sync_timings" doc:"Wait for the GPU before measuring times"`
 }
 
 // Optimizations configures how gradients are computed and exchanged.
@@ -95,7 +95,7 @@ type Optimizations struct {
 	MixedPrecision             *string `yaml:"mixed_precision" doc:"O0, O1, O2 or O3"`
 	TensorFusionThreshold      *int    `yaml:"tensor_fusion_threshold" doc:"MiB"`
 	TensorFusionCycleTime      *int    `yaml:"tensor_fusion_cycle_time" doc:"Milliseconds"`
-	AutoTuneTensorFusion       *bool   `yaml:"auto_tune_tensor_fusion" doc:"Find both by trying"`
+	AutoTuneTensorFusion       *bool   `yaml:"auto_tune_tensor_fusion" doc:"Tune both automatically"`
 	GradUpdatesSizeFile        *string `yaml:"grad_updates_size_file" doc:"File with the sizes of gradients"`
 }
 

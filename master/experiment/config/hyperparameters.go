@@ -106,7 +106,9 @@ func (h Hyperparameter) isNull() bool {
 }
 
 // DocumentShape describes the accepted forms.
-func (Hyperparameter) DocumentShape() string { return "value, {type: …}, or further ones by name" }
+func (Hyperparameter) DocumentShape() string {
+	return "value, {type: …}, or mapping of hyperparameters"
+}
 
 // makeSpace returns the search space. The hyperparameters must be valid.
 func (h Hyperparameters) makeSpace() hparam.Space {

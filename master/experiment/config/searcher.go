@@ -11,18 +11,18 @@ import (
 // enforces.
 type Searcher struct {
 	Name                 *string    `yaml:"name" doc:"single, random, grid, async_halving or adaptive_asha"`
-	Metric               *string    `yaml:"metric" doc:"Validation metric that trials are compared by"`
-	SmallerIsBetter      *bool      `yaml:"smaller_is_better" doc:"Whether less of it is better"`
-	SourceTrialID        *int       `yaml:"source_trial_id" doc:"Trial whose latest checkpoint all trials start from"`
-	SourceCheckpointUUID *string    `yaml:"source_checkpoint_uuid" doc:"Checkpoint that all trials start from"`
-	MaxTrials            *int       `yaml:"max_trials" doc:"How many trials there are"`
-	MaxConcurrentTrials  *int       `yaml:"max_concurrent_trials" doc:"How many run at once; 0 is as many as the method wants"`
-	TimeMetric           *string    `yaml:"time_metric" doc:"Validation metric that says how far a trial is"`
-	MaxTime              *int       `yaml:"max_time" doc:"How far a trial goes, in units of time_metric"`
+	Metric               *string    `yaml:"metric" doc:"Validation metric for comparing trials"`
+	SmallerIsBetter      *bool      `yaml:"smaller_is_better" doc:"Whether a smaller metric is better"`
+	SourceTrialID        *int       `yaml:"source_trial_id" doc:"Trial from whose latest checkpoint all trials start"`
+	SourceCheckpointUUID *string    `yaml:"source_checkpoint_uuid" doc:"Checkpoint from which all trials start"`
+	MaxTrials            *int       `yaml:"max_trials" doc:"Number of trials"`
+	MaxConcurrentTrials  *int       `yaml:"max_concurrent_trials" doc:"Maximum number of concurrent trials; 0 uses the limit of the method"`
+	TimeMetric           *string    `yaml:"time_metric" doc:"Validation metric that measures the training length"`
+	MaxTime              *int       `yaml:"max_time" doc:"Maximum training length in units of time_metric"`
 	MaxLength            *MaxLength `yaml:"max_length" doc:"Older form of time_metric and max_time"`
-	Divisor              *float64   `yaml:"divisor" doc:"One in so many trials of a rung continues"`
-	NumRungs             *int       `yaml:"num_rungs" doc:"How many times trials are compared"`
-	MaxRungs             *int       `yaml:"max_rungs" doc:"How many times trials are compared at most"`
+	Divisor              *float64   `yaml:"divisor" doc:"One in this many trials of a rung continues"`
+	NumRungs             *int       `yaml:"num_rungs" doc:"Number of rungs"`
+	MaxRungs             *int       `yaml:"max_rungs" doc:"Maximum number of rungs"`
 	Mode                 *string    `yaml:"mode" doc:"aggressive, standard or conservative"`
 	BracketRungs         []int      `yaml:"bracket_rungs" doc:"Rungs of each bracket, instead of mode and max_rungs"`
 	StopOnce             *bool      `yaml:"stop_once" doc:"No effect"`
@@ -56,7 +56,7 @@ func methodKeys() map[search.Method][]string {
 // retiredMethods maps the removed methods to the advice for their users.
 func retiredMethods() map[string]string {
 	return map[string]string{
-		"custom":          "use adaptive_asha, or a single trial that searches itself",
+		"custom":          "use adaptive_asha, or single with a program that performs the search",
 		"sync_halving":    "use async_halving",
 		"adaptive":        "use adaptive_asha",
 		"adaptive_simple": "use adaptive_asha",

@@ -16,23 +16,23 @@ import (
 // a user read the master's files.
 type Storage struct {
 	Type               *string          `yaml:"type" doc:"shared_fs, directory, s3, gcs or azure"`
-	SaveExperimentBest *int             `yaml:"save_experiment_best" doc:"Best checkpoints kept of the experiment"`
-	SaveTrialBest      *int             `yaml:"save_trial_best" doc:"Best checkpoints kept of a trial"`
-	SaveTrialLatest    *int             `yaml:"save_trial_latest" doc:"Latest checkpoints kept of a trial"`
-	HostPath           *string          `yaml:"host_path" doc:"Directory of each machine"`
-	StoragePath        *string          `yaml:"storage_path" doc:"Directory inside host_path"`
+	SaveExperimentBest *int             `yaml:"save_experiment_best" doc:"Number of best checkpoints to keep for the experiment"`
+	SaveTrialBest      *int             `yaml:"save_trial_best" doc:"Number of best checkpoints to keep for each trial"`
+	SaveTrialLatest    *int             `yaml:"save_trial_latest" doc:"Number of latest checkpoints to keep for each trial"`
+	HostPath           *string          `yaml:"host_path" doc:"Host directory"`
+	StoragePath        *string          `yaml:"storage_path" doc:"Directory below host_path"`
 	Propagation        *string          `yaml:"propagation" doc:"Mount propagation"`
 	ContainerPath      *string          `yaml:"container_path" doc:"Directory inside containers"`
 	CheckpointPath     *string          `yaml:"checkpoint_path" doc:"Older name of storage_path"`
 	TensorboardPath    *string          `yaml:"tensorboard_path" doc:"No effect"`
 	Bucket             *string          `yaml:"bucket" doc:"Bucket"`
-	Prefix             *string          `yaml:"prefix" doc:"Beginning of each object's name"`
+	Prefix             *string          `yaml:"prefix" doc:"Prefix of object names"`
 	AccessKey          *document.Secret `yaml:"access_key" doc:"Access key"`
 	SecretKey          *document.Secret `yaml:"secret_key" doc:"Secret key"`
-	EndpointURL        *string          `yaml:"endpoint_url" doc:"Address of a server other than Amazon's"`
-	Container          *string          `yaml:"container" doc:"Container of Azure"`
-	ConnectionString   *document.Secret `yaml:"connection_string" doc:"Connection string of Azure"`
-	AccountURL         *string          `yaml:"account_url" doc:"Account address of Azure"`
+	EndpointURL        *string          `yaml:"endpoint_url" doc:"Endpoint of an S3-compatible service"`
+	Container          *string          `yaml:"container" doc:"Azure container"`
+	ConnectionString   *document.Secret `yaml:"connection_string" doc:"Azure connection string"`
+	AccountURL         *string          `yaml:"account_url" doc:"Azure account URL"`
 	Credential         *document.Secret `yaml:"credential" doc:"Credential for account_url"`
 }
 

@@ -50,7 +50,7 @@ func checkText(at, s string) document.Errors {
 
 func checkLabels(at string, labels []string) document.Errors {
 	var e document.Errors
-	e.Check(len(labels) <= mostLabels, at, "at most %d are kept (there are %d)", mostLabels, len(labels))
+	e.Check(len(labels) <= mostLabels, at, "must have at most %d labels (has %d)", mostLabels, len(labels))
 	for i, l := range labels {
 		if ok := l != "" && len(l) <= maxLabel && naming.IsPrintable(l); !ok {
 			e.Check(false, document.Index(at, i), "must have 1 to %d bytes, and %s (is %.64q)", maxLabel, naming.PrintableRule, l)

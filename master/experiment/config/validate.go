@@ -10,7 +10,7 @@ import (
 // validate returns the errors of a complete configuration.
 func (x Experiment) validate(unmanaged bool) document.Errors {
 	var e document.Errors
-	e.Check(unmanaged || !x.Entrypoint.IsEmpty(), "entrypoint", "is required: what each trial runs, as in `python3 train.py`")
+	e.Check(unmanaged || !x.Entrypoint.IsEmpty(), "entrypoint", "is required: the command of each trial, as in `python3 train.py`")
 	e = append(e, Texts{Name: x.Name, Description: x.Description, Labels: (*[]string)(&x.Labels)}.Check()...)
 	e.Check(x.Data.IsZero() || x.Data.JSON()[0] == '{', "data", "must be a mapping")
 	checkLeast(&e, "max_restarts", x.MaxRestarts, 0)

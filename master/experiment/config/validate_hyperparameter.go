@@ -38,13 +38,13 @@ func checkRange[T cmp.Ordered](e *document.Errors, at string, low, high *T) {
 	e.Check(low != nil, document.Join(at, "minval"), "is required")
 	e.Check(high != nil, document.Join(at, "maxval"), "is required")
 	if low != nil && high != nil {
-		e.Check(*low < *high, document.Join(at, "maxval"), "must be more than minval (%v, and minval is %v)", *high, *low)
+		e.Check(*low < *high, document.Join(at, "maxval"), "must be more than minval (is %v; minval is %v)", *high, *low)
 	}
 }
 
 func checkCount(e *document.Errors, at string, count *int, grid bool) {
 	here := document.Join(at, "count")
-	e.Check(!grid || count != nil, here, "is required by the method grid: how many points it has")
+	e.Check(!grid || count != nil, here, "is required by the method grid: the number of points")
 	checkLeast(e, here, count, 1)
 }
 

@@ -33,8 +33,8 @@ func (s Searcher) validate(at string, unmanaged bool) document.Errors {
 		return e
 	}
 	checkKeys(&e, at, s, s.usesKey, "the method "+*s.Name)
-	e.Check(valueOf(s.Metric) != "", key("metric"), "is required: the validation metric that trials are compared by")
-	e.Check(s.SourceTrialID == nil || s.SourceCheckpointUUID == nil, key("source_checkpoint_uuid"), "and source_trial_id exclude each other; keep one")
+	e.Check(valueOf(s.Metric) != "", key("metric"), "is required: the validation metric for comparing trials")
+	e.Check(s.SourceTrialID == nil || s.SourceCheckpointUUID == nil, key("source_checkpoint_uuid"), "cannot be combined with source_trial_id; remove one of them")
 	e.Check(!s.usesKey("max_trials") || s.MaxTrials != nil, key("max_trials"), "is required")
 	checkLeast(&e, key("max_trials"), s.MaxTrials, 1)
 	checkLeast(&e, key("max_concurrent_trials"), s.MaxConcurrentTrials, 0)
@@ -60,7 +60,7 @@ func (s Searcher) checkName(e *document.Errors, at string) bool {
 	case name == "":
 		e.Add(at, "is required: one of %s", strings.Join(names, ", "))
 	case old:
-		e.Add(at, "the method %s reached its end of life; %s", name, instead)
+		e.Add(at, "the method %s is no longer supported; %s", name, instead)
 	default:
 		*e = append(*e, document.OneOf(at, name, names)...)
 		hintNearest(e, name, names)
@@ -72,12 +72,12 @@ func (s Searcher) validateHalving(e *document.Errors, key func(string) string) {
 	if s.legacyLength() {
 		e.Check(s.MaxLength.Unit != "" || s.MaxLength.Units < 1, key("max_length"), "has no unit; set time_metric and max_time instead")
 	} else {
-		e.Check(valueOf(s.TimeMetric) != "", key("time_metric"), "is required: the validation metric that says how far a trial is, such as epochs")
-		e.Check(s.MaxTime != nil, key("max_time"), "is required: how far a trial goes, in units of time_metric")
+		e.Check(valueOf(s.TimeMetric) != "", key("time_metric"), "is required: the validation metric that measures the training length, such as epochs")
+		e.Check(s.MaxTime != nil, key("max_time"), "is required: the maximum training length in units of time_metric")
 	}
 	checkLeast(e, key("max_time"), s.MaxTime, 1)
 	e.Check(s.Divisor == nil || *s.Divisor > 1, key("divisor"), "must be more than 1 (is %v)", valueOf(s.Divisor))
-	e.Check(!s.usesKey("num_rungs") || s.NumRungs != nil, key("num_rungs"), "is required: how many times trials are compared")
+	e.Check(!s.usesKey("num_rungs") || s.NumRungs != nil, key("num_rungs"), "is required: the number of rungs")
 	checkLeast(e, key("num_rungs"), s.NumRungs, 1)
 	checkLeast(e, key("max_rungs"), s.MaxRungs, 1)
 	*e = append(*e, checkOneOf(key("mode"), s.Mode, string(search.Aggressive), string(search.Standard), string(search.Conservative))...)
@@ -92,11 +92,11 @@ func (s Storage) validate(at string, required bool) document.Errors {
 	kinds := slices.Sorted(maps.Keys(typeKeys()))
 	switch {
 	case s.Type == nil:
-		e.Check(!required, kind, "is required: neither the experiment nor the cluster says where checkpoints are kept; set one of %s, or have an administrator set the cluster's: "+
-			"checkpoint_storage in master.yaml, on Kubernetes checkpointStorage in the chart's values, with existingClaim or hostPath for shared_fs", strings.Join(kinds, ", "))
+		e.Check(!required, kind, "is required: neither the experiment nor the cluster configures a checkpoint storage; set one of %s, or ask an administrator to configure the cluster's: "+
+			"checkpoint_storage in master.yaml, or on Kubernetes checkpointStorage in the chart's values, with existingClaim or hostPath for shared_fs", strings.Join(kinds, ", "))
 		return e
 	case *s.Type == "hdfs":
-		e.Add(kind, "the type hdfs reached its end of life; use one of %s", strings.Join(kinds, ", "))
+		e.Add(kind, "the type hdfs is no longer supported; use one of %s", strings.Join(kinds, ", "))
 		return e
 	case !slices.Contains(kinds, *s.Type):
 		e = document.OneOf(kind, *s.Type, kinds)
@@ -135,7 +135,7 @@ func (x Experiment) validateSearch() document.Errors {
 	var e document.Errors
 	c := x.Search()
 	if n := c.Space.Points(); c.Method == search.Grid && n > hparam.Most {
-		e.Add("hyperparameters", "make a grid of more than %d trials; take points away, or use the method random", hparam.Most)
+		e.Add("hyperparameters", "make a grid of more than %d trials; reduce the number of points, or use the method random", hparam.Most)
 		return e
 	}
 	brackets, err := c.Brackets()
@@ -148,12 +148,12 @@ func (x Experiment) validateSearch() document.Errors {
 		atOnce += b.Concurrent
 	}
 	e.Check(atOnce <= mostAtOnce || c.MaxConcurrent > 0 && c.MaxConcurrent <= mostAtOnce, "searcher.max_concurrent_trials",
-		"must let at most %d trials run at once (it lets %d)", mostAtOnce, atOnce)
+		"must allow at most %d concurrent trials (allows %d)", mostAtOnce, atOnce)
 	if c.MaxConcurrent > 0 {
 		atOnce = min(atOnce, c.MaxConcurrent)
 	}
 	if n := c.Space.Size(); n*atOnce > MostHyperparameters {
-		e.Add("hyperparameters", "must have at most %d values in all trials that run at once (%d trials with %d values each); "+
+		e.Add("hyperparameters", "must have at most %d values in all concurrent trials (%d trials with %d values each); "+
 			"lower searcher.max_concurrent_trials, or put large values into files", MostHyperparameters, atOnce, n)
 	}
 	return e

@@ -18,16 +18,16 @@ func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 	switch {
 	case s.MaxLength == nil:
 	case s.stopsTrials() && !s.legacyLength():
-		w.Add("searcher.max_length", "has no effect on the search: time_metric and max_time take its place")
+		w.Add("searcher.max_length", "has no effect on the search: time_metric and max_time replace it")
 	case s.stopsTrials():
-		w.Add("searcher.max_length", "is an older form; it is read as time_metric %s and max_time %d", s.MaxLength.Unit, s.MaxLength.Units)
+		w.Add("searcher.max_length", "is deprecated; it is used as time_metric %s and max_time %d", s.MaxLength.Unit, s.MaxLength.Units)
 	default:
-		w.Add("searcher.max_length", "is an older form: the program says itself how long it trains, and is shown this")
+		w.Add("searcher.max_length", "is deprecated: the program decides how long it trains, and may read this value")
 	}
 	if c := x.CheckpointStorage; valueOf(c.Type) == "shared_fs" {
 		for _, key := range []string{"container_path", "tensorboard_path"} {
 			at := document.Join("checkpoint_storage", key)
-			w.Check(!given(at), at, "has no effect: it is kept for older files")
+			w.Check(!given(at), at, "has no effect: it is accepted for compatibility")
 		}
 	}
 	x.Hyperparameters.warnLists(&w, "hyperparameters")
@@ -46,7 +46,7 @@ func (h Hyperparameters) warnLists(w *document.Errors, at string) {
 			m, _ := item.(map[string]any)
 			kind, _ := m["type"].(string)
 			searched := slices.Contains([]string{"int", "double", "log", "categorical"}, kind)
-			w.Check(!searched, document.Index(here, i), "is not searched: a list is a constant; give it a name of its own")
+			w.Check(!searched, document.Index(here, i), "is not searched: lists are constants; make it a separate hyperparameter")
 		}
 	}
 }
@@ -57,16 +57,16 @@ type idleSetting struct{ key, why string }
 // features.
 func idleSettings() []idleSetting {
 	return []idleSetting{
-		{"tensorboard_storage", "TensorBoard files are kept beside checkpoints"},
-		{"data_layer", "programs read their data themselves"},
-		{"integrations", "there are none"},
-		{"security", "it belonged to Kerberos, which is not supported"},
-		{"internal", "it is no user's to set"},
+		{"tensorboard_storage", "TensorBoard files are stored with checkpoints"},
+		{"data_layer", "programs load their data themselves"},
+		{"integrations", "no integration is supported"},
+		{"security", "Kerberos is not supported"},
+		{"internal", "it is reserved for the master"},
 		{"pbs", "this cluster does not run PBS"},
 		{"slurm", "this cluster does not run Slurm"},
 		{"resources.agent_label", "agents have no labels; use resource_pool"},
-		{"resources.native_parallel", "there is no launcher for it"},
+		{"resources.native_parallel", "no launcher supports it"},
 		{"resources.weight", "the scheduler uses priority"},
-		{"searcher.stop_once", "a trial is compared once in each rung, always"},
+		{"searcher.stop_once", "a trial is always compared once in each rung"},
 	}
 }

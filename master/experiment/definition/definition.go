@@ -28,7 +28,7 @@ func Save(ctx context.Context, s *store.Store, experiment int32, files []*apiv1.
 		return 0, nil
 	}
 	if len(files) > MaxFiles {
-		return 0, status.New(status.InvalidArgument, "the model definition has %d files; at most %d can be sent: leave out data, for example with a .detignore file", len(files), MaxFiles)
+		return 0, status.New(status.InvalidArgument, "the model definition has %d files; at most %d are allowed; exclude data, for example with a .detignore file", len(files), MaxFiles)
 	}
 	if contents == nil {
 		contents = archive.Held(files)

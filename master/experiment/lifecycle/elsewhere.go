@@ -31,19 +31,19 @@ func (t Trial) EndElsewhere(c Cause) (Trial, string) {
 	switch {
 	case c == Killed:
 		t.State = Canceled
-		return t, "it was canceled where it runs"
+		return t, "canceled by its program"
 	case c == Lost && !began:
 		t.State = Canceled
-		return t, "its program never began"
+		return t, "its program never started"
 	case invalid:
 		t.State = Completed
-		return t, "its hyperparameters are impossible"
+		return t, "invalid hyperparameters"
 	case c == Exited:
 		t.State = Completed
-		return t, "its program ended"
+		return t, "its program completed"
 	case c == Lost:
 		t.State = Error
-		return t, fmt.Sprintf("its program was not heard of for %.0f minutes", Silence.Minutes())
+		return t, fmt.Sprintf("no heartbeat from its program for %.0f minutes", Silence.Minutes())
 	}
 	t.State = Error
 	return t, "its program failed"

@@ -16,15 +16,15 @@ func TestHowAProgramElsewhereEnds(t *testing.T) {
 		want  State
 		why   string
 	}{
-		{"ended", running, Exited, Completed, "its program ended"},
+		{"ended", running, Exited, Completed, "its program completed"},
 		{"failed", running, Failed, Error, "its program failed"},
-		{"canceled", running, Killed, Canceled, "it was canceled where it runs"},
-		{"silent", running, Lost, Error, "its program was not heard of for 5 minutes"},
-		{"never began", unborn, Lost, Canceled, "its program never began"},
+		{"canceled", running, Killed, Canceled, "canceled by its program"},
+		{"silent", running, Lost, Error, "no heartbeat from its program for 5 minutes"},
+		{"never began", unborn, Lost, Canceled, "its program never started"},
 		{"failed before it began", unborn, Failed, Error, "its program failed"},
-		{"impossible, with an error", invalid, Failed, Completed, "its hyperparameters are impossible"},
-		{"impossible and silent", invalid, Lost, Completed, "its hyperparameters are impossible"},
-		{"impossible and canceled", invalid, Killed, Canceled, "it was canceled where it runs"},
+		{"impossible, with an error", invalid, Failed, Completed, "invalid hyperparameters"},
+		{"impossible and silent", invalid, Lost, Completed, "invalid hyperparameters"},
+		{"impossible and canceled", invalid, Killed, Canceled, "canceled by its program"},
 	} {
 		got, why := row.trial.EndElsewhere(row.cause)
 		if got.State != row.want || got.Running || why != row.why {

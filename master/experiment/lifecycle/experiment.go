@@ -48,7 +48,7 @@ func (r Request) targetState() State {
 func Ask(s State, r Request) (State, error) {
 	switch {
 	case r.targetState() == "":
-		return s, fmt.Errorf("ask the experiment: there is no request %q", r)
+		return s, fmt.Errorf("unknown request %q", r)
 	case s == r.targetState(), s == Deleted && r == Delete:
 		return s, nil
 	case (s.Stopping() || s.Over()) && r != Delete && r != Pause && r != Activate:
@@ -68,13 +68,13 @@ func Ask(s State, r Request) (State, error) {
 func refuseRequest(s State, r Request) error {
 	switch {
 	case s == Deleting || s == Deleted || s == DeleteFailed:
-		return fmt.Errorf("%s the experiment: it is being deleted (%s)", r, s)
+		return fmt.Errorf("it is being deleted (%s)", s)
 	case r == Delete:
-		return fmt.Errorf("delete the experiment: it is %s; cancel or kill it first", s)
+		return fmt.Errorf("it is %s; cancel or kill it first", s)
 	case s.Stopping():
-		return fmt.Errorf("%s the experiment: it is stopping (%s); continue or fork it when it has ended", r, s)
+		return fmt.Errorf("it is stopping (%s); continue or fork it when it has ended", s)
 	}
-	return fmt.Errorf("%s the experiment: it has ended (%s); continue or fork it", r, s)
+	return fmt.Errorf("it has ended (%s); continue or fork it", s)
 }
 
 // Close returns the state of an experiment with the given number of open trials. A stopping

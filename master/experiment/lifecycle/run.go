@@ -85,19 +85,19 @@ func (t Trial) judgeEnd(e RunEnd, maxRestarts int) ending {
 	case t.State.Stopping() && e.Cause != Failed:
 		return ending{"it was asked to stop", t.State.terminalState(), false}
 	case t.State.Stopping():
-		return ending{"it failed while it stopped", Error, false}
+		return ending{"it failed while stopping", Error, false}
 	case e.Cause == Refused:
 		return ending{"it cannot run", Error, false}
 	case t.Invalid():
-		return ending{"its hyperparameters are impossible", Completed, false}
+		return ending{"invalid hyperparameters", Completed, false}
 	case e.Cause == Lost || e.Cause == Killed:
 		return ending{"it continues from its latest checkpoint; no restart is counted", Active, false}
 	case e.Cause == Exited && e.Heeded:
-		return ending{"it saved itself", Active, false}
+		return ending{"it saved a checkpoint and exited", Active, false}
 	case e.Cause == Exited:
-		return ending{"its program ended", Completed, false}
+		return ending{"its program completed", Completed, false}
 	case e.NoRetry:
-		return ending{"it failed, and a log policy says cancel_retries", Error, false}
+		return ending{"it failed, and a log policy has the action cancel_retries", Error, false}
 	case t.Restarts >= maxRestarts:
 		return ending{fmt.Sprintf("it failed; it was restarted %d times, and max_restarts is %d", t.Restarts, maxRestarts), Error, false}
 	}
@@ -107,7 +107,7 @@ func (t Trial) judgeEnd(e RunEnd, maxRestarts int) ending {
 // EndRun returns the trial after the end of its run, the decision and the reason. It is idempotent.
 func (t Trial) EndRun(e RunEnd, maxRestarts int) (Trial, Verdict, string) {
 	if !t.Running {
-		return t, t.verdictOf(), "the end of the run was noted before"
+		return t, t.verdictOf(), "the end of the run was reported before"
 	}
 	j := t.judgeEnd(e, maxRestarts)
 	t.Running = false

@@ -109,7 +109,7 @@ func (s State) terminalState() State {
 // takeStep returns an error if the table does not contain the transition.
 func takeStep(what string, table func(State) []State, from, to State) (State, error) {
 	if !slices.Contains(table(from), to) {
-		return from, fmt.Errorf("move the %s: there is no step from %s to %s", what, from, to)
+		return from, fmt.Errorf("cannot change the %s from %s to %s", what, from, to)
 	}
 	return to, nil
 }

@@ -100,7 +100,7 @@ func TestRequests(t *testing.T) {
 		{Completed, Activate, Completed, "continue or fork it"},
 		{StoppingKilled, Pause, StoppingKilled, "it is stopping"},
 		{Deleting, Pause, Deleting, "it is being deleted"},
-		{Active, "resume", Active, "there is no request"},
+		{Active, "resume", Active, "unknown request"},
 	} {
 		got, err := Ask(c.from, c.ask)
 		if got != c.to || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {

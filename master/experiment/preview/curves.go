@@ -27,7 +27,7 @@ func ReadCurves(r io.Reader, c search.Config) ([]search.Curve, error) {
 	var at [3]int
 	for i, name := range []string{"trial", c.TimeMetric, c.Metric} {
 		if at[i] = slices.Index(header, name); at[i] < 0 || name == "" {
-			return nil, fmt.Errorf("read curves: there is no column %q among %q", name, header)
+			return nil, fmt.Errorf("read curves: the header has no column %q (is %q)", name, header)
 		}
 	}
 	curves := curveSet{index: map[string]int{}}
@@ -62,7 +62,7 @@ func (s *curveSet) add(trial, time, metric string) error {
 		return fmt.Errorf("the metric %.32q is not a number", metric)
 	}
 	if s.points++; s.points > mostPoints {
-		return fmt.Errorf("there are more than %d points", mostPoints)
+		return fmt.Errorf("more than %d points", mostPoints)
 	}
 	i, known := s.index[trial]
 	if !known {

@@ -21,7 +21,7 @@ func (l Pool) describeWaits(p Preview) []string {
 		return []string{fmt.Sprintf("no trial can start: each needs %s, and pool %s has at most %d; set resources.slots_per_trial or another resource_pool",
 			formatSlots(need), l.Name, most)}
 	case l.PerMachine > 0 && need > l.PerMachine && need%l.PerMachine != 0:
-		return []string{fmt.Sprintf("no trial can start: each needs %s, and more than one machine of pool %s is used whole; make it a multiple of %d",
+		return []string{fmt.Sprintf("no trial can start: each needs %s, and a trial on several machines of pool %s must use all their slots; set resources.slots_per_trial to a multiple of %d",
 			formatSlots(need), l.Name, l.PerMachine)}
 	}
 	var out []string

@@ -81,7 +81,7 @@ func TestWhatKeepsTrialsWaiting(t *testing.T) {
 		{halving, Pool{MostSlots: 64}, "the first trial waits for machines: pool p has 0 slots now"},
 		{halving, Pool{Slots: 9, MostSlots: 9}, "4 of 16 trials run at once: pool p has at most 9 slots"},
 		{with("slots_per_trial: 3"), Pool{Slots: 16, PerMachine: 4}, "4 of 16 trials run at once"},
-		{with("slots_per_trial: 6"), Pool{Slots: 16, PerMachine: 4}, "make it a multiple of 4"},
+		{with("slots_per_trial: 6"), Pool{Slots: 16, PerMachine: 4}, "a multiple of 4"},
 		{with("slots_per_trial: 8"), Pool{Slots: 128, PerMachine: 4}, ""},
 		{with("slots_per_trial: 0"), Pool{}, ""},
 		{with("slots_per_trial: 2, max_slots: 8"), Pool{Slots: 64}, "4 of 16 trials run at once: resources.max_slots is 8"},

@@ -1,4 +1,4 @@
-# Fetches the cluster's wheel into the directory that is named, and prints the file.
+# Downloads the cluster's wheel into the given directory and prints the path of the file.
 import hashlib
 import os
 import ssl
@@ -46,7 +46,7 @@ while True:
 
 found = hashlib.sha256(content).hexdigest()
 if found != digest:
-    sys.exit("the file that came has the SHA-256 %s, and not %s" % (found, digest))
+    sys.exit("the downloaded file has the SHA-256 %s instead of %s" % (found, digest))
 file = os.path.join(sys.argv[1], name)
 os.makedirs(sys.argv[1], exist_ok=True)
 with open(file, "wb") as out:

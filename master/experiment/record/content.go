@@ -12,5 +12,5 @@ func (x Experiment) CheckReader(by *apiv1.User, content string) error {
 	if by.GetAdmin() || by.GetId() == x.UserID {
 		return nil
 	}
-	return status.New(status.PermissionDenied, "%s of experiment %d are for %s, who owns it, and administrators", content, x.ID, x.Username)
+	return status.New(status.PermissionDenied, "cannot read %s of experiment %d: only its owner %s and administrators may", content, x.ID, x.Username)
 }

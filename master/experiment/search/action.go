@@ -64,7 +64,7 @@ type Rank struct {
 	GoesOn bool `json:"goes_on"`
 }
 
-// describe returns a text such as "0.412 is 5th of 9, 3 go on".
+// describe returns a text such as "0.412 is 5th of 9, 3 continue".
 func (r Rank) describe() string {
 	return fmt.Sprintf("%s is %s of %d, %s", r.Metric, formatOrdinal(r.Place), r.Of, describeCount(r.GoOn))
 }
@@ -73,7 +73,7 @@ func describeCount(n int) string {
 	if n == 1 {
 		return "the best one continues"
 	}
-	return fmt.Sprintf("%d go on", n)
+	return fmt.Sprintf("%d continue", n)
 }
 
 func formatOrdinal(n int) string {

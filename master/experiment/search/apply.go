@@ -18,7 +18,7 @@ func (s *State) Apply(in Input, d Decision) error {
 	}
 	for _, a := range d.Actions {
 		if !s.fitsSearch(a) {
-			return fmt.Errorf("apply the search's decision: %s of trial %d is not of this search", a.Kind, a.Trial)
+			return fmt.Errorf("apply the decision: action %s of trial %d does not belong to this search", a.Kind, a.Trial)
 		}
 		s.applyAction(a)
 	}

@@ -37,7 +37,7 @@ func (s *State) checkInput(in Input) error {
 	case in.News == Started:
 		return nil
 	case in.News != Validated && in.News != Ended:
-		return fmt.Errorf("decide the search: there is no news %q", in.News)
+		return fmt.Errorf("decide the search: unknown input %q", in.News)
 	case !s.hasTrial(in.Trial):
 		return fmt.Errorf("decide the search: trial %d does not exist; there are %d", in.Trial, len(s.trials))
 	case in.News == Validated:
@@ -103,7 +103,7 @@ func (s *State) decideEnded(in Input, c *count) []Action {
 			c.replaced++
 		}
 		if t.rung > 0 {
-			return []Action{{Kind: DropTrial, Trial: in.Trial, Reason: "its hyperparameters are impossible"}}
+			return []Action{{Kind: DropTrial, Trial: in.Trial, Reason: "invalid hyperparameters"}}
 		}
 	case in.End != Completed && t.rung < len(s.rungs[t.bracket]):
 		r := s.rankWorst(t)

@@ -85,7 +85,7 @@ func TestReasonsReadAsSentences(t *testing.T) {
 		handle(t, s, validated(i+1, 1, metric))
 	}
 	actions := handle(t, s, validated(9, 2, 0.412))
-	if got, want := actions[1].Reason, "stopped at 2 epochs: 0.412 is 5th of 9, 2 go on"; got != want {
+	if got, want := actions[1].Reason, "stopped at 2 epochs: 0.412 is 5th of 9, 2 continue"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	actions = handle(t, s, validated(1, 16, 0.05))

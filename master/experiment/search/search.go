@@ -76,10 +76,10 @@ func (c Config) checkConfig() error {
 	switch c.Method {
 	case Single, Random, Grid, AsyncHalving, AdaptiveASHA:
 	default:
-		return fmt.Errorf("plan the search: there is no method %q", c.Method)
+		return fmt.Errorf("plan the search: unknown method %q", c.Method)
 	}
 	if c.MaxConcurrent < 0 {
-		return fmt.Errorf("plan the search: %d trials at once; it must be at least 0", c.MaxConcurrent)
+		return fmt.Errorf("plan the search: max_concurrent_trials is %d; it must be at least 0", c.MaxConcurrent)
 	}
 	if n := c.countTrials(); n < 1 || n > most {
 		return fmt.Errorf("plan the search: it has %d trials; it must have between 1 and %d", n, most)
@@ -116,7 +116,7 @@ func (c Config) checkHalving() error {
 	case Aggressive, Standard, Conservative:
 		return nil
 	}
-	return fmt.Errorf("plan the search: there is no mode %q", c.Mode)
+	return fmt.Errorf("plan the search: unknown mode %q", c.Mode)
 }
 
 // countTrials returns the number of trials, not counting replaced ones.

@@ -64,14 +64,14 @@ func (c Config) Simulate(curves []Curve) (Simulation, error) {
 
 func checkCurves(curves []Curve) error {
 	if len(curves) == 0 {
-		return errors.New("simulate the search: there are no curves")
+		return errors.New("simulate the search: no curves given")
 	}
 	for i, curve := range curves {
 		before := math.Inf(-1)
 		for j, p := range curve {
 			t := float64(p.Time)
 			if !(t > before) || math.IsInf(t, 0) || t < 0 {
-				return fmt.Errorf("simulate the search: curve %d has the time %s as its %s; times must be at least 0, and grow", i+1, p.Time, formatOrdinal(j+1))
+				return fmt.Errorf("simulate the search: curve %d has the time %s as its %s; times must be at least 0 and increase", i+1, p.Time, formatOrdinal(j+1))
 			}
 			before = t
 		}

@@ -20,7 +20,7 @@ func (e *Experiments) create(ctx context.Context, by *apiv1.User, externalID str
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.CreateExperimentResponse, error) {
 	if r.GetConfig() == "" && r.GetParentId() == 0 {
-		return nil, status.New(status.InvalidArgument, "config: must be set: it is what is to be run, as YAML")
+		return nil, status.New(status.InvalidArgument, "config: is required: the experiment configuration as YAML")
 	}
 	made, err := e.cfg.Experiments.Create(ctx, experiment.Order{
 		By: by, Config: r.GetConfig(), Template: r.GetTemplate(), Project: r.GetProjectId(), Parent: r.GetParentId(),
@@ -46,7 +46,7 @@ func (e *Experiments) Put(ctx context.Context, by *apiv1.User, externalID string
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.PutExperimentResponse, error) {
 	if externalID == "" || !r.GetUnmanaged() {
-		return nil, status.New(status.InvalidArgument, "unmanaged: must be set: external ids are for experiments whose programs run outside of the cluster")
+		return nil, status.New(status.InvalidArgument, "unmanaged: must be set, because only unmanaged experiments have external IDs")
 	}
 	out, err := e.create(ctx, by, externalID, r, contents)
 	return &apiv1.PutExperimentResponse{Experiment: out.GetExperiment(), Config: out.GetConfig()}, err

@@ -13,7 +13,7 @@ import (
 // CreateTrial creates an unmanaged trial. The external ID may be empty.
 func (t *Trials) CreateTrial(ctx context.Context, by *apiv1.User, externalID string, r *apiv1.CreateTrialRequest) (*apiv1.Trial, error) {
 	if !r.GetUnmanaged() {
-		return nil, status.New(status.InvalidArgument, "unmanaged: must be set: trials that the cluster runs are created by their experiment's searcher")
+		return nil, status.New(status.InvalidArgument, "unmanaged: must be set, because trials of the cluster are created by the experiment's searcher")
 	}
 	v, err := t.cfg.Experiments.CreateTrial(ctx, experiment.TrialOrder{
 		By: by, Experiment: r.GetExperimentId(), ExternalID: externalID, Hparams: r.GetHparams().AsMap(),

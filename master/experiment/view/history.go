@@ -49,11 +49,11 @@ func (h history) describe(v record.Event) string {
 	case record.Created:
 		return joinReason("the experiment was created", v.Reason)
 	case record.Asked:
-		return joinReason(fmt.Sprintf("%s was asked for; the experiment is %s", v.Request, v.State), v.Reason)
+		return joinReason(fmt.Sprintf("%s was requested; the experiment is %s", v.Request, v.State), v.Reason)
 	case record.StateChanged:
 		return joinReason(fmt.Sprintf("the experiment is %s", v.State), v.Reason)
 	case record.RunBegan:
-		return joinReason(fmt.Sprintf("trial %d began run %d", v.Trial, v.Run), v.Reason)
+		return joinReason(fmt.Sprintf("trial %d started run %d", v.Trial, v.Run), v.Reason)
 	case record.RunEnded:
 		return joinReason(fmt.Sprintf("run %d of trial %d ended (%s)", v.Run, v.Trial, v.Cause), v.Reason)
 	case record.Continued:
@@ -76,7 +76,7 @@ func joinReason(text, reason string) string {
 }
 
 // describeSearch returns an input of the search and the decision, such as "trial 7 was stopped at 16
-// epochs: 0.412 is 5th of 9, 3 go on".
+// epochs: 0.412 is 5th of 9, 3 continue".
 func (h history) describeSearch(v record.Event) string {
 	if v.Search == nil {
 		return v.Reason
@@ -94,7 +94,7 @@ func (h history) describeInput(v record.Event) string {
 	in := v.Search.Input
 	switch in.News {
 	case search.Started:
-		return "the search began"
+		return "the search started"
 	case search.Validated:
 		return fmt.Sprintf("trial %d reported %s at step %d", h.ids[in.Trial], in.Metric, v.Steps)
 	case search.Ended:
@@ -110,9 +110,9 @@ func (h history) describeAction(a search.Action) string {
 	case search.StopTrial:
 		return fmt.Sprintf("trial %d was %s", h.ids[a.Trial], a.Reason)
 	case search.FinishSearch:
-		return "the search is over: " + a.Reason
+		return "the search has ended: " + a.Reason
 	case search.DropTrial:
-		return fmt.Sprintf("trial %d counts no more: %s", h.ids[a.Trial], a.Reason)
+		return fmt.Sprintf("trial %d is no longer ranked: %s", h.ids[a.Trial], a.Reason)
 	case search.RankTrial:
 	}
 	return a.Reason

@@ -49,7 +49,7 @@ func (l *Logs) Ship(ctx context.Context, by *apiv1.User, r *apiv1.PostTaskLogsRe
 	case !found:
 		return l.TaskLogs.Ship(ctx, by, r)
 	case !by.GetAdmin() && by.GetId() != where.Owner:
-		return status.New(status.PermissionDenied, "task %s is of another user's experiment %d: only its owner and administrators may write its log", task, where.Experiment)
+		return status.New(status.PermissionDenied, "task %s belongs to another user's experiment %d: only its owner and administrators may write its log", task, where.Experiment)
 	}
 	return l.append(ctx, task, r.GetLogs())
 }

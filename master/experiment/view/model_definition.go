@@ -46,7 +46,7 @@ func (e *Experiments) File(ctx context.Context, id int32, name string) (content 
 		}
 		found = true
 		if h.Size > largestFile {
-			return false, status.New(status.InvalidArgument, "path: %s has %d bytes; a file of more than %d is read with the whole model definition", name, h.Size, largestFile)
+			return false, status.New(status.InvalidArgument, "path: %s has %d bytes; a file of more than %d bytes can only be downloaded with the whole model definition", name, h.Size, largestFile)
 		}
 		content, err = io.ReadAll(r)
 		return false, err

@@ -79,7 +79,7 @@ func readLabels(list *structpb.ListValue) ([]string, error) {
 	for i, v := range list.GetValues() {
 		text, ok := v.GetKind().(*structpb.Value_StringValue)
 		if !ok {
-			return nil, status.New(status.InvalidArgument, "labels[%d]: must be a text", i)
+			return nil, status.New(status.InvalidArgument, "labels[%d]: must be a string", i)
 		}
 		labels = append(labels, text.StringValue)
 	}

@@ -51,7 +51,7 @@ func TestWhatAPatchChanges(t *testing.T) {
 		{name: "a text", body: `{"resources":{"max_slots":"many"}}`, refused: "resources.maxSlots: must be a whole number"},
 		{name: "no labels left", body: `{"labels":[]}`, want: `{"labels":[]}`},
 		{name: "labels that stay", body: `{"labels":null,"name":null}`, want: `{}`},
-		{name: "a label that is a number", body: `{"labels":["a",1]}`, refused: "labels[1]: must be a text"},
+		{name: "a label that is a number", body: `{"labels":["a",1]}`, refused: "labels[1]: must be a string"},
 		{name: "an empty name", body: `{"name":""}`, want: `{"name":""}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -143,11 +143,11 @@ func TestTheHistorySaysWhyATrialWasStopped(t *testing.T) {
 	got := h.show(record.Event{Number: 4, Kind: record.Searched, Steps: 160, Search: &search.Event{
 		Input: search.Input{News: search.Validated, Trial: 2, Time: 16, Metric: 0.412},
 		Decision: search.Decision{Actions: []search.Action{
-			{Kind: search.StopTrial, Trial: 2, Reason: "stopped at 16 epochs: 0.412 is 5th of 9, 3 go on"},
+			{Kind: search.StopTrial, Trial: 2, Reason: "stopped at 16 epochs: 0.412 is 5th of 9, 3 continue"},
 			{Kind: search.CreateTrial, Trial: 3},
 		}},
 	}})
-	want := "trial 7 reported 0.412 at step 160; trial 7 was stopped at 16 epochs: 0.412 is 5th of 9, 3 go on; trial 9 was created"
+	want := "trial 7 reported 0.412 at step 160; trial 7 was stopped at 16 epochs: 0.412 is 5th of 9, 3 continue; trial 9 was created"
 	if got.GetText() != want {
 		t.Errorf("got  %s\nwant %s", got.GetText(), want)
 	}

@@ -20,7 +20,7 @@ type curveRequest interface {
 
 func curveOf(q curveRequest) (name, error) {
 	if q.GetMetricName() == "" {
-		return name{}, status.New(status.InvalidArgument, "metricName: must be named")
+		return name{}, status.New(status.InvalidArgument, "metricName: is required")
 	}
 	return name{groupOf(q.GetGroup(), q.GetMetricType()), q.GetMetricName()}, nil
 }

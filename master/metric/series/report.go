@@ -12,10 +12,10 @@ import (
 // with the decision of the search. It is idempotent.
 func (s *Series) Report(ctx context.Context, trial int32, group string, in *apiv1.TrialMetrics) error {
 	if in == nil {
-		return status.New(status.InvalidArgument, "metrics: must be set")
+		return status.New(status.InvalidArgument, "metrics: is required")
 	}
 	if in.GetTrialRunId() < 0 {
-		return status.New(status.InvalidArgument, "metrics.trialRunId: must be the number of the run that reports, or 0 for the present one (%d)", in.GetTrialRunId())
+		return status.New(status.InvalidArgument, "metrics.trialRunId: must be the number of the reporting run, or 0 for the current one (%d)", in.GetTrialRunId())
 	}
 	r := metric.Report{
 		Trial: int64(trial), Run: int64(in.GetTrialRunId()), Group: group, Steps: int64(in.GetStepsCompleted()),

@@ -21,7 +21,7 @@ const (
 // Reports sends all reports of a group for each trial in turn, in the order of their steps.
 func (s *Series) Reports(ctx context.Context, trials []int32, group string, send func(*apiv1.GetMetricsResponse) error) error {
 	if group == "" {
-		return status.New(status.InvalidArgument, "group: must be named; training and validation are two of them")
+		return status.New(status.InvalidArgument, "group: is required, such as training or validation")
 	}
 	if len(trials) == 0 || len(trials) > mostTrials {
 		return status.New(status.InvalidArgument, "trialIds: must be 1 to %d trials (%d)", mostTrials, len(trials))
@@ -81,7 +81,7 @@ func (s *Series) All(ctx context.Context, trials []int32, group string) ([]*apiv
 					return nil, err
 				}
 				if len(out) == mostReports {
-					return nil, status.New(status.FailedPrecondition, "there are more than %d reports; ask for those of one group, or of one trial after the other with trials/metrics/trial_metrics", mostReports)
+					return nil, status.New(status.FailedPrecondition, "there are more than %d reports; request those of one group, or of one trial at a time with trials/metrics/trial_metrics", mostReports)
 				}
 				shown, err := ShowReport(r, int32(len(out)+1)) //nolint:gosec // it is bounded
 				if err != nil {

@@ -22,7 +22,7 @@ const (
 )
 
 // ErrDamaged is returned for a file that is truncated, modified or not a backup.
-var ErrDamaged = errors.New("the backup is damaged or not a backup; nothing was restored, use another one")
+var ErrDamaged = errors.New("the file is damaged or not a backup; nothing was restored; use another backup")
 
 // Header identifies the cluster and the schema of a backup.
 type Header struct {
@@ -47,7 +47,7 @@ func damagedError(err error, format string, args ...any) error {
 		return err
 	}
 	if err == nil {
-		return fmt.Errorf("%w (it holds %s)", ErrDamaged, what)
+		return fmt.Errorf("%w (%s)", ErrDamaged, what)
 	}
-	return fmt.Errorf("%w (it holds %s): %w", ErrDamaged, what, err)
+	return fmt.Errorf("%w (%s): %w", ErrDamaged, what, err)
 }

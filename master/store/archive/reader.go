@@ -26,7 +26,7 @@ func Open(r io.Reader) (*Reader, Header, error) {
 	buffered := bufio.NewReaderSize(r, 1<<20)
 	line := make([]byte, len(magic))
 	if _, err := io.ReadFull(buffered, line); err != nil || string(line) != magic {
-		return nil, head, damagedError(err, "no first line %q", strings.TrimSpace(magic))
+		return nil, head, damagedError(err, "the first line is not %q", strings.TrimSpace(magic))
 	}
 	zip, err := gzip.NewReader(buffered)
 	if err != nil {
@@ -39,7 +39,7 @@ func Open(r io.Reader) (*Reader, Header, error) {
 	}
 	err = json.Unmarshal(b, &head)
 	if err != nil || head.Schema < 1 || head.ClusterID == "" || CheckText("cluster id", head.ClusterID) != nil {
-		return nil, head, damagedError(err, "a header that is not one")
+		return nil, head, damagedError(err, "invalid header")
 	}
 	return a, head, nil
 }
@@ -54,11 +54,11 @@ func (a *Reader) ReadRows(each func(Table, []Field) error) error {
 		number, err := a.ReadByte()
 		switch {
 		case err != nil:
-			return damagedError(err, "no end")
+			return damagedError(err, "no end marker")
 		case number == 0:
 			return cmp.Or(a.checkEnd(n), refused)
 		case int(number) > len(tables):
-			return damagedError(nil, "a table %d that is unknown", number)
+			return damagedError(nil, "unknown table %d", number)
 		}
 		t := tables[number-1]
 		fields, err := a.readFields(t)
@@ -83,12 +83,12 @@ func (a *Reader) ReadByte() (byte, error) {
 func (a *Reader) readBytes() ([]byte, error) {
 	n, err := binary.ReadUvarint(a)
 	if err != nil || n > fieldLimit {
-		return nil, damagedError(err, "a length of %d", n)
+		return nil, damagedError(err, "invalid length %d", n)
 	}
 	// Grow while reading, so that a wrong length causes an error instead of a large allocation.
 	var b bytes.Buffer
 	if _, err := io.CopyN(io.MultiWriter(&b, a.hash), a.r, int64(n)); err != nil {
-		return nil, damagedError(err, "%d bytes that are not there", n)
+		return nil, damagedError(err, "%d bytes are missing", n)
 	}
 	return b.Bytes(), nil
 }
@@ -106,7 +106,7 @@ func (a *Reader) readFields(t Table) ([]Field, error) {
 			err = CheckText(c.Name, string(fields[i].Bytes))
 		}
 		if err != nil {
-			return nil, damagedError(err, "%s.%s", t.Name, c.Name)
+			return nil, damagedError(err, "invalid value of %s.%s", t.Name, c.Name)
 		}
 	}
 	return fields, nil
@@ -116,15 +116,15 @@ func (a *Reader) readFields(t Table) ([]Field, error) {
 func (a *Reader) checkEnd(rows uint64) error {
 	n, err := binary.ReadUvarint(a)
 	if err != nil || n != rows {
-		return damagedError(err, "%d rows where %d are announced", rows, n)
+		return damagedError(err, "%d rows instead of %d", rows, n)
 	}
 	want := a.hash.Sum(nil)
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(a.r, got); err != nil || !bytes.Equal(got, want) {
-		return damagedError(err, "a checksum that does not match")
+		return damagedError(err, "checksum mismatch")
 	}
 	if _, err := a.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return damagedError(err, "more after its end")
+		return damagedError(err, "data after the end")
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-var errEmptyFile = errors.New("it has no bytes, and a store that was made has some: its content is lost")
+var errEmptyFile = errors.New("the file is empty: its content is lost")
 
 // newMarker returns the marker file of a store that is being created. An empty store with a marker
 // was interrupted during its creation; an empty store without a marker has lost its content.

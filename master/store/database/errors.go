@@ -13,7 +13,7 @@ var (
 	ErrCorrupt = errors.New("the store's file is damaged")
 	// ErrUnavailable is returned while the database is unreachable. The write was not performed and
 	// may be repeated; the store reconnects by itself.
-	ErrUnavailable = errors.New("the database does not answer; the store tries again with the next call")
+	ErrUnavailable = errors.New("the database is unreachable; the next call retries")
 	// ErrFull is returned by writes while the disk of the database is full. The write was not
 	// performed and may be repeated. Reads still work.
 	ErrFull = errors.New("the disk of the database is full and nothing was changed; free space on it, or enlarge it")
@@ -57,7 +57,7 @@ func (e *CorruptError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrCorr
 // Hint returns the steps for a recovery from the last backup, or with a new cluster.
 func (e *CorruptError) Hint() string {
 	return "move the file (and its -wal and -shm) away, and run det-deploy master restore with the last backup; " +
-		"without one, the next start makes a new, empty cluster"
+		"without a backup, the next start creates a new, empty cluster"
 }
 
 // Is reports whether target is ErrCorrupt.

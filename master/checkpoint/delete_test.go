@@ -38,7 +38,7 @@ func endAll(t *testing.T, s *store.Store, c *checkpoint.Checkpoints, code int32)
 	return len(all)
 }
 
-func TestAnExperimentIsDeletedOnceItsFilesAre(t *testing.T) {
+func TestDeleteAllWaitsForFiles(t *testing.T) {
 	t.Parallel()
 	s, c := deleted(t)
 	for range 2 { // repeated while tasks run, it adds nothing
@@ -57,7 +57,7 @@ func TestAnExperimentIsDeletedOnceItsFilesAre(t *testing.T) {
 	}
 }
 
-func TestAnExperimentWhoseCheckpointIsNeededIsNotDeleted(t *testing.T) {
+func TestDeleteAllRefusesCheckpointInUse(t *testing.T) {
 	t.Parallel()
 	s, c := deleted(t)
 	putExperiment(t, s, 1, lifecycle.Completed, configuration(0, 1, 1))
@@ -76,7 +76,7 @@ func TestAnExperimentWhoseCheckpointIsNeededIsNotDeleted(t *testing.T) {
 	}
 }
 
-func TestADeletionThatKeepsFailingIsTold(t *testing.T) {
+func TestDeleteAllReportsRepeatedFailure(t *testing.T) {
 	t.Parallel()
 	s, c := deleted(t)
 	for range 3 {
@@ -97,7 +97,7 @@ func TestADeletionThatKeepsFailingIsTold(t *testing.T) {
 	}
 }
 
-func TestARefreshChangesNoState(t *testing.T) {
+func TestListingKeepsState(t *testing.T) {
 	t.Parallel()
 	s, c := deleted(t)
 	order := checkpoint.Order{UUIDs: []string{"b"}, May: func(int32) error { return nil }}
@@ -113,7 +113,7 @@ func TestARefreshChangesNoState(t *testing.T) {
 	}
 }
 
-func TestAnExperimentWithoutAMetricHasAPolicy(t *testing.T) {
+func TestPolicyWithoutMetric(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	x := configuration(1, 1, 1)

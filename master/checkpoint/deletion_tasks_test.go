@@ -88,7 +88,7 @@ func deletion(t *testing.T, now func() time.Time) (*store.Store, *checkpoint.Che
 	return s, c, q
 }
 
-func TestATaskIsToldOfItsCheckpointsAndTheirStorage(t *testing.T) {
+func TestDeletionTaskArguments(t *testing.T) {
 	t.Parallel()
 	_, c, q := deletion(t, time.Now)
 	o := q.next(t, c, 1)
@@ -122,7 +122,7 @@ func TestATaskIsToldOfItsCheckpointsAndTheirStorage(t *testing.T) {
 	}
 }
 
-func TestAFailedDeletionIsVisibleAndTriedAgain(t *testing.T) {
+func TestFailedDeletionIsRetried(t *testing.T) {
 	t.Parallel()
 	s, c, q := deletion(t, time.Now)
 	o := q.next(t, c, 1)
@@ -161,7 +161,7 @@ func TestAFailedDeletionIsVisibleAndTriedAgain(t *testing.T) {
 	}
 }
 
-func TestOnlyTheDeletionSpeaksOfWhatIsDeleting(t *testing.T) {
+func TestOnlyDeletionTaskPatchesDeleting(t *testing.T) {
 	t.Parallel()
 	s, c, q := deletion(t, time.Now)
 	o := q.next(t, c, 1)

@@ -37,7 +37,7 @@ func directory(dir string) masterconfig.CheckpointStorage {
 	return masterconfig.CheckpointStorage{SharedFS: &masterconfig.SharedFSStorage{HostPath: dir}}
 }
 
-func TestTheMasterReadsWhatWasConfigured(t *testing.T) {
+func TestDownloadFromConfiguredStorage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "a"), 0o755); err != nil {
@@ -54,7 +54,7 @@ func TestTheMasterReadsWhatWasConfigured(t *testing.T) {
 	wantError(t, err, "only reads the checkpoint storages of the cluster", "--mode direct")
 }
 
-func TestWhatTheMasterCannotReadIsRefusedByName(t *testing.T) {
+func TestDownloadRefusals(t *testing.T) {
 	t.Parallel()
 	azure := masterconfig.CheckpointStorage{Azure: &masterconfig.AzureStorage{Container: "c", AccountURL: "https://a"}}
 	_, err := download(t, azure, azure)
@@ -73,7 +73,7 @@ func TestWhatTheMasterCannotReadIsRefusedByName(t *testing.T) {
 	wantError(t, err, "type s3") // allowed to read, but this master has no SDK for S3
 }
 
-func TestWhatIsDownloadedStays(t *testing.T) {
+func TestDownloadHoldsCheckpoint(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	put(t, s, saved("a", 1, 1))

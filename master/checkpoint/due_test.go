@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestAClockThatIsSetBackKeepsNoDeletionForLong(t *testing.T) {
+func TestDueInAfterClockChange(t *testing.T) {
 	t.Parallel()
 	due := time.Unix(1_700_000_000, 0)
 	for ago, want := range map[time.Duration]time.Duration{

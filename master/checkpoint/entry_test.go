@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-func TestAnEntryIsItsRecordWithoutMetadataAndFiles(t *testing.T) {
+func TestEntryOmitsContent(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	rec := Record{

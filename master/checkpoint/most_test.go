@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-func TestATrialHasABoundedNumberOfCheckpoints(t *testing.T) {
+func TestCheckpointLimit(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	var docs []store.Doc[checkpoint.Record]

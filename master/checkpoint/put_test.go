@@ -82,7 +82,7 @@ func wantError(t *testing.T, err error, words ...string) {
 	}
 }
 
-func TestTheLatestOfAnOpenTrialStays(t *testing.T) {
+func TestNeedsLatestOfOpenTrial(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	put(t, s, saved("a", 1, 10), saved("b", 1, 20), saved("closed", 2, 15))
@@ -106,7 +106,7 @@ func TestTheLatestOfAnOpenTrialStays(t *testing.T) {
 	}
 }
 
-func TestWhatTrialsStartedFromStays(t *testing.T) {
+func TestNeedsSourceOfTrials(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	put(t, s, saved("a", 1, 10), saved("b", 1, 20))
@@ -124,7 +124,7 @@ func TestWhatTrialsStartedFromStays(t *testing.T) {
 	wantError(t, mark(t, s, "b"), "checkpoint b: trials of experiment 3 start from it")
 }
 
-func TestCheckpointsOfAnExperimentThatIsDeletedAreNoSources(t *testing.T) {
+func TestCheckSourceRefusesDeletingExperiment(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	put(t, s, saved("a", 1, 10))
@@ -159,7 +159,7 @@ func TestARepeatedReportIsStoredOnce(t *testing.T) {
 	wantError(t, err, "checkpoint a belongs to trial 1")
 }
 
-func TestWhatIsBeingDeletedIsNoSource(t *testing.T) {
+func TestCheckSourceRefusesDeleting(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	put(t, s, saved("a", 1, 10))

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-func TestOneStorageHasOneNumber(t *testing.T) {
+func TestStorageID(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	number := func(place config.Storage) (id int32) {
@@ -40,7 +40,7 @@ func TestOneStorageHasOneNumber(t *testing.T) {
 	wantError(t, err, "checkpoint storage 9 is not in the store")
 }
 
-func TestTheStorageOfARun(t *testing.T) {
+func TestRunStorage(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	elsewhere := configuration(0, 1, 1)

@@ -329,7 +329,7 @@ func (w *world) deleteFiles() {
 	}
 }
 
-func TestEveryPairOfActionsEndsWhereTheTableSays(t *testing.T) {
+func TestActionPairs(t *testing.T) {
 	t.Parallel()
 	for _, from := range []stage{unborn, queued, pulling, running, held, completed, canceled} {
 		t.Run(from, func(t *testing.T) {

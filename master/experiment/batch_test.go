@@ -11,7 +11,7 @@ import (
 )
 
 // The state of the search in memory is discarded and rebuilt from the store.
-func TestAFailedWriteLeavesNothingBehind(t *testing.T) {
+func TestFailedWriteIsDiscarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(halving)

@@ -95,7 +95,7 @@ func wantRefused(t *testing.T, err error, code status.Code, parts ...string) {
 	}
 }
 
-func TestAProgramElsewhereTrainsToItsEnd(t *testing.T) {
+func TestUnmanagedTrialCompletes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("")
@@ -130,7 +130,7 @@ func TestAProgramElsewhereTrainsToItsEnd(t *testing.T) {
 	w.wantState(x.ID, lifecycle.Completed)
 }
 
-func TestTheSameExternalIDsContinueTheSameTrial(t *testing.T) {
+func TestExternalIDContinuesTrial(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("exp/a")
@@ -176,7 +176,7 @@ func TestTheSameExternalIDsContinueTheSameTrial(t *testing.T) {
 	}
 }
 
-func TestARunThatIgnoresItsCheckpointReplacesWhatItReportsAgain(t *testing.T) {
+func TestUnmanagedRunReplacesReports(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("e")
@@ -207,7 +207,7 @@ func TestARunThatIgnoresItsCheckpointReplacesWhatItReportsAgain(t *testing.T) {
 	}
 }
 
-func TestASilentProgramEndsAndIsHeardOfAgain(t *testing.T) {
+func TestSilentTrialIsRevived(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("e")
@@ -241,7 +241,7 @@ func TestASilentProgramEndsAndIsHeardOfAgain(t *testing.T) {
 	w.wantState(x.ID, lifecycle.Completed)
 }
 
-func TestWhatNeverBeganIsCanceled(t *testing.T) {
+func TestUnstartedUnmanagedTrialIsCanceled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	unused, unbegun := w.put(""), w.put("")
@@ -260,7 +260,7 @@ func TestWhatNeverBeganIsCanceled(t *testing.T) {
 	w.wantState(unbegun.ID, lifecycle.Active)
 }
 
-func TestASearchElsewhereEndsWithItsLastTrial(t *testing.T) {
+func TestUnmanagedExperimentEndsWithLastTrial(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("search")
@@ -282,7 +282,7 @@ func TestASearchElsewhereEndsWithItsLastTrial(t *testing.T) {
 	}
 }
 
-func TestProgramsThatBeginTogetherShareOneExperiment(t *testing.T) {
+func TestConcurrentCreateWithExternalID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ids := make([]int32, 8)
@@ -314,7 +314,7 @@ func TestProgramsThatBeginTogetherShareOneExperiment(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedOfExperimentsElsewhere(t *testing.T) {
+func TestUnmanagedRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x, managed := w.put("e"), w.create(single)
@@ -361,7 +361,7 @@ func TestWhatIsRefusedOfExperimentsElsewhere(t *testing.T) {
 	w.wantState(managed.ID, lifecycle.Active)
 }
 
-func TestAKilledProgramElsewhereIsNotListenedTo(t *testing.T) {
+func TestReportsOfKilledUnmanagedTrialAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("e")
@@ -385,7 +385,7 @@ func TestAKilledProgramElsewhereIsNotListenedTo(t *testing.T) {
 	w.wantState(x.ID, lifecycle.Canceled)
 }
 
-func TestAProgramThatWasSilentWhenItWasKilledIsNotListenedTo(t *testing.T) {
+func TestReportsOfKilledSilentTrialAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, byTrial := range []bool{false, true} {
 		w := newWorld(t)
@@ -422,7 +422,7 @@ func (w *world) wantOver(id int32) lifecycle.State {
 	return v.State
 }
 
-func TestImpossibleHyperparametersElsewhere(t *testing.T) {
+func TestUnmanagedInvalidHyperparameters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	before, after := w.putTrial(w.put("").ID, ""), w.putTrial(w.put("").ID, "")
@@ -448,7 +448,7 @@ func TestImpossibleHyperparametersElsewhere(t *testing.T) {
 }
 
 // The files remain where the program ran: no task deletes them, and only the documents are deleted.
-func TestDeletingAnExperimentElsewhereNeedsNoTask(t *testing.T) {
+func TestDeleteUnmanagedExperimentWithoutTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("e")
@@ -484,7 +484,7 @@ func TestDeletingAnExperimentElsewhereNeedsNoTask(t *testing.T) {
 	}
 }
 
-func TestWhoUsesACheckpoint(t *testing.T) {
+func TestUsing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("e")
@@ -520,7 +520,7 @@ func TestWhoUsesACheckpoint(t *testing.T) {
 	}
 }
 
-func TestAUserHasABoundedNumberOfExperimentsElsewhere(t *testing.T) {
+func TestUnmanagedExperimentLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put("first")
@@ -536,7 +536,7 @@ func TestAUserHasABoundedNumberOfExperimentsElsewhere(t *testing.T) {
 	}
 }
 
-func TestTheHyperparametersOfAllTrialsElsewhereAreBounded(t *testing.T) {
+func TestUnmanagedHyperparameterLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	x := w.put("mine")

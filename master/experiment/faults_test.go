@@ -54,7 +54,7 @@ func (w *world) removeFiles(uuid string) {
 	}
 }
 
-func TestARunStartsFromACheckpointThatCanBeUsed(t *testing.T) {
+func TestRunStartsFromUsableCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)
@@ -120,7 +120,7 @@ func (h hesitant) Ended(ctx context.Context, e task.RunEnd) (task.Next, error) {
 }
 
 // The resource manager does not report the end again for a run that was never scheduled.
-func TestWhatFollowsARunIsAskedAgainSoon(t *testing.T) {
+func TestEndOfRunIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var failures atomic.Int32
@@ -141,7 +141,7 @@ func TestWhatFollowsARunIsAskedAgainSoon(t *testing.T) {
 
 // Otherwise the client library would end the program with an error although its first report was
 // stored.
-func TestAnEarlyExitIsSaidAgain(t *testing.T) {
+func TestReportInvalidIsIdempotent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)

@@ -245,7 +245,7 @@ func asText(v any) string {
 }
 
 // Every setting has an effect, causes a warning, or is refused.
-func TestNoSettingOfAnExperimentIsIgnoredInSilence(t *testing.T) {
+func TestEverySettingHasAnEffectOrWarning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rows := fieldRows()

@@ -22,7 +22,7 @@ func (w *world) hparams(trial int32) map[string]float64 {
 	return out
 }
 
-func TestHyperparametersAreDrawnBySeedAndAreTheSameAfterARestart(t *testing.T) {
+func TestHyperparametersDependOnSeed(t *testing.T) {
 	t.Parallel()
 	for method, searcher := range map[string]string{
 		"random":        "{name: random, metric: loss, max_trials: 5, max_concurrent_trials: 3}",
@@ -64,7 +64,7 @@ reproducibility: {experiment_seed: 7}
 	}
 }
 
-func TestHyperparametersOfTrialsOfAnEarlierVersionAreStillRead(t *testing.T) {
+func TestHyperparametersOfEarlierVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(halving)

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func TestATrialGoesFromItsCreationToItsEnd(t *testing.T) {
+func TestTrialLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	v := w.create(single)
@@ -43,7 +43,7 @@ func TestATrialGoesFromItsCreationToItsEnd(t *testing.T) {
 	w.wantState(1, lifecycle.Completed)
 }
 
-func TestAFailureIsRestartedUntilThereWereTooMany(t *testing.T) {
+func TestMaxRestarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)
@@ -59,7 +59,7 @@ func TestAFailureIsRestartedUntilThereWereTooMany(t *testing.T) {
 	}
 }
 
-func TestALostMachineCountsNoRestart(t *testing.T) {
+func TestLostMachineIsNotCountedAsRestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)
@@ -74,7 +74,7 @@ func TestALostMachineCountsNoRestart(t *testing.T) {
 	w.wantState(1, lifecycle.Completed)
 }
 
-func TestAPausedExperimentGoesOnWhereItWas(t *testing.T) {
+func TestPausedExperimentResumes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)

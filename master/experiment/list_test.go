@@ -31,7 +31,7 @@ func idsOf(list []View) (ids []int32) {
 }
 
 // Lists are ordered by ID, regardless of the order in which experiments are added and removed.
-func TestExperimentsAreInTheOrderOfTheirNumbers(t *testing.T) {
+func TestRegistryOrder(t *testing.T) {
 	t.Parallel()
 	r := newRegistry()
 	for _, id := range []int32{5, 2, 9, 1, 7} {

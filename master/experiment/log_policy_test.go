@@ -26,7 +26,7 @@ func (w *world) print(id rm.AllocationID, text string) {
 	}
 }
 
-func TestALineThatForbidsRetriesEndsTheTrialWithItsFirstFailure(t *testing.T) {
+func TestLogPolicyCancelRetries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(withPolicies)
@@ -40,7 +40,7 @@ func TestALineThatForbidsRetriesEndsTheTrialWithItsFirstFailure(t *testing.T) {
 	}
 }
 
-func TestALineThatExcludesTheMachineKeepsTheTrialFromIt(t *testing.T) {
+func TestLogPolicyExcludeNode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(withPolicies)

@@ -25,7 +25,7 @@ func (w *world) lines(trial int32) string {
 	return out.String()
 }
 
-func TestTheLogOfATrialSaysWhatBecameOfItsRuns(t *testing.T) {
+func TestTrialLogReportsRunEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)
@@ -39,7 +39,7 @@ func TestTheLogOfATrialSaysWhatBecameOfItsRuns(t *testing.T) {
 	}
 }
 
-func TestLogsGoWhenTheirTimeIsOver(t *testing.T) {
+func TestSweepLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(grid)

@@ -20,7 +20,7 @@ func (w *world) insideOf(id int32) string {
 	return x.CheckpointStorage.Typed().SharedFS.Inside()
 }
 
-func TestEachExperimentKeepsCheckpointsInADirectoryOfItsOwn(t *testing.T) {
+func TestCheckpointDirectoryPerExperiment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.createOrder(Order{By: root(), Config: onShared, Activate: true})

@@ -23,7 +23,7 @@ func (w *world) await(what string, condition func() bool) {
 	}
 }
 
-func TestTasksFollowByThemselves(t *testing.T) {
+func TestReconcileLoop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,7 +53,7 @@ func TestTasksFollowByThemselves(t *testing.T) {
 	}
 }
 
-func TestAQueueThatRefusesAChangeKeepsNoRunFromBeingStopped(t *testing.T) {
+func TestRunsStopDespiteQueueErrors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.x.Create(t.Context(), Order{By: ann(), Config: single, Activate: true}); err != nil {
@@ -77,7 +77,7 @@ func TestAQueueThatRefusesAChangeKeepsNoRunFromBeingStopped(t *testing.T) {
 	}
 }
 
-func TestAnExperimentIsTakenByOneAtATime(t *testing.T) {
+func TestDirtyQueueIsExclusive(t *testing.T) {
 	t.Parallel()
 	d := newDirty()
 	d.wake(1)

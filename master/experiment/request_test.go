@@ -83,7 +83,7 @@ hyperparameters: {n: {type: categorical, vals: [1, 2, 3]}}
 max_restarts: 0
 `
 
-func TestOfAGridTheTrialsContinueThatDidNotComplete(t *testing.T) {
+func TestContinueGridReopensIncompleteTrials(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(grid)
@@ -134,7 +134,7 @@ func TestACanceledGridContinuesWithItsSearch(t *testing.T) {
 	}
 }
 
-func TestTrialsStartFromACheckpointThatThenStays(t *testing.T) {
+func TestSourceCheckpointIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)
@@ -190,7 +190,7 @@ func (w *world) definition(id int32) []byte {
 	return out
 }
 
-func TestAForkHasTheFilesOfItsParent(t *testing.T) {
+func TestForkCopiesFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.createOrder(Order{By: ann(), Config: single, Files: []*apiv1.File{file("train.py", "print(1)")}})
@@ -204,7 +204,7 @@ func TestAForkHasTheFilesOfItsParent(t *testing.T) {
 	}
 }
 
-func TestAnotherUsersFilesAndCheckpointsAreNotTaken(t *testing.T) {
+func TestContentOfOtherUsersIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.createOrder(Order{By: ann(), Config: single, Activate: true, Files: []*apiv1.File{file("train.py", "print(1)")}})
@@ -232,7 +232,7 @@ func TestAnotherUsersFilesAndCheckpointsAreNotTaken(t *testing.T) {
 }
 
 // Every program of an experiment in the workspace receives the workspace's keys.
-func TestAWorkspaceGivesItsKeysToItsMembersAlone(t *testing.T) {
+func TestWorkspaceKeysRequireMembership(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	keys, err := structpb.NewStruct(map[string]any{"type": "s3", "bucket": "b", "access_key": "a", "secret_key": "s"})
@@ -273,7 +273,7 @@ func TestAWorkspaceGivesItsKeysToItsMembersAlone(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAnExperimentIsRefusedAndLeavesNothing(t *testing.T) {
+func TestInvalidExperimentStoresNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	many := make([]*apiv1.File, 100_001)
@@ -313,7 +313,7 @@ func TestWhatCannotBeAnExperimentIsRefusedAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAnExperimentIsOnlyValidated(t *testing.T) {
+func TestValidateOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made, err := w.x.Create(t.Context(), Order{By: ann(), Config: single, ValidateOnly: true})
@@ -325,7 +325,7 @@ func TestAnExperimentIsOnlyValidated(t *testing.T) {
 	}
 }
 
-func TestWhatUsersChangeStays(t *testing.T) {
+func TestPatchPersists(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)
@@ -440,7 +440,7 @@ func (w *world) clean() {
 	}
 }
 
-func TestACheckpointOfADeletedExperimentIsDeletedFirst(t *testing.T) {
+func TestCheckpointsAreDeletedBeforeExperiment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)
@@ -457,7 +457,7 @@ func TestACheckpointOfADeletedExperimentIsDeletedFirst(t *testing.T) {
 	}
 }
 
-func TestARefusedReportDoesNotFailThoseThatCameWithIt(t *testing.T) {
+func TestRefusedReportDoesNotFailBatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)

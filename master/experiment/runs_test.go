@@ -26,7 +26,7 @@ func (w *world) programConfig(trial int32, run int) string {
 }
 
 // The runs of all trials share the encoded configuration until it changes.
-func TestAProgramReadsTheConfigurationAsItIs(t *testing.T) {
+func TestProgramReadsCurrentConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)

@@ -21,7 +21,7 @@ reproducibility: {experiment_seed: 7}
 max_restarts: 1
 `
 
-func TestATrialThatTheSearchStopsIsToldSoAndEndsCompleted(t *testing.T) {
+func TestStoppedTrialCompletes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(halving)
@@ -99,7 +99,7 @@ func TestAnExperimentIsCanceledWithoutNewTrials(t *testing.T) {
 	}
 }
 
-func TestATrialThatReportsNothingSaysSo(t *testing.T) {
+func TestTrialWithoutReportsHasReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(halving)
@@ -109,7 +109,7 @@ func TestATrialThatReportsNothingSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheBestIsReadAgainWhenALaterRunReplacesIt(t *testing.T) {
+func TestBestIsRecomputedAfterReplacement(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create(single)

@@ -99,7 +99,7 @@ func TestReportsCountAsStoredUntilTheirExperimentIsDeleted(t *testing.T) {
 	}
 }
 
-func TestWhatEarlierVersionsStoredOfExperimentsIsCountedOnce(t *testing.T) {
+func TestEarlierDataIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.stop()

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/harness"
 )
 
-func TestAWheelIsServedAsItWasAtTheStart(t *testing.T) {
+func TestServeWheel(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "determined-0.38.1-py3-none-any.whl")
 	if err := os.WriteFile(file, []byte("the wheel"), 0o600); err != nil {
@@ -44,7 +44,7 @@ func TestAWheelIsServedAsItWasAtTheStart(t *testing.T) {
 	}
 }
 
-func TestAWheelThatIsNotTheRightOneIsRefused(t *testing.T) {
+func TestLoadRefusals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "determined-0.38.1-py3-none-any.whl")

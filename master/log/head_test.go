@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-func TestTheHeadOfALineIsReadAsTheLogShipperDoes(t *testing.T) {
+func TestReadHeadMatchesLogShipper(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"[rank=3] WARNING: hot":                "3 WARNING hot",
@@ -43,7 +43,7 @@ func TestTheHeadOfALineIsReadAsTheLogShipperDoes(t *testing.T) {
 	}
 }
 
-func TestAReturnEndsALineOfAText(t *testing.T) {
+func TestSplitReturns(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		"":             {""},

@@ -19,7 +19,7 @@ func noise(bytes int) string {
 	return b.String()
 }
 
-func TestALogIsCutAtItsLimitWithOneLineThatSaysSo(t *testing.T) {
+func TestTaskLimit(t *testing.T) {
 	t.Parallel()
 	cfg := store.Config{Path: filepath.Join(t.TempDir(), "s.db")}
 	l, _ := open(t, cfg)

@@ -84,7 +84,7 @@ func testCountedBytes(t *testing.T, cfg store.Config) {
 	}
 }
 
-func TestALogIsCutWhileItsUserMayStoreNothingMore(t *testing.T) {
+func TestUserLimit(t *testing.T) {
 	t.Parallel()
 	cfg := store.Config{Path: filepath.Join(t.TempDir(), "s.db")}
 	l, s, _ := openCounted(t, cfg, 64<<10)

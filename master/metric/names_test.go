@@ -21,7 +21,7 @@ func values(prefix string, n int) map[string]any {
 	return out
 }
 
-func TestTheNamesAndGroupsOfATrialAreBoundedOverAllItsReports(t *testing.T) {
+func TestNameLimits(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	m := metric.Open(s)
@@ -74,7 +74,7 @@ func asEarlier(t *testing.T, s *store.Store) *metric.Metrics {
 	return metric.Open(s)
 }
 
-func TestTheSummaryOfATrialThatReportedMoreNamesToAnEarlierVersionIsBounded(t *testing.T) {
+func TestSummaryNameLimit(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	m := metric.Open(s)
@@ -103,7 +103,7 @@ func TestTheSummaryOfATrialThatReportedMoreNamesToAnEarlierVersionIsBounded(t *t
 	}
 }
 
-func TestASummaryHasNoLongValues(t *testing.T) {
+func TestSummaryOmitsLongValues(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	m := metric.Open(s)

@@ -42,7 +42,7 @@ func averages(t *testing.T, s *store.Store, group string) map[int64]map[string]a
 	return all
 }
 
-func TestTheRuleOfOneStep(t *testing.T) {
+func TestPutSameStep(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	m := metric.Open(s)

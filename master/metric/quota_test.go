@@ -54,7 +54,7 @@ func checkCounted(t *testing.T, s *store.Store, m *metric.Metrics, cfg store.Con
 	}
 }
 
-func TestReportsOfAUserWhoMayStoreNothingMoreAreRefused(t *testing.T) {
+func TestQuotaExceeded(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	m, q := limit(t, s, 100)

@@ -95,7 +95,7 @@ func TestBatchMetrics(t *testing.T) {
 
 // A later run may report its base step again with other values: its values take precedence, and
 // names that only the earlier run reported remain.
-func TestTheStepARunContinuesFrom(t *testing.T) {
+func TestBaseStep(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	m := metric.Open(s)

@@ -103,7 +103,7 @@ func (w *world) register(by *apiv1.User, name, id string) *apiv1.ModelVersion {
 }
 
 // A registered checkpoint cannot be deleted, not even by its owner.
-func TestACheckpointIsRegisteredByWhoMayReadIt(t *testing.T) {
+func TestRegisterRequiresReadAccess(t *testing.T) {
 	w := newWorld(t)
 	w.save(uuid)
 	w.create(bob(), "his")
@@ -128,7 +128,7 @@ func TestACheckpointIsRegisteredByWhoMayReadIt(t *testing.T) {
 	w.register(admin(), "his", uuid)
 }
 
-func TestAVersionKeepsItsCheckpoint(t *testing.T) {
+func TestVersionProtectsCheckpoint(t *testing.T) {
 	w := newWorld(t)
 	w.save(uuid)
 	w.create(ann(), "mnist")
@@ -156,7 +156,7 @@ func TestAVersionKeepsItsCheckpoint(t *testing.T) {
 	}
 }
 
-func TestADeletedModelKeepsNothing(t *testing.T) {
+func TestDeletedModelReleasesCheckpoints(t *testing.T) {
 	w := newWorld(t)
 	w.save(uuid)
 	w.create(ann(), "mnist")
@@ -211,7 +211,7 @@ func TestModelsSurviveARestart(t *testing.T) {
 	}
 }
 
-func TestWhoMayChangeModels(t *testing.T) {
+func TestModelPermissions(t *testing.T) {
 	w := newWorld(t)
 	w.save(uuid)
 	w.create(ann(), "hers")
@@ -247,7 +247,7 @@ func TestWhoMayChangeModels(t *testing.T) {
 	}
 }
 
-func TestTheOwnerOfAWorkspaceMayChangeWhatIsInIt(t *testing.T) {
+func TestWorkspaceOwnerMayChangeModels(t *testing.T) {
 	w := newWorld(t)
 	space, err := w.spaces.Create(t.Context(), bob(), &apiv1.PostWorkspaceRequest{Name: "team"})
 	if err != nil {
@@ -273,7 +273,7 @@ func TestTheOwnerOfAWorkspaceMayChangeWhatIsInIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoModel(t *testing.T) {
+func TestInvalidModels(t *testing.T) {
 	w := newWorld(t)
 	w.create(ann(), "taken")
 	large, _ := structpb.NewStruct(map[string]any{"x": strings.Repeat("y", 300<<10)})
@@ -325,7 +325,7 @@ func TestLabelsAreListedByUse(t *testing.T) {
 	}
 }
 
-func TestAUserHasABoundedNumberOfModels(t *testing.T) {
+func TestModelLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	kept := store.Collection[map[string]any]{Kind: "model"}

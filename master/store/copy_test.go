@@ -50,7 +50,7 @@ func TestCopyChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCopyOfWhatIsNotThere(t *testing.T) {
+func TestCopyOfMissingStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, found, err := store.Copy(context.WithoutCancel(t.Context()), store.Config{Path: filepath.Join(dir, "none.db")}, filepath.Join(dir, "copy.db"))

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-func TestAnEmptyFileIsALostStore(t *testing.T) {
+func TestEmptyFileIsCorrupt(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "master.db")

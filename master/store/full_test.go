@@ -34,7 +34,7 @@ func capPages(t *testing.T, s *Store, pages int, until func()) {
 	}
 }
 
-func TestAFullDiskIsSaidAndReadsGoOnAndSoDoWritesAfterwards(t *testing.T) {
+func TestFullDiskFailsOnlyWrites(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "s.db")})
 	if err != nil {

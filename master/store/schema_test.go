@@ -57,7 +57,7 @@ var older = []string{
 
 // Trying, backing up and starting a new version on the store of an older one preserves all data and
 // adds the rest.
-func TestAnOlderStoreIsCarriedOver(t *testing.T) {
+func TestOlderStoreIsMigrated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, copied, restored := filepath.Join(dir, "store.db"), filepath.Join(dir, "copy.db"), filepath.Join(dir, "restored.db")
@@ -74,7 +74,7 @@ func TestAnOlderStoreIsCarriedOver(t *testing.T) {
 	}
 }
 
-func TestAnOlderPostgresIsCarriedOver(t *testing.T) {
+func TestOlderPostgresIsMigrated(t *testing.T) {
 	t.Parallel()
 	cfg := store.Config{URL: store.URL(postgrestest.Start(t, postgrestest.Options{}).URL())}
 	s := storetest.Open(t, cfg)

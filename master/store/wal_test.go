@@ -47,7 +47,7 @@ func readWithoutPause(ctx context.Context, t *testing.T, s *store.Store) {
 	}
 }
 
-func TestTheWriteAheadLogIsBoundedWithoutAPauseInReading(t *testing.T) {
+func TestWALIsBoundedDuringReads(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")
 	s := storetest.Open(t, store.Config{Path: path})

@@ -71,7 +71,7 @@ func (w *world) run() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-func TestADeletionShowsHowFarItIs(t *testing.T) {
+func TestDeletionState(t *testing.T) {
 	w := newWorld(t)
 	team := w.workspace(ann(), "team")
 	p := w.project(bob(), team.GetId(), "p")
@@ -94,7 +94,7 @@ func TestADeletionShowsHowFarItIs(t *testing.T) {
 	}
 }
 
-func TestAFailedDeletionSaysWhyAndCanBeRepeated(t *testing.T) {
+func TestFailedDeletionCanBeRepeated(t *testing.T) {
 	w := newWorld(t)
 	team := w.workspace(ann(), "team")
 	p := w.project(ann(), team.GetId(), "p")
@@ -133,7 +133,7 @@ func (c *content) DeleteAll(_ context.Context, _ *apiv1.User, id int32) error {
 	return nil
 }
 
-func TestWhatElseIsInAWorkspaceGoesWithItOrKeepsIt(t *testing.T) {
+func TestDeletionOfContent(t *testing.T) {
 	w := newWorld(t)
 	templates, models := &content{}, &content{refuse: status.New(status.FailedPrecondition, "it has models")}
 	w.more = []Content{templates, models}

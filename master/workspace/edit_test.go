@@ -75,7 +75,7 @@ func storage(t *testing.T, text string) *structpb.Struct {
 	return s
 }
 
-func TestWhatIsChangedSurvivesARestart(t *testing.T) {
+func TestChangesSurviveARestart(t *testing.T) {
 	w := newWorld(t)
 	team := w.workspace(ann(), "team")
 	uid, name := int32(1001), "crew"
@@ -164,7 +164,7 @@ func TestTheOwnerNamesTheMembersOfAWorkspace(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownMayBeSentBack(t *testing.T) {
+func TestShownWorkspaceCanBeSentBack(t *testing.T) {
 	w := newWorld(t)
 	team, err := w.Create(t.Context(), ann(), &apiv1.PostWorkspaceRequest{
 		Name: "team", CheckpointStorageConfig: storage(t, `{"type":"s3","bucket":"b","access_key":"a","secret_key":"s"}`),
@@ -193,7 +193,7 @@ func TestWhatIsShownMayBeSentBack(t *testing.T) {
 	}
 }
 
-func TestIdsAreNotGivenOutAgain(t *testing.T) {
+func TestIDsAreNotReused(t *testing.T) {
 	w := newWorld(t)
 	team := w.workspace(ann(), "team")
 	p := w.project(ann(), team.GetId(), "p")
@@ -210,7 +210,7 @@ func TestIdsAreNotGivenOutAgain(t *testing.T) {
 	}
 }
 
-func TestEverybodyPinsForThemselves(t *testing.T) {
+func TestPinsArePerUser(t *testing.T) {
 	w := newWorld(t)
 	if err := w.SetPinned(t.Context(), ann(), First, true); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func (w *world) change(by *apiv1.User, ws, p int32) map[string]error {
 	}
 }
 
-func TestWhoMayChangeWhat(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	w := newWorld(t)
 	team := w.workspace(ann(), "team")
 	p := w.project(bob(), team.GetId(), "p")
@@ -269,7 +269,7 @@ func TestWhoMayChangeWhat(t *testing.T) {
 	w.code(err, status.PermissionDenied, "delete a workspace")
 }
 
-func TestTheFirstOnesCannotBeChanged(t *testing.T) {
+func TestFirstWorkspaceIsImmutable(t *testing.T) {
 	w := newWorld(t)
 	for what, err := range w.change(ann(), First, First) {
 		w.code(err, status.PermissionDenied, what+" by a user")
@@ -291,7 +291,7 @@ func TestTheFirstOnesCannotBeChanged(t *testing.T) {
 	w.code(w.MoveProject(t.Context(), ann(), p.GetId(), First), status.FailedPrecondition, "move a project into it")
 }
 
-func TestAnArchivedWorkspaceArchivesWhatIsInIt(t *testing.T) {
+func TestArchivedWorkspaceArchivesContent(t *testing.T) {
 	w := newWorld(t)
 	team, other := w.workspace(ann(), "team"), w.workspace(ann(), "other")
 	p := w.project(ann(), team.GetId(), "p")

@@ -8,7 +8,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func TestAUserHasABoundedNumberOfWorkspacesAndProjects(t *testing.T) {
+func TestWorkspaceAndProjectLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range int32(mostOfUser) {

@@ -50,7 +50,7 @@ func TestAnEmptyStoreGetsTheFirstWorkspace(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestNotFound(t *testing.T) {
 	w := openConfig(t, Config{Store: storetest.New(t)})
 	for name, ask := range map[string]func() error{
 		"workspace":            func() error { _, err := w.Workspace(7); return err },

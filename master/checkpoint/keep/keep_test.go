@@ -29,7 +29,7 @@ func checkpoints() []keep.Checkpoint {
 }
 
 // The report times come from the clocks of programs, which may be wrong. They only break ties.
-func TestClocksDecideNothing(t *testing.T) {
+func TestDecideIgnoresClocks(t *testing.T) {
 	t.Parallel()
 	policy := keep.Policy{ExperimentBest: 1, TrialBest: 1, TrialLatest: 1, SmallerIsBetter: true}
 	all := slices.DeleteFunc(checkpoints(), func(c keep.Checkpoint) bool { return c.UUID == "2b" }) // ties with 2c

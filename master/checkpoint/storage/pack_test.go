@@ -93,7 +93,7 @@ func unpack(t *testing.T, f storage.Format, data []byte) map[string]int {
 	}
 }
 
-func TestAllFilesArePackedInEveryFormat(t *testing.T) {
+func TestPackFormats(t *testing.T) {
 	t.Parallel()
 	src, resources := saved(t)
 	for _, f := range storage.Formats() {
@@ -108,7 +108,7 @@ func TestAllFilesArePackedInEveryFormat(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+func TestPackWritesNothingOnError(t *testing.T) {
 	t.Parallel()
 	src, _ := saved(t)
 	data, err := pack(t, storage.Tar, src, map[string]int64{"a": 1})
@@ -117,7 +117,7 @@ func TestWhatIsMissingIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
-func TestNothingOutsideTheStorageIsRead(t *testing.T) {
+func TestOpenDirectoryRefusesEscape(t *testing.T) {
 	t.Parallel()
 	src, _ := saved(t)
 	for _, name := range []string{"link", "../../secret"} {

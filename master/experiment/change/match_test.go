@@ -25,7 +25,7 @@ func matchesOf(list ...record.Match) (record.Match, int) {
 	return *t.Matched, len(d.Events)
 }
 
-func TestARunLosesEveryMachineThatAPolicyExcludes(t *testing.T) {
+func TestMatchesExcludeAllMachines(t *testing.T) {
 	t.Parallel()
 	of := func(nodes ...string) record.Match { return record.Match{Policy: "hardware", Run: 2, Excluded: nodes} }
 	for _, c := range []struct {

@@ -68,7 +68,7 @@ func TestDefaultsAreThoseOf0381(t *testing.T) {
 	}
 }
 
-func TestEntrypointsStayAsTheyAreWritten(t *testing.T) {
+func TestEntrypointFormIsPreserved(t *testing.T) {
 	for text, want := range map[string]string{
 		"python3 train.py": `"python3 train.py"`, "[python3 train.py]": `["python3 train.py"]`, "[python3, train.py]": `["python3","train.py"]`,
 	} {
@@ -92,7 +92,7 @@ func TestNullIsUnset(t *testing.T) {
 	}
 }
 
-func TestSecretsAreLeftOutOfWhatIsShown(t *testing.T) {
+func TestShowOmitsSecrets(t *testing.T) {
 	l := cluster()
 	l.Request = parse(t, minimal+"environment: {registry_auth: {username: me, password: the-password}}\n")
 	x := complete(t, l)
@@ -122,7 +122,7 @@ func TestSecretsAreLeftOutOfWhatIsShown(t *testing.T) {
 	}
 }
 
-func TestReferencesOfUsersAreNotFollowed(t *testing.T) {
+func TestUserSecretReferencesAreNotResolved(t *testing.T) {
 	l := cluster()
 	l.Request = parse(t, minimal+"checkpoint_storage: {type: s3, bucket: b, access_key: 'env:HOME', secret_key: 'file:/etc/passwd'}\n")
 	s := complete(t, l).CheckpointStorage.Typed().S3
@@ -147,7 +147,7 @@ func TestLegacyLengthIsATimeMetric(t *testing.T) {
 	}
 }
 
-func TestEveryComplaintAtOnce(t *testing.T) {
+func TestCompleteReportsAllErrors(t *testing.T) {
 	l := cluster()
 	l.Template = parse(t, "scheduling_unit: 0\n")
 	l.Request = parse(t, `

@@ -110,7 +110,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfLayers(t *testing.T) {
+func TestLayerOrder(t *testing.T) {
 	l := cluster()
 	workspace := StorageOf(config.CheckpointStorage{S3: &config.S3Storage{Saved: config.Saved{TrialBest: 6}, Bucket: "workspace"}})
 	l.Workspace = &workspace
@@ -130,7 +130,7 @@ func TestTheOrderOfLayers(t *testing.T) {
 	}
 }
 
-func TestDefaultPoliciesCanBeTakenOut(t *testing.T) {
+func TestDefaultLogPoliciesCanBeRemoved(t *testing.T) {
 	l := cluster()
 	l.Request = parse(t, minimal+"log_policies: [{name: CUDA OOM}, {name: mine, pattern: p, action: cancel_retries}]\n")
 	if got, want := fmt.Sprint(complete(t, l).LogPolicies), "[{mine p cancel_retries} {ECC Error .*uncorrectable ECC error encountered.* }]"; got != want {

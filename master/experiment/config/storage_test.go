@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAStorageByItself(t *testing.T) {
+func TestDecodeStorage(t *testing.T) {
 	s, err := DecodeStorage([]byte(`{"type": "s3", "bucket": "b", "access_key": "a", "secret_key": "s", "save_trial_best": 0, "prefix": null}`))
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestAStorageByItself(t *testing.T) {
 	}
 }
 
-func TestAStorageByItselfIsWhole(t *testing.T) {
+func TestDecodeStorageIsComplete(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                             "type: is required",
 		`{"type": "s4"}`:                 "did you mean s3?",

@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestWithoutAnyStorage(t *testing.T) {
+func TestCompleteWithoutStorage(t *testing.T) {
 	l := cluster()
 	l.Cluster, l.Request = nil, parse(t, minimal)
 	if _, _, err := Complete(l); err == nil || !strings.Contains(err.Error(), "checkpoint_storage.type: is required") {
@@ -96,7 +96,7 @@ func TestWithoutAnyStorage(t *testing.T) {
 	}
 }
 
-func TestMaxLengthBesideWhatTookItsPlace(t *testing.T) {
+func TestMaxLengthWithTimeMetric(t *testing.T) {
 	l := cluster()
 	l.Request = parse(t, "entrypoint: x\nsearcher: {name: adaptive_asha, metric: loss, max_trials: 4, max_length: {batches: 9}, time_metric: epochs, max_time: 3}\n")
 	x, warnings, err := Complete(l)
@@ -108,7 +108,7 @@ func TestMaxLengthBesideWhatTookItsPlace(t *testing.T) {
 	}
 }
 
-func TestWhatIsAcceptedAndIgnoredIsNamed(t *testing.T) {
+func TestIgnoredSettingsCauseWarnings(t *testing.T) {
 	l := cluster()
 	l.Template = parse(t, "slurm: {gpu_type: a}\n")
 	l.Request = parse(t, `
@@ -138,7 +138,7 @@ hyperparameters: {deep: {list: [1, {type: int, minval: 1, maxval: 3}, {type: con
 	}
 }
 
-func TestConfigurationsBeyondMeasure(t *testing.T) {
+func TestParseLimits(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: " + strings.Repeat("x", mostBytes):                   "has 1048579 bytes; a configuration has at most 1048576",
 		"labels: [" + strings.Repeat("x, ", mostValues) + "x]\n": "has 20003 values; a configuration has at most 20000",

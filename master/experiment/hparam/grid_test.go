@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
-func TestPointsOfAGrid(t *testing.T) {
+func TestGridPoints(t *testing.T) {
 	space := hparam.Space{
 		"b": {Int: &hparam.Int{Min: 1, Max: 3, Count: 9}}, // more than the range contains
 		"a": {Nested: hparam.Space{
@@ -36,7 +36,7 @@ func TestPointsOfAGrid(t *testing.T) {
 	}
 }
 
-func TestIntsOfAGrid(t *testing.T) {
+func TestGridInts(t *testing.T) {
 	for _, c := range []struct {
 		min, max int64
 		count    int
@@ -61,7 +61,7 @@ func TestIntsOfAGrid(t *testing.T) {
 	}
 }
 
-func TestAGridTooLargeToCount(t *testing.T) {
+func TestGridPointsLimit(t *testing.T) {
 	space := hparam.Space{}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		space[name] = hparam.Parameter{Double: &hparam.Double{Min: 0, Max: 1, Count: 1 << 40}}
@@ -77,7 +77,7 @@ func TestAGridTooLargeToCount(t *testing.T) {
 	}
 }
 
-func TestAGeneratorThatIsAdvancedGoesOn(t *testing.T) {
+func TestGeneratorAdvanceTo(t *testing.T) {
 	a := hparam.NewGenerator(3)
 	for range 1000 {
 		a.UpTo(1 << 40)

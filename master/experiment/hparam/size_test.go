@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheSizeOfASpaceCountsWhatATrialKeeps(t *testing.T) {
+func TestSpaceSize(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string

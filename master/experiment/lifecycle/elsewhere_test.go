@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestHowAProgramElsewhereEnds(t *testing.T) {
+func TestEndElsewhere(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_000_000, 0)
 	running, unborn, invalid := Trial{State: Active, Run: 1, Running: true}, Trial{State: Active}, Trial{State: Active, Run: 1, Running: true, InvalidSince: &at}
@@ -33,7 +33,7 @@ func TestHowAProgramElsewhereEnds(t *testing.T) {
 	}
 }
 
-func TestEveryEndElsewhereIsAnEnd(t *testing.T) {
+func TestEndElsewhereIsTerminal(t *testing.T) {
 	t.Parallel()
 	for _, c := range Causes() {
 		for run := range 3 {
@@ -44,7 +44,7 @@ func TestEveryEndElsewhereIsAnEnd(t *testing.T) {
 	}
 }
 
-func TestARunElsewhereFollowsAnother(t *testing.T) {
+func TestResumeElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		before         Trial

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNoStepOutsideTheTables applies random requests and ends of runs to an experiment with trials.
-func TestNoStepOutsideTheTables(t *testing.T) {
+// TestTransitionsFollowTables applies random requests and ends of runs to an experiment with trials.
+func TestTransitionsFollowTables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := world{x: rapid.SampledFrom([]State{Active, Paused}).Draw(t, "x"), restarts: rapid.IntRange(0, 3).Draw(t, "restarts")}
 		for range rapid.IntRange(1, 5).Draw(t, "trials") {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestWhatTheEndOfARunMeans has one row for each row of the table, and rows for their order.
-func TestWhatTheEndOfARunMeans(t *testing.T) {
+// TestEndRun has one row for each row of the table, and rows for their order.
+func TestEndRun(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	invalid := func(t Trial) Trial { return t.ReportInvalid(at) }
 	plain := func(t Trial) Trial { return t }
@@ -60,7 +60,7 @@ func TestWhatTheEndOfARunMeans(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsSetBackKeepsNoProgramForLong(t *testing.T) {
+func TestInvalidTrialEndsAfterClockChange(t *testing.T) {
 	said := time.Unix(1_700_000_000, 0)
 	trial := Trial{State: Active, Running: true}.ReportInvalid(said)
 	for passed, want := range map[time.Duration]Want{0: Keep, 9 * time.Second: Keep, 10 * time.Second: End, -time.Hour: End, 24 * time.Hour: End} {
@@ -80,7 +80,7 @@ func TestMachinesAreExcludedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsWantedOfARun(t *testing.T) {
+func TestWanted(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	for _, c := range []struct {
 		trial Trial
@@ -105,7 +105,7 @@ func TestWhatIsWantedOfARun(t *testing.T) {
 	}
 }
 
-func TestALateReportOfImpossibleHyperparameters(t *testing.T) {
+func TestLateReportInvalid(t *testing.T) {
 	for _, trial := range []Trial{{State: Active}, {State: Completed}} {
 		if got := trial.ReportInvalid(time.Unix(0, 0)); got.Invalid() {
 			t.Errorf("%+v without a run became %+v", trial, got)

@@ -37,7 +37,7 @@ DELETED:
 DELETE_FAILED:
 `
 
-func TestTheTables(t *testing.T) {
+func TestTransitionTables(t *testing.T) {
 	for name, c := range map[string]struct {
 		table func(State) []State
 		want  string
@@ -122,7 +122,7 @@ func TestDeletionEndsOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsShown(t *testing.T) {
+func TestShow(t *testing.T) {
 	for _, c := range []struct {
 		state State
 		runs  []Progress

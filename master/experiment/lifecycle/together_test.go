@@ -10,9 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
 
-// TestASearchWithItsTrialsEnds runs whole experiments: a search, the states of its trials, pauses,
+// TestSearchWithTrialsEnds runs whole experiments: a search, the states of its trials, pauses,
 // failures, lost machines, and restarts of a master that loads only the stored state.
-func TestASearchWithItsTrialsEnds(t *testing.T) {
+func TestSearchWithTrialsEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newExperiment(t)
 		for range rapid.IntRange(0, 200).Draw(t, "steps") {

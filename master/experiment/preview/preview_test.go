@@ -31,7 +31,7 @@ resources: {slots_per_trial: 2}
 searcher: {name: async_halving, metric: loss, max_trials: 64, num_rungs: 3, time_metric: epochs, max_time: 16}
 `
 
-func TestWhatAnExperimentTakes(t *testing.T) {
+func TestPreviewUsage(t *testing.T) {
 	p, err := Of(complete(t, halving), Known{HoursPerUnit: 0.5, Price: Price{Currency: "USD", Expected: 2, AtMost: 2}, First: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestWhatAnExperimentTakes(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownIsNotSaid(t *testing.T) {
+func TestPreviewWithoutDurations(t *testing.T) {
 	const random = "entrypoint: x\nsearcher: {name: random, metric: loss, max_trials: 4}\n"
 	for _, c := range []struct {
 		text  string
@@ -69,7 +69,7 @@ func TestWhatIsNotKnownIsNotSaid(t *testing.T) {
 	}
 }
 
-func TestWhatKeepsTrialsWaiting(t *testing.T) {
+func TestPreviewWaits(t *testing.T) {
 	with := func(resources string) string { return strings.Replace(halving, "slots_per_trial: 2", resources, 1) }
 	for _, c := range []struct {
 		text string
@@ -98,7 +98,7 @@ func TestWhatKeepsTrialsWaiting(t *testing.T) {
 	}
 }
 
-func TestCurves(t *testing.T) {
+func TestReadCurves(t *testing.T) {
 	c := search.Config{
 		Method: search.AsyncHalving, MaxTrials: 3, MaxConcurrent: 1, Metric: "loss", SmallerIsBetter: true, TimeMetric: "epochs",
 		MaxTime: 4, Divisor: 4, Rungs: 2,

@@ -63,7 +63,7 @@ func TestAContainerWithTheLibraryRunsTheProgram(t *testing.T) {
 	}
 }
 
-func TestAContainerWithoutTheLibrarySaysWhatToDo(t *testing.T) {
+func TestMissingLibraryError(t *testing.T) {
 	t.Parallel()
 	bare := filepath.Join(t.TempDir(), "python3")
 	// An interpreter that sees only its standard library.
@@ -87,7 +87,7 @@ func TestAContainerWithoutTheLibrarySaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAHookThatFailsEndsTheTaskWithItsCode(t *testing.T) {
+func TestFailedStartupHookEndsTask(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "workdir"), 0o755); err != nil {
@@ -103,7 +103,7 @@ func TestAHookThatFailsEndsTheTaskWithItsCode(t *testing.T) {
 	}
 }
 
-func TestWithoutAHookTheFilesAreCopiedAllTheSame(t *testing.T) {
+func TestFilesAreCopiedWithoutHook(t *testing.T) {
 	t.Parallel()
 	python := filepath.Join(dettest.Home(t), "bin", "python3")
 	for name, files := range map[string][]string{"none": nil, "one": {"model.py"}, "hidden alone": {".detignore"}} {

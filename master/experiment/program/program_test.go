@@ -74,7 +74,7 @@ func content(s *agentv1.Spec, path string) string {
 	return ""
 }
 
-func TestATrialIsToldWhatItIs(t *testing.T) {
+func TestTrialVariables(t *testing.T) {
 	t.Parallel()
 	d := container.Default()
 	d.DtrainInterface = "eth7"
@@ -113,7 +113,7 @@ func TestATrialIsToldWhatItIs(t *testing.T) {
 }
 
 // The kernel refuses to execute a program with a variable above 128 KiB.
-func TestAConfigurationThatIsNoVariableIsOnlyAFile(t *testing.T) {
+func TestLargeConfigurationIsOnlyAFile(t *testing.T) {
 	t.Parallel()
 	d := container.Default()
 	x := complete(t, minimal+"data: {long: "+strings.Repeat("x", 200<<10)+"}\n", d, inBucket())
@@ -128,7 +128,7 @@ func TestAConfigurationThatIsNoVariableIsOnlyAFile(t *testing.T) {
 	}
 }
 
-func TestSeveralContainersAreOnTheirMachinesNetwork(t *testing.T) {
+func TestTrialUsesHostNetwork(t *testing.T) {
 	t.Parallel()
 	d := container.Default()
 	for _, s := range build(t, trial(complete(t, minimal, d, inBucket()), d), rm.Container{ID: "c"}, rm.Container{ID: "e"}) {
@@ -138,7 +138,7 @@ func TestSeveralContainersAreOnTheirMachinesNetwork(t *testing.T) {
 	}
 }
 
-func TestWhatTheConfigurationSaysOfMachines(t *testing.T) {
+func TestTaskConfiguration(t *testing.T) {
 	t.Parallel()
 	d := container.Default()
 	d.WorkDir = "/work"
@@ -168,7 +168,7 @@ resources: {shm_size: 1g, devices: [{host_path: /dev/fuse, container_path: /dev/
 	}
 }
 
-func TestThePolicySeesWhatAnExperimentAsks(t *testing.T) {
+func TestAsks(t *testing.T) {
 	t.Parallel()
 	d := container.Default()
 	x := complete(t, minimal+`
@@ -194,7 +194,7 @@ checkpoint_storage: {type: shared_fs, host_path: /root}
 }
 
 // A run mounts its experiment's directory, and the checkpoint that it starts from read-only.
-func TestATrialSeesItsOwnCheckpointsAlone(t *testing.T) {
+func TestStorageMounts(t *testing.T) {
 	t.Parallel()
 	d := container.Default()
 	at := func(inside, own string) config.Storage {

@@ -61,7 +61,7 @@ func bareEnvironment(t *testing.T) (python string) {
 // A container whose image lacks the library installs the cluster's wheel after the master has
 // accepted the token and the hash matches, even if the master is unavailable at first. The wheel's
 // dependencies are not downloaded.
-func TestTheClustersWheelIsInstalled(t *testing.T) {
+func TestClusterWheelIsInstalled(t *testing.T) {
 	t.Parallel()
 	python := bareEnvironment(t)
 	for _, tc := range []struct {

@@ -38,7 +38,7 @@ func TestBrackets(t *testing.T) {
 	}
 }
 
-func TestImpossibleSearches(t *testing.T) {
+func TestInvalidConfigs(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"method":              func(c *Config) { c.Method = "pbt" },
 		"trials":              func(c *Config) { c.MaxTrials = 0 },

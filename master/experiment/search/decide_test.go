@@ -45,7 +45,7 @@ func kinds(actions []Action) string {
 	return strings.Join(out, " ")
 }
 
-func TestATrialCountsOnceInARung(t *testing.T) {
+func TestTrialIsRankedOncePerRung(t *testing.T) {
 	s := start(t, halving(20, 4))
 	if got := kinds(handle(t, s, validated(1, 1, 0.5))); got != "rank" {
 		t.Fatalf("first report: %s", got)
@@ -60,7 +60,7 @@ func TestATrialCountsOnceInARung(t *testing.T) {
 	}
 }
 
-func TestAStoppedTrialCountsNoMore(t *testing.T) {
+func TestStoppedTrialIsNotRanked(t *testing.T) {
 	s := start(t, halving(20, 4))
 	handle(t, s, validated(1, 1, 0.1))
 	if got := kinds(handle(t, s, validated(2, 1, 0.9))); got != "rank stop create" {
@@ -109,7 +109,7 @@ func TestATrialMayPassSeveralRungsAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNumberNeverGoesOn(t *testing.T) {
+func TestNaNNeverContinues(t *testing.T) {
 	s := start(t, halving(20, 4))
 	if got := kinds(handle(t, s, validated(1, 1, math.NaN()))); got != "rank stop create" {
 		t.Errorf("NaN as the first of a rung: %s", got)
@@ -157,7 +157,7 @@ func TestReplacementsEnd(t *testing.T) {
 	}
 }
 
-func TestImpossibleHyperparametersAreForgotten(t *testing.T) {
+func TestInvalidTrialIsDropped(t *testing.T) {
 	s := start(t, halving(9, 2))
 	handle(t, s, validated(1, 4, 0.1))
 	if got := kinds(handle(t, s, Input{News: Ended, Trial: 1, End: Invalid})); got != "drop create" {
@@ -189,7 +189,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-func TestNewsThatCannotBe(t *testing.T) {
+func TestInvalidInputs(t *testing.T) {
 	s := start(t, halving(9, 2))
 	for _, in := range []Input{
 		{News: "closed", Trial: 1},
@@ -203,7 +203,7 @@ func TestNewsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestMetricsOfAReport(t *testing.T) {
+func TestReadMetrics(t *testing.T) {
 	c := halving(9, 2)
 	for _, x := range []struct {
 		metrics map[string]any

@@ -41,7 +41,7 @@ func TestSimulatedCurves(t *testing.T) {
 	}
 }
 
-func TestSimulatedTrialsStopWhereTheyAreStopped(t *testing.T) {
+func TestSimulatedTrialsStop(t *testing.T) {
 	curve := func(metric float64) Curve {
 		return Curve{{1, Number(metric)}, {4, Number(metric)}, {16, Number(metric)}}
 	}
@@ -60,7 +60,7 @@ func TestSimulatedTrialsStopWhereTheyAreStopped(t *testing.T) {
 	}
 }
 
-func TestCurvesThatCannotBePlayed(t *testing.T) {
+func TestInvalidCurves(t *testing.T) {
 	for _, curves := range [][]Curve{nil, {{{Time: 2}, {Time: 2}}}, {{{Time: -1}}}} {
 		if _, err := halving(4, 1).Simulate(curves); err == nil {
 			t.Errorf("%v: no error", curves)

@@ -40,7 +40,7 @@ func TestAPageOfAList(t *testing.T) {
 	}
 }
 
-func TestWhatAPatchChanges(t *testing.T) {
+func TestPatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, body, want, refused string }{
 		{name: "nothing", body: `{"id":1}`, want: `{}`},
@@ -105,7 +105,7 @@ func toAny(list []string) (out []any) {
 	return out
 }
 
-func TestATreeHasDirectoriesThatHaveNoEntry(t *testing.T) {
+func TestFileTreeAddsDirectories(t *testing.T) {
 	t.Parallel()
 	tr := &tree{root: &apiv1.FileNode{IsDir: true}, nodes: map[string]*apiv1.FileNode{}}
 	for _, f := range []struct{ name, content string }{{"b/c/train.py", "print(1)\n"}, {"./a.txt", "text"}, {"b/", ""}, {"e", "\x00\x01"}} {
@@ -137,7 +137,7 @@ func TestATreeHasDirectoriesThatHaveNoEntry(t *testing.T) {
 	}
 }
 
-func TestTheHistorySaysWhyATrialWasStopped(t *testing.T) {
+func TestHistoryReportsStopReason(t *testing.T) {
 	t.Parallel()
 	h := history{ids: map[int]int32{2: 7, 3: 9}}
 	got := h.show(record.Event{Number: 4, Kind: record.Searched, Steps: 160, Search: &search.Event{
@@ -153,7 +153,7 @@ func TestTheHistorySaysWhyATrialWasStopped(t *testing.T) {
 	}
 }
 
-func TestASearchIsPreviewed(t *testing.T) {
+func TestPreviewSearch(t *testing.T) {
 	t.Parallel()
 	e, _ := New(Config{})
 	read := func(text string) (*apiv1.PreviewHPSearchResponse, error) {

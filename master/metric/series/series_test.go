@@ -124,7 +124,7 @@ func all[T any](t *testing.T, stream func(send func(T) error) error) []T {
 	return sent
 }
 
-func TestReportsAsClientsReadThem(t *testing.T) {
+func TestReports(t *testing.T) {
 	t.Parallel()
 	s := newSeries(t)
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-func TestASnapshotOfLargeTrialsIsSeveralMessages(t *testing.T) {
+func TestSnapshotSplitsMessages(t *testing.T) {
 	t.Parallel()
 	s := newSeries(t)
 	for _, trial := range s.cfg.Experiments.(*ended).trials {

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-func TestPostgresSaysThatItsDiskIsFull(t *testing.T) {
+func TestPostgresReportsFullDisk(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]bool{"53100": true, "53200": true, "23505": false, "53300": false} {
 		if got := postgresFull(fmt.Errorf("put: %w", &pgconn.PgError{Code: code})); got != want {

@@ -66,7 +66,7 @@ func TestFullDiskFailsOnlyWrites(t *testing.T) {
 		for i := range 3 {
 			g.Go(func() error {
 				if err := put(fmt.Sprintf("large-%d", i), 1<<20); !errors.Is(err, ErrFull) {
-					return fmt.Errorf("in a group: got %v, want ErrFull", err) //nolint:errorlint // it is a report
+					return fmt.Errorf("in a group: got %v, want ErrFull", err) //nolint:errorlint // a failure message of the test
 				}
 				return nil
 			})

@@ -109,7 +109,7 @@ func sortedRows(rows []store.TaskRow, p store.TaskPage) []string {
 
 // drawRows returns rows of six groups, some with equal keys.
 func drawRows(n int) []store.TaskRow {
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // what is drawn is no secret
+	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // test data, not a secret
 	var rows []store.TaskRow
 	for i := range n {
 		user := int32(rnd.IntN(3)) //nolint:gosec // below 3

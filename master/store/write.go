@@ -164,7 +164,7 @@ func (w *writer) runAlone(ctx context.Context, r *request) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, aloneLimit)
 	defer cancel()
-	stop := context.AfterFunc(r.ctx, cancel) //nolint:contextcheck // the caller, who may end what runs for it alone
+	stop := context.AfterFunc(r.ctx, cancel) //nolint:contextcheck // the context of the caller, which may cancel its own request
 	defer stop()
 	err := w.openConnection(ctx)
 	if err == nil {

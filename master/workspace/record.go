@@ -90,7 +90,7 @@ func putProject(tx *store.Tx, p projectRecord) error {
 // loadStorage decodes the storage of a record. It returns nil if the record has no storage.
 func (w workspaceRecord) loadStorage() (*expconf.Storage, error) {
 	if w.Storage == "" {
-		return nil, nil //nolint:nilnil // no storage is a value of its own
+		return nil, nil //nolint:nilnil // a record without a storage is valid
 	}
 	s := &expconf.Storage{}
 	if err := document.Decode([]byte(w.Storage), "stored checkpoint storage", s); err != nil {

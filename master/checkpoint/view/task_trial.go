@@ -41,7 +41,7 @@ func (t *taskTrials) trialOf(ctx context.Context, task string) (taskTrial, bool,
 	number, _, cut := strings.Cut(task, ".")
 	id, err := strconv.ParseInt(number, 10, 32)
 	if !cut || err != nil {
-		return taskTrial{}, false, nil //nolint:nilerr // it is the id of another kind of task
+		return taskTrial{}, false, nil //nolint:nilerr // the ID of another kind of task
 	}
 	docs, err := record.Docs().Trials.ByParent(ctx, t.store, record.Key(int32(id)))
 	if err != nil {

@@ -20,7 +20,7 @@ type Abandoned struct {
 }
 
 // errNoWayBack reports that the platform does not support Abandon.
-var errNoWayBack = errors.New("upgrades on this platform cannot be given up")
+var errNoWayBack = errors.New("upgrades on this platform cannot be abandoned")
 
 // PlanAbandon returns the result that Abandon would have. It changes nothing.
 func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
@@ -52,14 +52,14 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	err := runPhases(
 		ctx, in.Emit,
 		phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
-		phase{Name: "look where it stands", Do: func(ctx context.Context) (err error) {
+		phase{Name: "read the cluster's state", Do: func(ctx context.Context) (err error) {
 			seen, err := ObserveRelease(ctx, target, s.book.Record())
 			if err == nil {
 				done, err = in.decideAbandon(seen)
 			}
 			return err
 		}},
-		phase{Name: "go back", Do: func(ctx context.Context) error { return s.goBack(ctx, target, done) }},
+		phase{Name: "restore the previous release", Do: func(ctx context.Context) error { return s.goBack(ctx, target, done) }},
 		phase{Name: "unlock the cluster", Do: s.releaseLease},
 	)
 	return done, err
@@ -93,13 +93,13 @@ func (in *Installer) decideAbandon(s Observation) (Abandoned, error) {
 }
 
 // errUnknownFormer reports that neither the record nor the platform knows the previous release.
-var errUnknownFormer = errors.New("neither the record nor the platform says what ran before; run upgrade again, with the old program or the new one")
+var errUnknownFormer = errors.New("cannot find the previous release in the record or on the platform; run upgrade again, with the old program or the new one")
 
 func (s *session) goBack(ctx context.Context, target Abandonable, a Abandoned) error {
 	if !a.Changed {
 		return nil
 	}
-	tell := (&upgrade{session: s}).progressOf("go back")
+	tell := (&upgrade{session: s}).progressOf("restore the previous release")
 	tell("to " + a.To.String())
 	if err := target.Return(ctx, a.To, tell); err != nil {
 		if a.Backup == "" {

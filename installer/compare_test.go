@@ -13,7 +13,7 @@ import (
 
 // Planning reads the record too and may fail on it first. The reported error must be the one that
 // explains how to repair the record.
-func TestWhatIsWrongWithTheRecordIsSaidFirst(t *testing.T) {
+func TestRecordErrorTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := &session{action: "up", Installer: &Installer{

@@ -49,12 +49,12 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 	err := runPhases(
 		ctx, in.Emit,
 		phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
-		phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
+		phase{Name: "compare with the confirmed plan", Do: func(ctx context.Context) (err error) {
 			fresh, err = s.comparePlans(ctx, agreed, look)
 			return err
 		}},
 		phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
-		phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
+		phase{Name: "list the remaining objects", Do: func(ctx context.Context) (err error) {
 			if in.LateLists { // an interrupted `up` may have created something just before
 				if err := wait.For(ctx, time.Until(settled)); err != nil {
 					return err

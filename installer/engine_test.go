@@ -232,7 +232,7 @@ func (s *stage) downAll(ctx context.Context) error {
 }
 
 // `down` deletes everything that an interrupted `up` has created, although lists still lag.
-func TestDownTakesAHalfMadeCluster(t *testing.T) {
+func TestDownDeletesIncompleteCluster(t *testing.T) {
 	t.Parallel()
 	n := calls(t, (*stage).nothing, (*stage).up)
 	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
@@ -253,7 +253,7 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	}
 }
 
-func TestDownKeepsDataAndSaysWhy(t *testing.T) {
+func TestDownKeepsDataWithReasons(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
 		must(t, s.up(t.Context()))
@@ -269,7 +269,7 @@ func TestDownKeepsDataAndSaysWhy(t *testing.T) {
 }
 
 // Down does not wait for objects that it deleted itself to appear.
-func TestDownDoesNotWaitForWhatItHasRemoved(t *testing.T) {
+func TestDownDoesNotWaitForDeletedObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
 		must(t, s.up(t.Context()))
@@ -294,7 +294,7 @@ func TestDownTwice(t *testing.T) {
 	})
 }
 
-func TestLaunchedMachinesAreLeftByUpAndTakenByDown(t *testing.T) {
+func TestLaunchedMachinesAreKeptByUpAndDeletedByDown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
 		must(t, s.up(t.Context()))
@@ -313,7 +313,7 @@ func TestLaunchedMachinesAreLeftByUpAndTakenByDown(t *testing.T) {
 	})
 }
 
-func TestALostRecordIsNoLoss(t *testing.T) {
+func TestUpWithLostRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
 		must(t, s.up(t.Context()))
@@ -354,7 +354,7 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 	})
 }
 
-func TestUpStopsWhenTheWorldIsNoLongerTheAgreedOne(t *testing.T) {
+func TestUpFailsIfThePlanHasChanged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
 		in := s.operator("ann")
@@ -390,7 +390,7 @@ func TestPlanningChangesNothing(t *testing.T) {
 	})
 }
 
-func TestInterruptionFinishesTheStepInHand(t *testing.T) {
+func TestCancellationFinishesRunningSteps(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
 		in := s.operator("ann")

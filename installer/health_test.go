@@ -11,7 +11,7 @@ import (
 )
 
 // Health lists every cause of a degraded state, including the steps that `up` refuses.
-func TestHealthNamesWhatDiffers(t *testing.T) {
+func TestHealthListsDifferences(t *testing.T) {
 	t.Parallel()
 	h := installer.Health{State: installer.Running}
 	h.AddSteps(plan.Plan{Steps: []plan.Step{

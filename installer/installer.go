@@ -61,7 +61,7 @@ type Installer struct {
 var ErrPlanChanged = errors.New("the cluster has changed since the plan was made")
 
 // ErrNotAwaited reports that Ready did not wait, so that it is unknown whether the cluster answers.
-var ErrNotAwaited = errors.New("the cluster was not waited for")
+var ErrNotAwaited = errors.New("did not wait for the cluster")
 
 // Check runs all checks. It changes nothing.
 func (in *Installer) Check(ctx context.Context) doctor.Report {
@@ -101,4 +101,4 @@ type changedError struct{ summary string }
 
 func (e *changedError) Error() string { return fmt.Sprintf("%s (now: %s)", ErrPlanChanged, e.summary) }
 func (e *changedError) Unwrap() error { return ErrPlanChanged }
-func (e *changedError) Hint() string  { return "run the command again to see the plan as it is now" }
+func (e *changedError) Hint() string  { return "run the command again to see the current plan" }

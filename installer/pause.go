@@ -70,7 +70,7 @@ func (p Pause) stopTasks(ctx context.Context) error {
 	if names := unstoppableJobs(jobs); len(names) > 0 {
 		return &unstoppableError{names}
 	}
-	p.Notef("Stopping what runs on nodes %s; it is run again afterwards.", strings.Join(ids, ", "))
+	p.Notef("Preempting the tasks on nodes %s; they run again afterwards.", strings.Join(ids, ", "))
 	return p.emptyNodes(ctx, ids)
 }
 
@@ -121,7 +121,7 @@ func (p Pause) Noted(ctx context.Context) (ids []string, version string, err err
 		err = json.Unmarshal(o.Data, &ids)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("read which nodes are kept from tasks: %w", err)
+		return nil, "", fmt.Errorf("read the disabled nodes: %w", err)
 	}
 	return ids, o.Version, nil
 }
@@ -150,7 +150,7 @@ func (p Pause) End(ctx context.Context) error {
 			return &KeptError{Nodes: ids, Err: err}
 		}
 	}
-	p.Notef("Tasks may start again on nodes %s.", strings.Join(ids, ", "))
+	p.Notef("Enabled nodes %s for tasks again.", strings.Join(ids, ", "))
 	return p.Store.Delete(ctx, pausedKey, version)
 }
 
@@ -158,11 +158,11 @@ func (p Pause) End(ctx context.Context) error {
 type unstoppableError struct{ tasks []string }
 
 func (e *unstoppableError) Error() string {
-	return "these are not preemptible, and once stopped would not be run again: " + strings.Join(e.tasks, ", ")
+	return "not preemptible; would be lost: " + strings.Join(e.tasks, ", ")
 }
 
 func (*unstoppableError) Hint() string {
-	return "wait for their end or kill them, or leave --pause-tasks out: pods of tasks go on through an upgrade"
+	return "wait until they end, kill them, or omit --pause-tasks: task pods keep running during an upgrade"
 }
 
 // KeptError reports that the nodes could not be enabled.
@@ -171,9 +171,9 @@ type KeptError struct {
 	Err   error
 }
 
-func (e *KeptError) Error() string { return fmt.Sprintf("let tasks start again: %v", e.Err) }
+func (e *KeptError) Error() string { return fmt.Sprintf("cannot enable the nodes again: %v", e.Err) }
 func (e *KeptError) Unwrap() error { return e.Err }
 
 func (e *KeptError) Hint() string {
-	return "when the master answers run the same command again, or `det-deploy agent enable " + strings.Join(e.Nodes, " ") + "`"
+	return "when the master answers, run the same command again, or `det-deploy agent enable " + strings.Join(e.Nodes, " ") + "`"
 }

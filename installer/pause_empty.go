@@ -28,7 +28,7 @@ func (p Pause) emptyNodes(ctx context.Context, ids []string) error {
 	if err != nil || left == 0 {
 		return err
 	}
-	p.Notef("%d pods of tasks have not stopped in %s; they are killed, and are run again all the same.", left, p.Limit)
+	p.Notef("%d task pods have not stopped within %s; killing them. They run again afterwards.", left, p.Limit)
 	if err := p.disableNodes(ctx, ids, false); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (p Pause) emptyNodes(ctx context.Context, ids []string) error {
 	if err != nil || left == 0 {
 		return err
 	}
-	return fmt.Errorf("%d pods of tasks are still there after %s; `kubectl get pods -l determined` shows them", left, killLimit)
+	return fmt.Errorf("%d task pods still exist after %s; list them with `kubectl get pods -l determined`", left, killLimit)
 }
 
 // preemptTasks asks all running tasks to checkpoint and stop.

@@ -88,7 +88,7 @@ func job(name string, preemptible bool, state apiv1.Job_State) *apiv1.Job {
 	return &apiv1.Job{EntityId: name, IsPreemptible: preemptible, Summary: &apiv1.JobSummary{State: state}}
 }
 
-func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
+func TestEndEnablesOnlyRecordedNodes(t *testing.T) {
 	t.Parallel()
 	n := &nodes{
 		state: map[string]string{"a": "on", "b": "on", "c": "off"}, pods: 3,
@@ -115,7 +115,7 @@ func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotStopInTimeIsKilledWithItsNode(t *testing.T) {
+func TestTasksThatDoNotStopAreKilled(t *testing.T) {
 	t.Parallel()
 	n := &nodes{state: map[string]string{"a": "on"}, pods: 2, deaf: true}
 	if err := n.pause(t, &recordtest.Memory{}).Begin(t.Context()); err != nil {
@@ -126,7 +126,7 @@ func TestWhatDoesNotStopInTimeIsKilledWithItsNode(t *testing.T) {
 	}
 }
 
-func TestWhatWouldNotBeRunAgainIsNotStopped(t *testing.T) {
+func TestBeginFailsForTasksThatAreNotPreemptible(t *testing.T) {
 	t.Parallel()
 	n := &nodes{state: map[string]string{"a": "on"}, pods: 1, jobs: []*apiv1.Job{job("notebook", false, apiv1.Job_STATE_SCHEDULED)}}
 	p := n.pause(t, &recordtest.Memory{})
@@ -139,7 +139,7 @@ func TestWhatWouldNotBeRunAgainIsNotStopped(t *testing.T) {
 	}
 }
 
-func TestAKilledPauseIsTakenBackByTheNextRun(t *testing.T) {
+func TestInterruptedPauseIsUndoneByTheNextRun(t *testing.T) {
 	t.Parallel()
 	n := &nodes{state: map[string]string{"a": "on", "b": "on"}, lost: "on"}
 	store := &recordtest.Memory{}

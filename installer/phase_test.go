@@ -78,7 +78,7 @@ func TestRunPhases(t *testing.T) {
 	}
 }
 
-func TestRunPhasesTellsEachPhase(t *testing.T) {
+func TestRunPhasesReportsEachPhase(t *testing.T) {
 	t.Parallel()
 	var got []string
 	sink := func(e event.Event) {

@@ -99,7 +99,7 @@ func (e *LeftError) Error() string {
 	for i, f := range e.Left {
 		names[i] = f.String()
 	}
-	return "still there after everything was removed: " + strings.Join(names, ", ")
+	return "could not be removed: " + strings.Join(names, ", ")
 }
 
 func (e *LeftError) Hint() string {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-func TestWhereAClusterStands(t *testing.T) {
+func TestStandingOf(t *testing.T) {
 	t.Parallel()
 	begun, committed := &record.Upgrade{From: oldRelease, To: newRelease}, &record.Upgrade{From: oldRelease, To: newRelease, Committed: true}
 	seen := map[installer.Standing]bool{}
@@ -46,7 +46,7 @@ func TestWhereAClusterStands(t *testing.T) {
 }
 
 // In every state, each action either works or names one that does.
-func TestNoStandingIsADeadEnd(t *testing.T) {
+func TestEveryStateHasAnAction(t *testing.T) {
 	t.Parallel()
 	for _, s := range installer.Standings() {
 		for _, a := range []installer.Act{installer.ActInstall, installer.ActUpgrade, installer.ActAbandon, installer.ActUninstall} {
@@ -89,7 +89,7 @@ func (unfollowed) WaitForAgents(context.Context, record.Release, func(string)) e
 
 // The first answer of a new master is recorded. Afterwards the upgrade cannot be undone, even if
 // the platform no longer reports the answer.
-func TestAnAnswerIsRemembered(t *testing.T) {
+func TestFirstAnswerIsRecorded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m := running(t)
 		operator := func(wrap func(remembering) installer.Deployment) *installer.Installer {

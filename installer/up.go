@@ -21,7 +21,7 @@ func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
 	return runPhases(
 		ctx, in.Emit,
 		phase{Name: "lock the cluster", Do: s.takeLease, Undo: s.releaseLease},
-		phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
+		phase{Name: "compare with the confirmed plan", Do: func(ctx context.Context) (err error) {
 			fresh, err = s.comparePlans(ctx, agreed, in.Plan)
 			return err
 		}},

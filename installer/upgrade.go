@@ -80,15 +80,15 @@ func (in *Installer) Upgrade(ctx context.Context, to record.Release) (Upgraded, 
 	err := runPhases(
 		ctx, in.Emit,
 		phase{Name: "lock the cluster", Do: u.acquireLease, Undo: u.releaseLease},
-		phase{Name: "look where it stands", Do: u.readState},
-		phase{Name: "bring the programs", Do: u.offerPrograms},
-		phase{Name: "write down the way back", Do: u.beginUpgrade, Undo: u.restoreOld, Limit: backLimit},
+		phase{Name: "read the cluster's state", Do: u.readState},
+		phase{Name: "upload the programs", Do: u.offerPrograms},
+		phase{Name: "record the previous release", Do: u.beginUpgrade, Undo: u.restoreOld, Limit: backLimit},
 		phase{Name: "stop the master", Do: u.stopOld},
 		phase{Name: "back up the store", Do: u.backUp},
-		phase{Name: "try the new master on hold", Do: u.tryNew},
+		phase{Name: "test the new master on hold", Do: u.tryNew},
 		phase{Name: "commit", Do: u.commitUpgrade}, // cannot be undone from here
 		phase{Name: "wait for the cluster", Do: u.awaitReady},
-		phase{Name: "let the agents follow", Do: u.awaitAgents},
+		phase{Name: "wait for the agents", Do: u.awaitAgents},
 		phase{Name: "unlock the cluster", Do: u.releaseLease},
 	)
 	return Upgraded{u.From, to, u.Backup, u.changed}, err
@@ -146,7 +146,7 @@ func (u *upgrade) offerPrograms(ctx context.Context) error {
 	if !u.changed {
 		return nil
 	}
-	return u.target.UploadPrograms(ctx, u.To, u.progressOf("bring the programs"))
+	return u.target.UploadPrograms(ctx, u.To, u.progressOf("upload the programs"))
 }
 
 func (u *upgrade) beginUpgrade(ctx context.Context) error {
@@ -162,10 +162,10 @@ func (u *upgrade) restoreOld(ctx context.Context) error {
 	case !u.changed || u.Committed:
 		return nil
 	case u.From.IsZero():
-		return errors.New("the record does not say what ran before; run upgrade again, with the old program or the new one")
+		return errors.New("the record does not contain the previous release; run upgrade again, with the old program or the new one")
 	}
-	u.emitProgress("going back", "to "+u.From.String())
-	if err := u.target.SetMode(ctx, u.From, Serve, u.progressOf("going back")); err != nil {
+	u.emitProgress("restore the previous release", "to "+u.From.String())
+	if err := u.target.SetMode(ctx, u.From, Serve, u.progressOf("restore the previous release")); err != nil {
 		return err
 	}
 	return u.book.Change(ctx, func(r *record.Record) { r.Upgrade = nil })
@@ -196,7 +196,7 @@ func (u *upgrade) tryNew(ctx context.Context) error {
 	if !u.changed || u.Committed {
 		return nil
 	}
-	return u.target.SetMode(ctx, u.To, Hold, u.progressOf("try the new master on hold"))
+	return u.target.SetMode(ctx, u.To, Hold, u.progressOf("test the new master on hold"))
 }
 
 // commitUpgrade records the commit first, because the new master may serve as soon as it is set to,
@@ -268,7 +268,7 @@ func formatCommand(platform, cluster string, a Act) string {
 }
 
 func (u *upgrade) awaitAgents(ctx context.Context) error {
-	if err := u.target.WaitForAgents(ctx, u.To, u.progressOf("let the agents follow")); err != nil {
+	if err := u.target.WaitForAgents(ctx, u.To, u.progressOf("wait for the agents")); err != nil {
 		return err
 	}
 	return u.book.Change(ctx, func(r *record.Record) {

@@ -39,7 +39,7 @@ func orAbandon(command string) string {
 	if command == "" {
 		return ""
 	}
-	return "; or give it up with `" + command + "`"
+	return "; or abandon it with `" + command + "`"
 }
 
 // UnderWayError reports an upgrade in progress to `up`, which would make an untested master serve.
@@ -51,7 +51,7 @@ type UnderWayError struct {
 }
 
 func (e *UnderWayError) Error() string {
-	return fmt.Sprintf("an upgrade of cluster %s to %s is under way", e.Cluster, e.To)
+	return fmt.Sprintf("an upgrade of cluster %s to %s is in progress", e.Cluster, e.To)
 }
 
 // Hint names the command that finishes it.
@@ -106,7 +106,7 @@ func (e *ReleaseError) Hint() string {
 type TakenBackError struct{ Err error }
 
 func (e *TakenBackError) Error() string {
-	return fmt.Sprintf("%v; the release is back at what it was, and serves", e.Err)
+	return fmt.Sprintf("%v; the release was rolled back, and serves", e.Err)
 }
 
 func (e *TakenBackError) Unwrap() error { return e.Err }
@@ -126,7 +126,7 @@ func (e *StandingError) Error() string {
 	case Ill:
 		return fmt.Sprintf("the master of cluster %s, det-deploy %s, has not answered; before it ran %s", e.Cluster, e.Observation.Runs, e.Observation.Former)
 	case Taken:
-		return fmt.Sprintf("the new master of cluster %s, det-deploy %s, has answered, and what it has written the old one cannot read", e.Cluster, e.Observation.Runs)
+		return fmt.Sprintf("the new master of cluster %s, det-deploy %s, has answered, and the old one cannot read the data that it has written", e.Cluster, e.Observation.Runs)
 	case Missing, Serving, Lost, Begun, Halted, Committed, Stuck, Returned:
 	}
 	return fmt.Sprintf("cluster %s is %s", e.Cluster, e.At)
@@ -138,9 +138,9 @@ func (e *StandingError) Hint() string {
 	hint := "run `" + formatCommand(e.Platform, e.Cluster, next) + "`"
 	switch next {
 	case ActInstall:
-		return hint + " with the values, or the version, that are right"
+		return hint + " with correct values or the correct version"
 	case ActUninstall:
-		return hint + ", or install again with the values, or the version, that are right"
+		return hint + ", or install again with correct values or the correct version"
 	case ActAbandon:
 		return hint + " to go back to it first"
 	case ActUpgrade:

@@ -126,7 +126,7 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-func TestAMasterThatCannotServeIsTakenBack(t *testing.T) {
+func TestUpgradeRestoresTheOldMaster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m := running(t)
 		m.unable = "v2"
@@ -214,7 +214,7 @@ func wantKeptAndTried(t *testing.T, story []string) {
 	}
 }
 
-func TestUpgradeWithAnotherProgramWhileOneIsUnderWay(t *testing.T) {
+func TestUpgradeToAnotherReleaseDuringUpgrade(t *testing.T) {
 	third := record.Release{Version: "v3"}
 	for _, tc := range []struct {
 		name string
@@ -224,7 +224,7 @@ func TestUpgradeWithAnotherProgramWhileOneIsUnderWay(t *testing.T) {
 		fail string
 	}{
 		{"before the commit it starts from the same old one", record.Upgrade{From: oldRelease, To: newRelease, Backup: "backup-1"}, installer.Hold, newRelease, ""},
-		{"behind it the first is to be finished", record.Upgrade{From: oldRelease, To: newRelease, Committed: true}, installer.Serve, newRelease, "look where it stands: the upgrade to v2 was committed and is not finished"},
+		{"behind it the first is to be finished", record.Upgrade{From: oldRelease, To: newRelease, Committed: true}, installer.Serve, newRelease, "read the cluster's state: the upgrade to v2 was committed and is not finished"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -258,7 +258,7 @@ func (s *stage) remember(t *testing.T, edit func(*record.Record)) {
 	must(t, lease.Release(t.Context()))
 }
 
-func TestUpgradeOfWhatIsNotThere(t *testing.T) {
+func TestUpgradeWithoutCluster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
 		_, err := s.upgrade(t.Context(), &machine{world: s.world}, newRelease)
@@ -272,7 +272,7 @@ func TestUpgradeOfWhatIsNotThere(t *testing.T) {
 }
 
 // After the record is lost during an upgrade, the upgrade can only be finished.
-func TestUpgradeWithTheRecordLostInTheMiddle(t *testing.T) {
+func TestUpgradeAfterLostRecord(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, m := running(t)
 		m.release, m.mode = newRelease, installer.Hold
@@ -304,7 +304,7 @@ func TestAdoptWritesARecordOnce(t *testing.T) {
 }
 
 // `up` must not make a master on hold serve.
-func TestUpRefusesInTheMiddleOfAnUpgrade(t *testing.T) {
+func TestUpFailsDuringUpgrade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, _ := running(t)
 		s.remember(t, func(r *record.Record) { r.Upgrade = &record.Upgrade{From: oldRelease, To: newRelease} })

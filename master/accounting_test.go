@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func TestAnAllocationOnSpotAndOtherMachinesCostsTheMeanOfItsSlots(t *testing.T) {
+func TestPriceSlots(t *testing.T) {
 	t.Parallel()
 	spotPrice := 1.0
 	price := config.SlotPrice{PerHour: 4, SpotPerHour: &spotPrice, Currency: "EUR"}

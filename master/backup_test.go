@@ -15,7 +15,7 @@ import (
 
 var errUploaded = errors.New("uploaded")
 
-func TestABackupGoesIntoABucketOnlyByURL(t *testing.T) { //nolint:paralleltest // a relative path is of the working directory
+func TestBackupWritesToBucketByURL(t *testing.T) { //nolint:paralleltest // a relative path is of the working directory
 	t.Chdir(t.TempDir())
 	p := Parts{Config: config.DefaultMaster(), Uploads: map[string]Upload{
 		"s3": func(context.Context, string, io.Reader) error { return errUploaded },

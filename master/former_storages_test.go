@@ -18,7 +18,7 @@ import (
 
 // An experiment that is paused or queued while the cluster's storage changes resumes with the
 // storage of its creation.
-func TestTheDirectoryOfAnEarlierCheckpointStorageStaysAllowedWhileExperimentsUseIt(t *testing.T) {
+func TestFormerCheckpointStorageStaysAllowed(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	change := func(do func(tx *store.Tx) error) {
@@ -72,7 +72,7 @@ func TestTheDirectoryOfAnEarlierCheckpointStorageStaysAllowedWhileExperimentsUse
 	mayMount("forgotten", bucket, map[string]bool{"/srv/a": false})
 }
 
-func TestTheLogNamesTheFirstExperimentsOfAnEarlierCheckpointStorageAndCountsTheOthers(t *testing.T) {
+func TestFormerStorageLogListsExperiments(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		last int32

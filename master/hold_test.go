@@ -121,7 +121,7 @@ func holdConfig(t *testing.T) config.Master {
 	return cfg
 }
 
-func TestAMasterOnHoldTriesItsStoreAndAcceptsNothing(t *testing.T) {
+func TestMasterOnHoldRehearsesAndAcceptsNoRequests(t *testing.T) {
 	t.Parallel()
 	cfg := holdConfig(t)
 	served(t, cfg)
@@ -157,7 +157,7 @@ func TestAMasterOnHoldTriesItsStoreAndAcceptsNothing(t *testing.T) {
 	}
 }
 
-func TestAMasterOnHoldSaysWhyItCannotServe(t *testing.T) {
+func TestMasterOnHoldReportsWhyItCannotServe(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name  string

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-func TestAPoolShowsTheAgentsOfItsMachinesAndWhatThePlatformAdds(t *testing.T) {
+func TestDescribeMachines(t *testing.T) {
 	t.Parallel()
 	var p provider.AWS
 	p.SetDefaults()
@@ -48,7 +48,7 @@ func (proving) Attest(context.Context, string, cloud.Proof) (cloud.Attested, err
 	return cloud.Attested{}, nil
 }
 
-func TestAMasterTakesTheProofsOfItsPoolsProviders(t *testing.T) {
+func TestAttestorsOfThePoolsProviders(t *testing.T) {
 	t.Parallel()
 	m, _, err := config.Parse([]byte("resource_pools: [{pool_name: default, provider: {type: gcp}}, {pool_name: b, provider: {type: local}}]"), "master.yaml")
 	if err != nil {

@@ -198,7 +198,7 @@ func (m *Master) sweepExpired(ctx context.Context) {
 		_, err := m.tasks.Collect(ctx, time.Now(), m.parts.Config.RetentionPolicy.Keep())
 		err = errors.Join(err, m.experiments.SweepLogs(ctx, time.Now(), logDays(m.parts.Config.RetentionPolicy)), m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))
 		if err != nil && ctx.Err() == nil {
-			m.log.Warn("cannot delete what has expired", "err", err)
+			m.log.Warn("cannot delete expired data", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -212,7 +212,7 @@ func (m *Master) sweepExpired(ctx context.Context) {
 // stop the master; the next start tries again.
 func (m *Master) endOrphans(ctx context.Context) {
 	ended := func(pool string, id cloud.InstanceID) error {
-		return m.launchers.Ended(ctx, pool, id, "its pool launches no machines any more")
+		return m.launchers.Ended(ctx, pool, id, "its pool no longer launches machines")
 	}
 	for name, p := range m.parts.Providers {
 		o, ok := p.(OrphanEnder)

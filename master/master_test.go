@@ -156,7 +156,7 @@ func awaitAgent(t *testing.T, c *client.Client) {
 
 // A master works without the commands: assembled from its parts, with a store and an agent, it runs
 // a task that is submitted over HTTP, and stores it.
-func TestAMasterWithoutCommandsRunsATask(t *testing.T) {
+func TestMasterRunsATask(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
 	address, stop := startMaster(t, p)
@@ -196,7 +196,7 @@ func TestAMasterWithoutCommandsRunsATask(t *testing.T) {
 }
 
 // The rehearsal of an upgrade works while a master runs.
-func TestARehearsalRunsBesideAMaster(t *testing.T) {
+func TestRehearsalDuringMasterRun(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
 	startMaster(t, p)
@@ -208,7 +208,7 @@ func TestARehearsalRunsBesideAMaster(t *testing.T) {
 }
 
 // A master that is stopped during its start returns nil, as it does later.
-func TestAMasterMayBeStoppedWhileItStarts(t *testing.T) {
+func TestRunReturnsNilIfStoppedDuringStart(t *testing.T) {
 	t.Parallel()
 	m, err := master.New(t.Context(), newParts(t))
 	if err != nil {

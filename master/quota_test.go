@@ -51,7 +51,7 @@ func (u httpUser) must(path, body string, out any) {
 	}
 }
 
-func TestAUserStoresAsMuchAsTheConfigurationSays(t *testing.T) {
+func TestStoredBytesPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
 	p.Config.Security.Limits.StoredPerUser = 1000

@@ -10,7 +10,7 @@ import (
 )
 
 // The policy of a pool lists the master's own defaults that it forbids.
-func TestAPoolSaysWhatNoTaskGets(t *testing.T) {
+func TestTaskPolicyListsForbiddenDefaults(t *testing.T) {
 	t.Parallel()
 	read, err := config.LoadGenerated([]byte(`
 task_container_defaults: {bind_mounts: [{host_path: /var/run/docker.sock, container_path: /d}]}
@@ -25,7 +25,7 @@ resource_pools:
 	for i, want := range []int{1, 0} {
 		p := read.Master.ResourcePools[i]
 		got := taskPolicy(read.Master, p).GetWarnings()
-		if len(got) != want || want > 0 && !strings.Contains(got[0], "every task with this mount is refused") {
+		if len(got) != want || want > 0 && !strings.Contains(got[0], "every task with this mount is rejected") {
 			t.Errorf("pool %s: got %q, want %d", p.Name, got, want)
 		}
 	}

@@ -70,7 +70,7 @@ func waitForStore(ctx context.Context, sc store.Config, log *slog.Logger) (*stor
 			return s, err
 		}
 		if !logged {
-			log.Warn("wait for the database", "err", err)
+			log.Warn("waiting for the database", "err", err)
 		}
 		select {
 		case <-retry.C:

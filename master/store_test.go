@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-func TestADatabaseThatDoesNotAnswerIsWaitedForOnce(t *testing.T) {
+func TestWaitForStoreLogsOnce(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
 	log := slog.New(slog.NewTextHandler(&said, nil))
@@ -20,12 +20,12 @@ func TestADatabaseThatDoesNotAnswerIsWaitedForOnce(t *testing.T) {
 	defer cancel()
 	// An unused port refuses connections at once.
 	_, err := waitForStore(ctx, store.Config{URL: "postgres://u:p@127.0.0.1:1/d?sslmode=disable"}, log)
-	if !errors.Is(err, context.DeadlineExceeded) || strings.Count(said.String(), "wait for the database") != 1 {
+	if !errors.Is(err, context.DeadlineExceeded) || strings.Count(said.String(), "waiting for the database") != 1 {
 		t.Errorf("got %v and log %q", err, said.String())
 	}
 }
 
-func TestAStoreThatOpensIsNotWaitedFor(t *testing.T) {
+func TestWaitForStoreReturnsAtOnce(t *testing.T) {
 	t.Parallel()
 	var said strings.Builder
 	s, err := waitForStore(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "master.db")}, slog.New(slog.NewTextHandler(&said, nil)))

@@ -11,7 +11,7 @@ import (
 
 // Agent is the content of agent.yaml.
 type Agent struct {
-	ConfigFile string `yaml:"config_file" doc:"File that was read, or is to be read when set by flag or environment"`
+	ConfigFile string `yaml:"config_file" doc:"Configuration file; can only be set by flag or environment variable"`
 	Log        Log    `yaml:"log" doc:"What the agent logs about itself"`
 
 	MasterHost          string `yaml:"master_host" doc:"Host of the master"`

@@ -24,7 +24,7 @@ const (
 // Log configures the agent's own log.
 type Log struct {
 	Level string `yaml:"level" doc:"trace, debug, info, warn, error or fatal"`
-	Color bool   `yaml:"color" doc:"Colour on a terminal"`
+	Color bool   `yaml:"color" doc:"Use colors on a terminal"`
 }
 
 // Validate returns an error if the level is unknown.

@@ -160,7 +160,7 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 	for {
 		made, err := n.Made(ctx, nonce)
 		if err != nil {
-			return false, fmt.Errorf("look whether %s was made: %w", res.ID(), err)
+			return false, fmt.Errorf("check whether %s was created: %w", res.ID(), err)
 		}
 		if len(made) > 0 {
 			found, drift, err := res.Find(ctx)
@@ -196,7 +196,7 @@ func (r *run) deleteSpares(ctx context.Context, made []resource.Found, used reso
 			continue
 		}
 		if err := ignoreNotFound(r.Target.Remove(ctx, f)); err != nil {
-			return fmt.Errorf("remove %s, which was made twice: %w", f, err)
+			return fmt.Errorf("delete the duplicate %s: %w", f, err)
 		}
 	}
 	return nil

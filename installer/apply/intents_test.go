@@ -71,7 +71,7 @@ func runBesideIntents(t *testing.T, err error) ([]string, error) {
 }
 
 // A resource with a fixed name is created before the intents are stored; others are not.
-func TestOnlyWhatHasNoNameWaitsForTheIntents(t *testing.T) {
+func TestOnlyNamelessResourcesWaitForIntents(t *testing.T) {
 	t.Parallel()
 	made, err := runBesideIntents(t, nil)
 	if err != nil || !slices.Equal(made, []string{"named", "nameless"}) {
@@ -79,7 +79,7 @@ func TestOnlyWhatHasNoNameWaitsForTheIntents(t *testing.T) {
 	}
 }
 
-func TestNothingWithoutANameIsMadeWithoutItsIntent(t *testing.T) {
+func TestNamelessResourcesNeedIntents(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("the record cannot be written")
 	made, err := runBesideIntents(t, refused)

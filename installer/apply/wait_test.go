@@ -30,7 +30,7 @@ func (f free) Delete(ctx context.Context) error {
 	return err
 }
 
-func TestAnInterruptionEndsWaitsAndFinishesCalls(t *testing.T) {
+func TestCancellationEndsWaitsAndFinishesCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())

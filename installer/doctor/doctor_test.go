@@ -14,7 +14,7 @@ func answer(r doctor.Result) func(context.Context) doctor.Result {
 	return func(context.Context) doctor.Result { return r }
 }
 
-func TestEveryComplaintComesAtOnce(t *testing.T) {
+func TestParseReportsAllErrors(t *testing.T) {
 	t.Parallel()
 	r := doctor.Run(t.Context(), []doctor.Check{
 		{Name: "disk", Look: answer(doctor.Result{Answer: doctor.Pass, Found: "80 GB free"})},
@@ -43,7 +43,7 @@ func TestEveryComplaintComesAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnUnknownAnswerStopsNobody(t *testing.T) {
+func TestUnknownResultIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	r := doctor.Run(t.Context(), []doctor.Check{{Name: "docker", Look: answer(doctor.Result{Answer: doctor.Unknown})}})
 	if err := r.Err(); err != nil {

@@ -46,7 +46,7 @@ func FromError(err error, needed string) Result {
 func Existing(name, fix string, look func(ctx context.Context) error) Check {
 	return Check{Name: name, Look: func(ctx context.Context) Result {
 		if err := look(ctx); err != nil {
-			r := FromError(err, "that it exists and may be used")
+			r := FromError(err, "an existing resource that you may use")
 			if r.Fix == "" {
 				r.Fix = fix
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-func TestJSONWritesOneStampedObjectALine(t *testing.T) {
+func TestJSONWritesOneObjectPerLine(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	s := event.JSON(&b)
@@ -39,7 +39,7 @@ func TestJSONWritesOneStampedObjectALine(t *testing.T) {
 	}
 }
 
-func TestANilSinkDropsEvents(t *testing.T) {
+func TestNilSinkDropsEvents(t *testing.T) {
 	t.Parallel()
 	var s event.Sink
 	s.Emit(event.Event{Type: event.Done})

@@ -67,7 +67,7 @@ func (l *leaf) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 func (l *leaf) staleReason(ctx context.Context) (string, error) {
 	ca, err := l.ca.Read(ctx)
 	if cloud.KindOf(err) == cloud.NotFound {
-		return "the cluster's CA is gone", nil
+		return "the cluster's CA does not exist", nil
 	}
 	if err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func (l *leaf) staleReason(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if l.address.PublicIP() == "" {
-		return "the master's address is gone", nil
+		return "the master's address does not exist", nil
 	}
 	return staleLeafReason(openPair(have), openPair(ca), l.hostNames(), l.c.Now()), nil
 }

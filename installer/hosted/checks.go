@@ -53,7 +53,7 @@ func (c *Cluster) FailNew(ctx context.Context, found, needed, fix string) doctor
 func (c *Cluster) checkPrograms(ctx context.Context) doctor.Result {
 	archs, err := c.Machines.Architectures()
 	if err != nil {
-		return doctor.FromError(err, "one architecture a pool")
+		return doctor.FromError(err, "one architecture per pool")
 	}
 	needed := "det-deploy for linux/" + strings.Join(archs, " and linux/")
 	missing, err := c.missingPrograms(ctx)
@@ -63,7 +63,7 @@ func (c *Cluster) checkPrograms(ctx context.Context) doctor.Result {
 	if len(missing) > 0 {
 		e := errMissing(missing)
 		r := doctor.FromError(e, needed)
-		r.Found = "there is none for linux/" + strings.Join(missing, " and linux/")
+		r.Found = "missing for linux/" + strings.Join(missing, " and linux/")
 		return r
 	}
 	return doctor.Passed("for linux/%s", strings.Join(archs, " and linux/"))
@@ -83,7 +83,7 @@ func (c *Cluster) checkVersion(ctx context.Context) doctor.Result {
 	case runs.Version == "":
 		return doctor.Passed("%s, and the cluster is new", c.Version)
 	case mode == "hold":
-		return doctor.Failed("an upgrade to "+runs.Version+" is under way", "a cluster that serves", "det-deploy upgrade --cluster-id "+c.Common.Cluster)
+		return doctor.Failed("an upgrade to "+runs.Version+" is in progress", "a cluster without an upgrade in progress", "det-deploy upgrade --cluster-id "+c.Common.Cluster)
 	}
 	return doctor.Passed("%s, as the cluster", c.Version)
 }
@@ -109,7 +109,7 @@ func (c *Cluster) checkOwnSecret(ctx context.Context, name string) doctor.Result
 // machine on which they would fail to start. Imagined holds stand-ins for names that the cloud has
 // not assigned yet.
 func (c *masterFile) CheckConfiguration(imagined Live, err error) doctor.Result {
-	const needed = "settings with which the master and its agents start"
+	const needed = "a valid configuration of the master and its agents"
 	var data []byte
 	if err == nil {
 		data, err = c.masterYAML(imagined)
@@ -150,7 +150,7 @@ func (c *masterFile) checkAgentSettings() []string {
 	var wrong []string
 	a, own, err := agentconfig.ParseSent(raw, "agents.config")
 	for _, key := range own {
-		wrong = append(wrong, "agents.config."+key+": has no effect: an agent that was launched knows it from its master")
+		wrong = append(wrong, "agents.config."+key+": has no effect: launched agents get it from their master")
 	}
 	if err != nil {
 		return append(wrong, err.Error())

@@ -64,12 +64,12 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 		return resource.Found{}, nil, err
 	}
 	if !ready {
-		return found, []resource.Drift{{Path: "files", Have: "mention what is not there", Want: "as wanted"}}, nil
+		return found, []resource.Drift{{Path: "files", Have: "refer to missing resources", Want: "complete"}}, nil
 	}
 	drift := manifests.Compare(m, want)
 	same, err := f.settingsStored(ctx)
 	if err == nil && !same {
-		drift = append(drift, resource.Drift{Path: "settings", Have: "others", Want: "those of this run"})
+		drift = append(drift, resource.Drift{Path: "settings", Have: "outdated", Want: "current"})
 	}
 	return found, drift, err
 }
@@ -98,7 +98,7 @@ func (f *configuration) Create(ctx context.Context) error {
 		return err
 	}
 	if !ready {
-		return fmt.Errorf("write %s: something that it mentions is not there", f.ID())
+		return fmt.Errorf("cannot write %s: a resource to which it refers does not exist", f.ID())
 	}
 	if m.Generation > 0 && have.Phase == m.Phase && len(manifests.Compare(have, m)) == 0 {
 		return f.storeSettings(ctx) // the machine does not use the settings, so the order does not matter

@@ -156,7 +156,7 @@ func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
 	}
 	if raw := c.Common.MasterYAML.JSON(); raw != nil {
 		if data, err = document.Overlay(data, raw); err != nil {
-			return nil, fmt.Errorf("put master_yaml over master.yaml: %w", err)
+			return nil, fmt.Errorf("merge master_yaml into master.yaml: %w", err)
 		}
 	}
 	read, err := config.LoadGenerated(data, "master.yaml", nil)
@@ -164,7 +164,7 @@ func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
 		err = c.inFragment(problems)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read master.yaml as the master will: %w", err)
+		return nil, fmt.Errorf("validate master.yaml: %w", err)
 	}
 	if err := refuseOwned(m, read.Master); err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
 func refuseOwned(m, over config.Master) error {
 	var e document.Errors
 	check := func(same bool, key string) {
-		e.Check(same, "master_yaml."+key, "is the cluster's own: its machines and rules go by it; leave it out")
+		e.Check(same, "master_yaml."+key, "is managed by det-deploy; remove it")
 	}
 	check(over.ClusterName == m.ClusterName, "cluster_name")
 	check(over.Port == m.Port, "port")
@@ -203,7 +203,7 @@ func refuseSecrets(m config.Master) error {
 		}
 	}
 	if _, err := document.Marshal(m); err != nil {
-		return fmt.Errorf("keep master.yaml, in which master_yaml puts a secret that is not a reference: %w", err)
+		return fmt.Errorf("cannot store master.yaml: master_yaml contains a secret in plain text: %w", err)
 	}
 	return nil
 }

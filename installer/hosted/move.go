@@ -37,7 +37,7 @@ func (s *Search) Next(ctx context.Context, p MasterPlace, refusal error, disks f
 	}
 	found, err := disks(ctx)
 	if err != nil {
-		return "", "", errors.Join(refusal, fmt.Errorf("look for the master's data: %w", err))
+		return "", "", errors.Join(refusal, fmt.Errorf("find the master's data: %w", err))
 	}
 	if i := slices.IndexFunc(found, func(f resource.Found) bool { return f.Retain != "" }); i >= 0 {
 		return "", "", p.refuse(p.Wait, fmt.Errorf("%s has no capacity for %s, and %s, which is there, %s: %w", p.Zone, p.Type, found[i], found[i].Retain, refusal))

@@ -69,7 +69,7 @@ func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 		return err
 	}
 	if m.Schema == "" {
-		return errors.New("wait for the master: its machine is told to run nothing")
+		return errors.New("cannot wait for the master: it has no manifest")
 	}
 	var e probe.Endpoint
 	var password secret.Value
@@ -117,12 +117,12 @@ func (c *Cluster) waitUntilAnswers(ctx context.Context, e probe.Endpoint, tell f
 			return master, nil
 		case err == nil:
 			master.Close()
-			return nil, fmt.Errorf("ask the master at %s: it is the master of cluster %q and not of %q", e.URL, name, c.Common.Cluster)
+			return nil, fmt.Errorf("the master at %s belongs to cluster %q, not %q", e.URL, name, c.Common.Cluster)
 		case waited >= answerLimit:
 			master.Close()
 			return nil, &unreachableError{e.URL, c.Words.Inbound, err}
 		}
-		tell("the master's machine is well; waiting for " + e.URL)
+		tell("the master's machine is healthy; waiting for " + e.URL)
 		if err := c.Pause(ctx, manifests.LookEvery); err != nil {
 			master.Close()
 			return nil, err
@@ -138,14 +138,14 @@ type unreachableError struct {
 }
 
 func (e *unreachableError) Error() string {
-	return fmt.Sprintf("the master's machine says that it is well, and %s does not answer from here: %v", e.url, e.err)
+	return fmt.Sprintf("the master's machine is healthy, but %s does not answer from here: %v", e.url, e.err)
 }
 
 func (e *unreachableError) Unwrap() error { return e.err }
 
 // Hint names the most likely cause.
 func (e *unreachableError) Hint() string {
-	return "add this machine's address to the admitted ones (" + e.inbound + " takes the whole list), or run the command from a machine that is admitted"
+	return "add this machine's address to the admitted ranges (" + e.inbound + " replaces the whole list), or run the command from an admitted machine"
 }
 
 // runTrial runs a small task in the pool of tasks without slots. It skips the task if the password
@@ -156,10 +156,10 @@ func (c *Cluster) runTrial(ctx context.Context, master probe.Master, password se
 		return err
 	}
 	if !ok {
-		tell("the password of " + firstUser + " was changed, so no task was run to try the cluster")
+		tell("the password of " + firstUser + " has been changed; skipping the test task")
 		return nil
 	}
-	tell("running a task in pool " + spec.AuxPool)
+	tell("running a test task in pool " + spec.AuxPool)
 	// The task needs a new machine, and the launch may have to wait for another.
 	limit := time.Duration(c.Aux.StartingPeriod) + 10*time.Minute
 	return master.Try(ctx, probe.Trial{Noun: c.Words.Noun, Pool: spec.AuxPool, Limit: limit, Pause: c.Pause, Tell: tell})

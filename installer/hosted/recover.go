@@ -19,7 +19,7 @@ func ReadKnown[T any](settings map[string]string) (T, error) {
 		return none, nil
 	}
 	if err := json.Unmarshal([]byte(settings[KnownSetting]), &known); err != nil {
-		return none, fmt.Errorf("read what is known of the cluster: %w", err)
+		return none, fmt.Errorf("decode the resolved settings of the cluster: %w", err)
 	}
 	return known, nil
 }
@@ -28,7 +28,7 @@ func ReadKnown[T any](settings map[string]string) (T, error) {
 func Remember(settings map[string]string, known any) (map[string]string, error) {
 	data, err := json.Marshal(known)
 	if err != nil {
-		return nil, fmt.Errorf("write what is known of the cluster: %w", err)
+		return nil, fmt.Errorf("encode the resolved settings of the cluster: %w", err)
 	}
 	out := maps.Clone(settings)
 	if out == nil {

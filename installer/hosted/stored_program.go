@@ -66,7 +66,7 @@ func (p *storedProgram) Find(ctx context.Context) (resource.Found, []resource.Dr
 		exists, err = p.c.Objects.Has(ctx, key)
 	}
 	if err != nil {
-		return resource.Found{}, nil, fmt.Errorf("look for the program for %s: %w", p.arch, err)
+		return resource.Found{}, nil, fmt.Errorf("find the program for %s: %w", p.arch, err)
 	}
 	if !exists {
 		return resource.Found{}, nil, nil

@@ -80,7 +80,7 @@ func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.
 		return err
 	}
 	if have.Schema == "" {
-		return errors.New("turn the master: its machine is told to run nothing")
+		return errors.New("cannot change the mode of the master: it has no manifest")
 	}
 	want := have
 	want.Phase, want.Version = manifest.Phase(mode), r.Version
@@ -135,7 +135,7 @@ func (c *Cluster) Backup(ctx context.Context, of record.Release, _ func(string))
 // WaitForAgents returns at once. Agents download the new program when their master answers with
 // another version, and switch to it without losing tasks.
 func (c *Cluster) WaitForAgents(_ context.Context, r record.Release, tell func(string)) error {
-	tell("agents go over to " + r.String() + " by themselves, without losing tasks")
+	tell("agents switch to " + r.String() + " by themselves, without losing tasks")
 	return nil
 }
 

@@ -58,11 +58,11 @@ func decideStep(s sighting) Step {
 	case len(s.drift) == 0:
 		step.Verb, step.Reason = Keep, "is as wanted"
 	case slices.ContainsFunc(s.drift, func(d resource.Drift) bool { return d.Replace }):
-		step.Verb, step.Reason = Replace, "differs in what cannot be changed in place"
+		step.Verb, step.Reason = Replace, "differs in an immutable attribute"
 	case updatable:
 		step.Verb, step.Reason = Update, "differs"
 	default:
-		step.Verb, step.Reason = Refuse, "differs, and is neither changed in place nor replaced"
+		step.Verb, step.Reason = Refuse, "differs, but can neither be updated nor replaced"
 	}
 	return step
 }

@@ -100,7 +100,7 @@ func (p Plan) Refusal() error {
 }
 
 // ErrRefused reports that the plan refuses a change.
-var ErrRefused = errors.New("the plan refuses to change what differs")
+var ErrRefused = errors.New("the plan contains a change that is refused")
 
 // RefusedError is ErrRefused with the remedies.
 type RefusedError struct{ Try []string }

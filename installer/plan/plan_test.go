@@ -213,7 +213,7 @@ func TestComputeRefusesWhatCannotBeOrdered(t *testing.T) {
 	}
 }
 
-func TestComputeJoinsEveryComplaint(t *testing.T) {
+func TestComputeJoinsErrors(t *testing.T) {
 	t.Parallel()
 	errA, errB, errList := errors.New("a"), errors.New("b"), errors.New("list")
 	_, err := plan.Compute(t.Context(), plan.Request{
@@ -294,9 +294,9 @@ func TestSame(t *testing.T) {
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]plan.Plan{
-		"nothing exists and nothing is wanted": {},
-		"nothing to do, 1 to keep":             {Steps: []plan.Step{{Verb: plan.Keep}}},
-		"2 to create, 1 to delete":             {Steps: []plan.Step{{Verb: plan.Create}, {Verb: plan.Delete}, {Verb: plan.Create}}},
+		"nothing to do":            {},
+		"nothing to do, 1 to keep": {Steps: []plan.Step{{Verb: plan.Keep}}},
+		"2 to create, 1 to delete": {Steps: []plan.Step{{Verb: plan.Create}, {Verb: plan.Delete}, {Verb: plan.Create}}},
 	} {
 		if got := p.Summary(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -62,7 +62,7 @@ func (p Plan) Summary() string {
 	}
 	switch {
 	case len(parts) == 0:
-		return "nothing exists and nothing is wanted"
+		return "nothing to do"
 	case p.Empty():
 		return "nothing to do, " + strings.Join(parts, ", ")
 	default:

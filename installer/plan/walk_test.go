@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
-func TestWalkSkipsWhatNeedsAFailure(t *testing.T) {
+func TestWalkSkipsDependentsOfFailures(t *testing.T) {
 	t.Parallel()
 	errB := errors.New("b")
 	nodes := []plan.Node{{ID: "a"}, {ID: "b"}, {ID: "c", Needs: []string{"b"}}, {ID: "d", Needs: []string{"a"}}, {ID: "e", Needs: []string{"c"}}}
@@ -29,7 +29,7 @@ func TestWalkSkipsWhatNeedsAFailure(t *testing.T) {
 	}
 }
 
-func TestWalkFinishesTheStepInHand(t *testing.T) {
+func TestWalkFinishesRunningVisits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

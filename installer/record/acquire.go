@@ -32,7 +32,7 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 		req.Holder.Lasts = DefaultLasts
 	}
 	if err := req.Store.Make(ctx); err != nil {
-		return nil, fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
+		return nil, fmt.Errorf("create the store for the record of cluster %s: %w", req.Cluster, err)
 	}
 	finished := finishPlace(ctx, req)
 	start := time.Now()
@@ -71,7 +71,7 @@ func finishPlace(ctx context.Context, req Request) *finishing {
 	go func() {
 		defer close(f.done)
 		if err := store.Finish(ctx); err != nil {
-			f.err = fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
+			f.err = fmt.Errorf("create the store for the record of cluster %s: %w", req.Cluster, err)
 		}
 	}()
 	return f

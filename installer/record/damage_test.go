@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-func TestADamagedRecordIsNamed(t *testing.T) {
+func TestReadReportsDamagedRecord(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "it is empty", `{"schema": "1", "settings": {"a`: "it ends in the middle", "\x00\x00": "it is not the document",

@@ -37,7 +37,7 @@ func acquireIn(t *testing.T, s record.Store) *record.Lease {
 }
 
 // The lease is taken before the store is finished, and the record waits for that.
-func TestTheRecordWaitsForItsPlace(t *testing.T) {
+func TestOpenWaitsUntilTheStoreIsFinished(t *testing.T) {
 	t.Parallel()
 	s := unfinished{Memory: new(recordtest.Memory), let: make(chan struct{})}
 	l := acquireIn(t, s)
@@ -61,7 +61,7 @@ func TestTheRecordWaitsForItsPlace(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatCannotBeFinishedTakesNoRecord(t *testing.T) {
+func TestOpenFailsIfTheStoreCannotBeFinished(t *testing.T) {
 	t.Parallel()
 	s := unfinished{Memory: new(recordtest.Memory), let: make(chan struct{}), err: errors.New("not allowed")}
 	close(s.let)

@@ -40,7 +40,7 @@ type HeldError struct {
 
 // Error names the holder and its action.
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("cluster %s is being worked on by %s on %s (%s, last sign of life %s ago)",
+	return fmt.Sprintf("cluster %s is locked by %s on %s (%s, last renewed %s ago)",
 		e.Cluster, e.Holder.Owner, e.Holder.Host, e.Holder.Action, e.Since.Round(time.Second))
 }
 

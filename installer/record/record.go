@@ -77,7 +77,7 @@ func Read(ctx context.Context, s Store) (r Record, version string, found bool, e
 	return r, o.Version, true, nil
 }
 
-const lostFix = "put it back from a copy, or move it away: `det-deploy local up` and `det-deploy aws adopt` then read the cluster's settings back from what is there"
+const lostFix = "restore it from a copy, or move it away: `det-deploy local up` and `det-deploy aws adopt` then recover the settings from the existing cluster"
 
 // SchemaError reports a record of another version of the program.
 type SchemaError struct {
@@ -87,11 +87,11 @@ type SchemaError struct {
 
 // Error names both schemas.
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("read the cluster's record: its form is %q and this program understands %q", e.Have, Schema)
+	return fmt.Sprintf("read the cluster's record: its schema is %q, but this program supports %q", e.Have, Schema)
 }
 
 func (e *SchemaError) Hint() string {
-	return "use the det-deploy that last ran `up` on this cluster; `det-deploy version` tells which one this is"
+	return "use the det-deploy that last ran `up` on this cluster; `det-deploy version` shows the version of this one"
 }
 
 // errNoRecord reports a write without the lease.

@@ -78,7 +78,7 @@ func TestOneOperatorAtATime(t *testing.T) {
 	})
 }
 
-func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
+func TestLeaseExpiresWithoutRenewal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var cut atomic.Bool
@@ -133,7 +133,7 @@ func (c *cuttable) Put(ctx context.Context, key string, data []byte, was string)
 }
 
 // The lease is released while a renewal is in progress that reaches the store.
-func TestARenewalUnderWayDoesNotOutliveTheLease(t *testing.T) {
+func TestReleaseAfterRenewalInProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		behind := new(recordtest.Memory)
@@ -170,7 +170,7 @@ func (s *slow) Put(ctx context.Context, key string, data []byte, was string) (st
 	return "", ctx.Err()
 }
 
-func TestTheLeaseOfADeadProcessIsTakenOver(t *testing.T) {
+func TestLeaseOfDeadProcessIsTakenOver(t *testing.T) {
 	t.Parallel()
 	s := new(recordtest.Memory)
 	acquire(t, ask(s, "ann"))
@@ -183,7 +183,7 @@ func blank() record.Record {
 	return record.Record{Cluster: "lab", Target: "test", Settings: map[string]string{"agents": "2"}}
 }
 
-func TestBookRemembers(t *testing.T) {
+func TestBookStoresChanges(t *testing.T) {
 	t.Parallel()
 	s := new(recordtest.Memory)
 	l := acquire(t, ask(s, "ann"))
@@ -229,7 +229,7 @@ func TestBookRemembers(t *testing.T) {
 	}
 }
 
-func TestWritesThatChangeNothingAreNotMade(t *testing.T) {
+func TestUnchangedRecordIsNotWritten(t *testing.T) {
 	t.Parallel()
 	puts := 0
 	s := &recordtest.Memory{}
@@ -254,7 +254,7 @@ func TestWritesThatChangeNothingAreNotMade(t *testing.T) {
 }
 
 // Taking a free lease needs one call, and noted changes are stored with the next write.
-func TestAnOperationBeginsWithFewCalls(t *testing.T) {
+func TestAcquireNeedsFewCalls(t *testing.T) {
 	t.Parallel()
 	var calls []string
 	s := &recordtest.Memory{Before: func(op string) error { calls = append(calls, op); return nil }}
@@ -283,7 +283,7 @@ func TestAnOperationBeginsWithFewCalls(t *testing.T) {
 	}
 }
 
-func TestARecordOfAnotherVersionIsRefused(t *testing.T) {
+func TestReadRejectsOtherSchema(t *testing.T) {
 	t.Parallel()
 	s := new(recordtest.Memory)
 	if err := s.Make(t.Context()); err != nil {

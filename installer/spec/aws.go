@@ -17,17 +17,17 @@ type AWS struct {
 	Platform string     `yaml:"platform" doc:"aws" after:"cluster_id"`
 	Region   string     `yaml:"region" doc:"AWS region"`
 	KeyPair  string     `yaml:"key_pair" doc:"EC2 key pair for SSH to the cluster's machines; none when empty"`
-	Tags     Tags       `yaml:"tags" doc:"Further tags of everything the cluster consists of"`
-	Network  AWSNetwork `yaml:"network" doc:"Where the machines are connected, and who may reach them"`
+	Tags     Tags       `yaml:"tags" doc:"Additional tags for all resources of the cluster"`
+	Network  AWSNetwork `yaml:"network" doc:"Network of the machines, and who may reach them"`
 	Roles    AWSRoles   `yaml:"roles" doc:"Existing IAM roles to use instead of the cluster's own"`
-	Master   AWSMaster  `yaml:"master" doc:"The machine that the master runs on"`
+	Master   AWSMaster  `yaml:"master" doc:"Machine of the master"`
 
 	Logs    AWSLogs `yaml:"logs" doc:"CloudWatch logs of all machines" after:"storage"`
 	Metrics bool    `yaml:"metrics" doc:"Send metrics of all machines to CloudWatch"`
 
 	PoolSet[AWSPool] `yaml:",inline" after:"scheduler"`
 
-	Agents AWSAgents `yaml:"agents" doc:"What the machines of all pools have in common" after:"default_pool"`
+	Agents AWSAgents `yaml:"agents" doc:"Settings common to the machines of all pools" after:"default_pool"`
 }
 
 // DefaultAWS returns the default settings.
@@ -89,14 +89,14 @@ func (a AWS) validatePlace(path string) document.Errors {
 	if a.Network.Own() {
 		e.Check(a.Master.Subnet == "", document.Join(path, "subnet"), "belongs to an existing VPC; name it with network.vpc, or name a zone")
 	} else {
-		e.Check(a.Master.Zone == "", document.Join(path, "zone"), "belongs to an own VPC; name a subnet of the existing one instead")
+		e.Check(a.Master.Zone == "", document.Join(path, "zone"), "applies only to the cluster's own VPC; name a subnet of the existing one instead")
 	}
 	return e
 }
 
 // AWSAgents are the settings common to the machines of all pools.
 type AWSAgents struct {
-	Image      string `yaml:"image" doc:"AMI; the newest with NVIDIA drivers and Docker that AWS publishes when empty"`
+	Image      string `yaml:"image" doc:"AMI; by default the newest of AWS with NVIDIA drivers and Docker"`
 	RootVolume int    `yaml:"root_volume_size" doc:"GB of the root volume, at least 100"`
 	Agents     `yaml:",inline"`
 }
@@ -111,9 +111,9 @@ func (a AWSAgents) Validate(path string) document.Errors {
 
 // AWSLogs configures the log group of all machines.
 type AWSLogs struct {
-	Group         string `yaml:"group" doc:"Existing CloudWatch log group, kept by down; an own one, /det-deploy/ and the cluster's id, when empty"`
-	RetentionDays int    `yaml:"retention_days" doc:"Days after which lines of the own group are deleted; 0 for never"`
-	KeepOnDown    bool   `yaml:"keep_on_down" doc:"Keep the own log group when the cluster is removed"`
+	Group         string `yaml:"group" doc:"Existing CloudWatch log group, kept by down; by default a new one, /det-deploy/ and the cluster ID"`
+	RetentionDays int    `yaml:"retention_days" doc:"Days after which lines of the cluster's own group are deleted; 0 for never"`
+	KeepOnDown    bool   `yaml:"keep_on_down" doc:"Keep the cluster's own log group when the cluster is removed"`
 }
 
 // DefaultAWSLogs keeps logs for 30 days: enough to notice a problem, at a limited cost.
@@ -134,7 +134,7 @@ func (l AWSLogs) Validate(path string) document.Errors {
 	e.Check(l.Group == "" || l.RetentionDays == DefaultAWSLogs().RetentionDays, document.Join(path, "retention_days"),
 		"has no effect on an existing group, which keeps its retention; leave it out")
 	e.Check(slices.Contains(retentionDays(), l.RetentionDays), document.Join(path, "retention_days"),
-		"must be a number of days that CloudWatch knows: 0 (for ever), 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653 (is %d)", l.RetentionDays)
+		"must be a number of days that CloudWatch supports: 0 (for ever), 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653 (is %d)", l.RetentionDays)
 	return e
 }
 

@@ -12,11 +12,11 @@ type AWSPool struct {
 	Pool `yaml:",inline"`
 
 	InstanceTypes []string `yaml:"instance_types" doc:"Instance types in order of preference, all with the same slots" after:"description"`
-	Zones         []string `yaml:"zones" doc:"Zones of an own VPC in order of preference; all of the network's when empty"`
-	Subnets       []string `yaml:"subnets" doc:"Subnets of an existing VPC in order of preference; all of the network's when empty"`
-	MaxPrice      string   `yaml:"max_price" doc:"Most dollars an hour for a spot instance; the on-demand price when empty" after:"spot"`
-	Slots         *int     `yaml:"slots" doc:"Slots of a machine; its GPUs, asked from AWS, when empty" after:"starting_period"`
-	Image         string   `yaml:"image" doc:"AMI of this pool's machines; agents.image when empty" after:"launch_error_retries"`
+	Zones         []string `yaml:"zones" doc:"Zones of the cluster's VPC in order of preference; by default all of its zones"`
+	Subnets       []string `yaml:"subnets" doc:"Subnets of an existing VPC in order of preference; by default all of network.subnets"`
+	MaxPrice      string   `yaml:"max_price" doc:"Maximum spot price in dollars per hour; by default the on-demand price" after:"spot"`
+	Slots         *int     `yaml:"slots" doc:"Slots per machine; by default the number of its GPUs" after:"starting_period"`
+	Image         string   `yaml:"image" doc:"AMI of this pool's machines; by default agents.image" after:"launch_error_retries"`
 	RootVolume    int      `yaml:"root_volume_size" doc:"GB of the root volume; agents.root_volume_size when 0"`
 }
 
@@ -44,7 +44,7 @@ func (a AWS) validatePool(path string, p AWSPool) document.Errors {
 	if a.Network.Own() {
 		e.Check(len(p.Subnets) == 0, document.Join(path, "subnets"), "belong to an existing VPC; name it with network.vpc, or name zones")
 	} else {
-		e.Check(len(p.Zones) == 0, document.Join(path, "zones"), "belong to an own VPC; name subnets of the existing one instead")
+		e.Check(len(p.Zones) == 0, document.Join(path, "zones"), "apply only to the cluster's own VPC; name subnets of the existing one instead")
 	}
 	for i, z := range p.Zones {
 		known := len(a.Network.Zones) == 0 || slices.Contains(a.Network.Zones, z)

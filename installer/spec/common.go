@@ -22,22 +22,22 @@ import (
 type Common struct {
 	Cluster string `yaml:"cluster_id" doc:"Name of the cluster, unique in the account; given by --cluster-id when empty"`
 
-	TLS                TLS          `yaml:"tls" doc:"Certificate of the master; one of the cluster's own CA when empty"`
-	Database           Database     `yaml:"database" doc:"Where the master keeps its state"`
-	InitialPassword    secret.Value `yaml:"initial_password" doc:"Reference to the first password of admin, and of determined where that has none of its own; generated for each when empty"`
-	DeterminedPassword secret.Value `yaml:"initial_determined_password" doc:"Reference to the first password of determined"`
+	TLS                TLS          `yaml:"tls" doc:"Certificate of the master; by default one signed by the cluster's own CA"`
+	Database           Database     `yaml:"database" doc:"Database of the master"`
+	InitialPassword    secret.Value `yaml:"initial_password" doc:"Reference to the initial password of admin, and of determined unless that is set; generated for each by default"`
+	DeterminedPassword secret.Value `yaml:"initial_determined_password" doc:"Reference to the initial password of determined"`
 	Storage            Storage      `yaml:"storage" doc:"Bucket for checkpoints"`
 
-	Scheduler   config.Scheduler  `yaml:"scheduler" doc:"How tasks share the pools"`
-	DefaultPool string            `yaml:"default_pool" doc:"Pool of tasks with slots that name none; the first by name when empty"`
-	Tasks       Tasks             `yaml:"tasks" doc:"What tasks get unless they say otherwise"`
-	TaskPolicy  config.TaskPolicy `yaml:"task_policy" doc:"What tasks may do to the machines they run on, unless their owner is an administrator"`
+	Scheduler   config.Scheduler  `yaml:"scheduler" doc:"Scheduler of tasks"`
+	DefaultPool string            `yaml:"default_pool" doc:"Default pool of tasks with slots; by default the first by name"`
+	Tasks       Tasks             `yaml:"tasks" doc:"Defaults of tasks"`
+	TaskPolicy  config.TaskPolicy `yaml:"task_policy" doc:"Access of tasks to their machines; does not limit administrators"`
 
-	Security Security `yaml:"security" doc:"Who may do what, and what that may cost"`
+	Security Security `yaml:"security" doc:"Permissions and resource limits"`
 
-	EnableCORS  bool         `yaml:"enable_cors" doc:"Allows no site by itself: name the sites in cors_origins"`
-	CORSOrigins []string     `yaml:"cors_origins" doc:"Sites whose pages may call the API, with a token and never with the user's cookie, such as https://portal.example.com"`
-	MasterYAML  document.Raw `yaml:"master_yaml" doc:"Settings of master.yaml that are put over those made from this file"`
+	EnableCORS  bool         `yaml:"enable_cors" doc:"No effect by itself: list the sites in cors_origins"`
+	CORSOrigins []string     `yaml:"cors_origins" doc:"Sites whose pages may call the API with a token, but never with the user's cookie, such as https://portal.example.com"`
+	MasterYAML  document.Raw `yaml:"master_yaml" doc:"Settings of master.yaml that override those derived from this file"`
 }
 
 func defaultCommon() Common {
@@ -62,14 +62,14 @@ func (c *Common) validate(path string, vault secret.Scheme) document.Errors {
 	e = append(e, c.Tasks.validate(at("tasks"), vault)...)
 	e = append(e, c.TaskPolicy.Validate(at("task_policy"))...)
 	e = append(e, c.Security.Validate(at("security"))...)
-	e.Check(!c.EnableCORS || len(c.CORSOrigins) > 0, at("enable_cors"), "allows no site by itself; name the sites in cors_origins, or set it to false")
+	e.Check(!c.EnableCORS || len(c.CORSOrigins) > 0, at("enable_cors"), "has no effect by itself; list the sites in cors_origins, or set it to false")
 	e = append(e, config.CheckOrigins(at("cors_origins"), c.CORSOrigins)...)
 	return append(e, c.MasterYAML.Check(at("master_yaml"), checkObject)...)
 }
 
 // Database configures the master's database.
 type Database struct {
-	URL secret.Value `yaml:"url" doc:"Reference to the URL of a PostgreSQL database; one embedded in the master, on its data volume, when empty"`
+	URL secret.Value `yaml:"url" doc:"Reference to the URL of a PostgreSQL database; by default the master's embedded database, on its data volume"`
 }
 
 func checkObject(data []byte) error {
@@ -83,8 +83,8 @@ func checkObject(data []byte) error {
 // Storage configures the storage of checkpoints.
 type Storage struct {
 	config.Saved `yaml:",inline"`
-	Bucket       string `yaml:"bucket" doc:"Existing bucket, kept by down; an own one when empty"`
-	Prefix       string `yaml:"prefix" doc:"Beginning of each object's name"`
+	Bucket       string `yaml:"bucket" doc:"Existing bucket, kept by down; by default a new one"`
+	Prefix       string `yaml:"prefix" doc:"Prefix of object names"`
 }
 
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
@@ -103,16 +103,16 @@ func (s Storage) validate(path string) document.Errors {
 
 // Tasks holds the defaults of tasks.
 type Tasks struct {
-	CPUImage        string            `yaml:"cpu_image" doc:"Image of tasks without GPUs; what the client asks for when empty"`
-	GPUImage        string            `yaml:"gpu_image" doc:"Image of tasks with GPUs; what the client asks for when empty"`
-	Registry        Registry          `yaml:"registry" doc:"How to sign in to the image registry"`
-	HarnessWheel    string            `yaml:"harness_wheel" doc:"Wheel of the library determined, a file of this machine by its absolute path, for trials whose image lacks it"`
-	NotebookTimeout *document.Seconds `yaml:"notebook_timeout" doc:"How long a notebook may be idle before it is stopped; never when empty"`
+	CPUImage        string            `yaml:"cpu_image" doc:"Image of tasks without GPUs; by default the one that the client requests"`
+	GPUImage        string            `yaml:"gpu_image" doc:"Image of tasks with GPUs; by default the one that the client requests"`
+	Registry        Registry          `yaml:"registry" doc:"Credentials for the image registry"`
+	HarnessWheel    string            `yaml:"harness_wheel" doc:"Absolute path of a wheel of the determined library on this computer, for trials whose image lacks it"`
+	NotebookTimeout *document.Seconds `yaml:"notebook_timeout" doc:"Idle time after which a notebook is stopped; never by default"`
 }
 
 // Registry is an account at an image registry.
 type Registry struct {
-	Server   string       `yaml:"server" doc:"Registry; Docker Hub when empty"`
+	Server   string       `yaml:"server" doc:"Registry; Docker Hub by default"`
 	User     string       `yaml:"user" doc:"User"`
 	Password secret.Value `yaml:"password" doc:"Reference to the password"`
 }
@@ -135,12 +135,12 @@ func (t Tasks) validate(path string, vault secret.Scheme) document.Errors {
 
 // Security holds permissions and limits, as in master.yaml.
 type Security struct {
-	DefaultTask security.AgentUser  `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
-	TrustUsers  bool                `yaml:"trust_users" doc:"Let every user submit tasks; otherwise only administrators may"`
-	Visibility  security.Visibility `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own"`
-	Audit       security.AuditLog   `yaml:"audit" doc:"Who did what: det-deploy audit"`
-	Proxies     security.Proxies    `yaml:"proxies" doc:"Balancers and proxies in front of the master"`
-	Limits      security.Limits     `yaml:"limits" doc:"What strangers and users may cost"`
+	DefaultTask security.AgentUser  `yaml:"default_task" doc:"Unix user of tasks whose owner has no linked one"`
+	TrustUsers  bool                `yaml:"trust_users" doc:"Allow every user to submit tasks; otherwise only administrators may"`
+	Visibility  security.Visibility `yaml:"visibility" doc:"Logs that users may read: open, all; private, only their own"`
+	Audit       security.AuditLog   `yaml:"audit" doc:"Retention of the audit log, see det-deploy audit"`
+	Proxies     security.Proxies    `yaml:"proxies" doc:"Load balancers and proxies in front of the master"`
+	Limits      security.Limits     `yaml:"limits" doc:"Resource limits of anonymous clients and users"`
 }
 
 // DefaultSecurity returns the default settings.

@@ -24,7 +24,7 @@ func platforms() []platform {
 	}
 }
 
-func TestReferencePageIsFresh(t *testing.T) {
+func TestReferencePageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	for _, p := range platforms() {
 		var b bytes.Buffer

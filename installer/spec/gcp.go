@@ -14,19 +14,19 @@ type GCP struct {
 	Common `yaml:",inline"`
 
 	Platform string     `yaml:"platform" doc:"gcp" after:"cluster_id"`
-	Project  string     `yaml:"project" doc:"Google project, by its id; that of gcloud's configuration or of the credentials when empty"`
-	Region   string     `yaml:"region" doc:"Google region; that of gcloud's configuration when empty"`
-	Labels   Labels     `yaml:"labels" doc:"Further labels of everything of the cluster that takes labels"`
-	Network  GCPNetwork `yaml:"network" doc:"Where the machines are connected, and who may reach them"`
+	Project  string     `yaml:"project" doc:"ID of the Google project; by default that of gcloud's configuration or of the credentials"`
+	Region   string     `yaml:"region" doc:"Google region; by default that of gcloud's configuration"`
+	Labels   Labels     `yaml:"labels" doc:"Additional labels for all resources of the cluster that support labels"`
+	Network  GCPNetwork `yaml:"network" doc:"Network of the machines, and who may reach them"`
 	Roles    GCPRoles   `yaml:"roles" doc:"Existing service accounts to use instead of the cluster's own"`
-	Master   GCPMaster  `yaml:"master" doc:"The machine that the master runs on"`
+	Master   GCPMaster  `yaml:"master" doc:"Machine of the master"`
 
 	Logs    GCPLogs `yaml:"logs" doc:"Cloud Logging of all machines" after:"storage"`
 	Metrics bool    `yaml:"metrics" doc:"Send metrics of all machines to Cloud Monitoring"`
 
 	PoolSet[GCPPool] `yaml:",inline" after:"scheduler"`
 
-	Agents GCPAgents `yaml:"agents" doc:"What the machines of all pools have in common" after:"default_pool"`
+	Agents GCPAgents `yaml:"agents" doc:"Settings common to the machines of all pools" after:"default_pool"`
 }
 
 // DefaultGCP returns the default settings.
@@ -111,8 +111,8 @@ func (GCPLogs) Validate(string) document.Errors { return nil }
 
 // GCPRoles names existing service accounts.
 type GCPRoles struct {
-	Master string `yaml:"master" doc:"E-mail of an existing service account for the master, or default for Compute Engine's own; one of the cluster's when empty"`
-	Agent  string `yaml:"agent" doc:"E-mail of an existing service account for agents, default for Compute Engine's own, or none; one of the cluster's when empty"`
+	Master string `yaml:"master" doc:"E-mail of an existing service account for the master, or default for the Compute Engine default account; by default a new one"`
+	Agent  string `yaml:"agent" doc:"E-mail of an existing service account for agents, default for the Compute Engine default account, or none; by default a new one"`
 }
 
 // The service accounts that are not given by e-mail.

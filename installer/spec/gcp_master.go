@@ -11,18 +11,18 @@ import (
 // GCPMaster configures the master's machine.
 type GCPMaster struct {
 	MachineType string      `yaml:"machine_type" doc:"Machine type, with at least 2 vCPUs and 4 GB; types of N1 get Intel Broadwell or later"`
-	Image       string      `yaml:"image" doc:"Image, as projects/PROJECT/global/images/NAME, as projects/PROJECT/global/images/family/FAMILY, or by its name in the cluster's project; the newest Ubuntu LTS when empty"`
-	Zone        string      `yaml:"zone" doc:"Zone; that of an existing disk, or else the first that offers the machine type, when empty"`
+	Image       string      `yaml:"image" doc:"Image, as projects/PROJECT/global/images/NAME, as projects/PROJECT/global/images/family/FAMILY, or by its name in the cluster's project; by default the newest Ubuntu LTS"`
+	Zone        string      `yaml:"zone" doc:"Zone; by default that of an existing disk, or else the first that offers the machine type"`
 	BootDisk    int         `yaml:"boot_disk_size" doc:"GB of the boot disk"`
 	Disk        GCPDataDisk `yaml:"disk" doc:"Disk for the database, keys and logs of tasks"`
 }
 
 // GCPDataDisk is the master's data disk: new, existing, or created from a snapshot.
 type GCPDataDisk struct {
-	Size     int    `yaml:"size" doc:"GB; it may grow later and never shrink"`
+	Size     int    `yaml:"size" doc:"Size in GB; it can grow later but not shrink"`
 	Type     string `yaml:"type" doc:"Type of a new disk"`
-	Name     string `yaml:"name" doc:"Existing disk to use; it is kept by down"`
-	Snapshot string `yaml:"snapshot" doc:"Snapshot to make the disk from, once"`
+	Name     string `yaml:"name" doc:"Existing disk to use; kept by down"`
+	Snapshot string `yaml:"snapshot" doc:"Snapshot from which the disk is created"`
 }
 
 // balancedDisk is the disk type with a balance of price and performance.

@@ -11,17 +11,17 @@ import (
 // a new one, or an existing one that another project may share.
 type GCPNetwork struct {
 	Inbound    `yaml:",inline"`
-	SSH        bool     `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH"`
-	ExternalIP bool     `yaml:"external_ip" doc:"Give agents external addresses; without, they need nat or another way to the internet"`
-	Tags       []string `yaml:"tags" doc:"Further network tags of all machines, which firewall rules of an existing network go by"`
+	SSH        bool     `yaml:"ssh" doc:"Allow SSH from the same ranges to the machines"`
+	ExternalIP bool     `yaml:"external_ip" doc:"Give agents external addresses; otherwise they need nat or another way to the internet"`
+	Tags       []string `yaml:"tags" doc:"Additional network tags of all machines, for firewall rules of an existing network"`
 
-	CIDR string `yaml:"cidr" doc:"Addresses of the subnetwork of the cluster's own network"`
-	NAT  bool   `yaml:"nat" doc:"Make a router with Cloud NAT in the cluster's own network, for machines without external addresses"`
+	CIDR string `yaml:"cidr" doc:"Address range of the subnetwork in the cluster's own network"`
+	NAT  bool   `yaml:"nat" doc:"Create a router with Cloud NAT in the cluster's own network, for machines without external addresses"`
 
-	HostProject string      `yaml:"host_project" doc:"Project that shares the existing network with the cluster's; the cluster's own when empty"`
-	Network     string      `yaml:"network" doc:"Existing network to use instead of an own one"`
+	HostProject string      `yaml:"host_project" doc:"Project that shares the existing network; by default the cluster's project"`
+	Network     string      `yaml:"network" doc:"Existing network to use instead of a new one"`
 	Subnetwork  string      `yaml:"subnetwork" doc:"Subnetwork of the existing network in the cluster's region"`
-	Firewall    GCPFirewall `yaml:"firewall" doc:"Rules in an existing network: own, the cluster makes its rules; existing, the user's are checked"`
+	Firewall    GCPFirewall `yaml:"firewall" doc:"Rules in an existing network: own, created for the cluster; existing, yours are checked"`
 	ShareAccess bool        `yaml:"share_access" doc:"Give the cluster's accounts the role Compute Network User on a shared subnetwork"`
 }
 
@@ -84,9 +84,9 @@ func (n GCPNetwork) validateOwn(path string) document.Errors {
 		e.Check(!p.Addr().Is4() || p.Addr().IsPrivate() || p.Bits() < 8, at("cidr"), "must be private addresses, in 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 (is %q)", n.CIDR)
 	}
 	e.Check(n.HostProject == "", at("host_project"), "belongs to an existing network; name it with network and subnetwork")
-	e.Check(n.Firewall == OwnFirewall, at("firewall"), "must be own in a network of the cluster's own (is %q)", n.Firewall)
+	e.Check(n.Firewall == OwnFirewall, at("firewall"), "must be own in the cluster's own network (is %q)", n.Firewall)
 	e.Check(!n.ShareAccess, at("share_access"), "belongs to a shared subnetwork; name its project with host_project")
-	e.Check(n.ExternalIP || n.NAT, at("nat"), "is required without external_ip, for agents have no other way to the internet; set one of the two")
+	e.Check(n.ExternalIP || n.NAT, at("nat"), "is required without external_ip, because agents need internet access; set one of the two")
 	return e
 }
 
@@ -102,8 +102,8 @@ func (n GCPNetwork) validateExisting(path string) document.Errors {
 	e.Check(n.Firewall == OwnFirewall || n.Firewall == ExistingFirewall, at("firewall"), "must be own or existing (is %q)", n.Firewall)
 	e.Check(!n.SSH || n.Firewall == OwnFirewall, at("ssh"), "has no effect on existing firewall rules; open port 22 there")
 	e.Check(!n.Shared() || n.Firewall == ExistingFirewall, at("firewall"),
-		"must be existing in a shared network, whose rules are made in the host project; its administrator opens the ports")
-	e.Check(n.CIDR == DefaultGCPNetwork().CIDR, at("cidr"), "belongs to an own network; an existing one has its addresses")
-	e.Check(!n.NAT, at("nat"), "belongs to an own network; make a router in the existing one yourself")
+		"must be existing in a shared network, whose rules belong to the host project; its administrator must open the ports")
+	e.Check(n.CIDR == DefaultGCPNetwork().CIDR, at("cidr"), "applies only to the cluster's own network; an existing one has its own range")
+	e.Check(!n.NAT, at("nat"), "applies only to the cluster's own network; create a router in the existing one yourself")
 	return e
 }

@@ -14,17 +14,17 @@ type GCPPool struct {
 	Pool `yaml:",inline"`
 
 	Machines   []GCPMachine `yaml:"machines" doc:"Machine types with their GPUs in order of preference, all with the same slots" after:"description"`
-	Zones      []string     `yaml:"zones" doc:"Zones of the region in order of preference; all that offer the machines when empty"`
-	Image      string       `yaml:"image" doc:"Image of this pool's machines; agents.image when empty" after:"launch_error_retries"`
-	BootDisk   GCPBootDisk  `yaml:"boot_disk" doc:"Boot disk; what is empty is that of agents.boot_disk"`
-	BaseConfig document.Raw `yaml:"base_config" doc:"Instance properties in Google's own form, such as further disks; the settings of the pool win or are added"`
+	Zones      []string     `yaml:"zones" doc:"Zones of the region in order of preference; by default all that offer the machines"`
+	Image      string       `yaml:"image" doc:"Image of this pool's machines; by default agents.image" after:"launch_error_retries"`
+	BootDisk   GCPBootDisk  `yaml:"boot_disk" doc:"Boot disk; empty settings are those of agents.boot_disk"`
+	BaseConfig document.Raw `yaml:"base_config" doc:"Instance properties in Google's own format, such as additional disks; the settings of the pool take precedence"`
 }
 
 // GCPMachine is a machine type with its attached GPUs.
 type GCPMachine struct {
 	MachineType string `yaml:"machine_type" doc:"Machine type, such as n1-standard-8"`
-	GPUType     string `yaml:"gpu_type" doc:"Type of the GPUs that an N1 machine is given, such as nvidia-tesla-t4; the types of A2, A3 and G2 bring theirs"`
-	GPUNum      int    `yaml:"gpu_num" doc:"GPUs that a machine is given"`
+	GPUType     string `yaml:"gpu_type" doc:"Type of the GPUs attached to an N1 machine, such as nvidia-tesla-t4; A2, A3 and G2 types have built-in GPUs"`
+	GPUNum      int    `yaml:"gpu_num" doc:"Number of GPUs to attach"`
 }
 
 // GCPBootDisk configures a boot disk.
@@ -35,7 +35,7 @@ type GCPBootDisk struct {
 
 // GCPAgents are the settings common to the machines of all pools.
 type GCPAgents struct {
-	Image    string      `yaml:"image" doc:"Image; the newest of Google's with NVIDIA drivers and Docker when empty"`
+	Image    string      `yaml:"image" doc:"Image; by default the newest of Google with NVIDIA drivers and Docker"`
 	BootDisk GCPBootDisk `yaml:"boot_disk" doc:"Boot disk"`
 	Agents   `yaml:",inline"`
 }

@@ -61,7 +61,7 @@ func TestMachinesAreTextOrObjects(t *testing.T) {
 	}
 }
 
-func TestComplaintsOnGoogle(t *testing.T) {
+func TestReadErrorsGCP(t *testing.T) {
 	t.Parallel()
 	existing := neededGCP("network", "net", "subnetwork", "sub")
 	for _, tc := range []struct {
@@ -77,8 +77,8 @@ func TestComplaintsOnGoogle(t *testing.T) {
 		{"a region as a pool's zone", "", neededGCP("pool-zone", "us-central1"), "must be a zone such as us-central1-a"},
 		{"another platform's file", "platform: aws\n", neededGCP(), "platform: must be gcp"},
 		{"no way to the internet", "", neededGCP("agent-external-ip", "false"), "network.nat: is required without external_ip"},
-		{"a router in a network of the user's", "", append(slices.Clone(existing), "nat", "true"), "network.nat: belongs to an own network"},
-		{"addresses for an existing network", "", append(slices.Clone(existing), "network-cidr", "10.1.0.0/16"), "network.cidr: belongs to an own network"},
+		{"a router in a network of the user's", "", append(slices.Clone(existing), "nat", "true"), "network.nat: applies only to the cluster's own network"},
+		{"addresses for an existing network", "", append(slices.Clone(existing), "network-cidr", "10.1.0.0/16"), "network.cidr: applies only to the cluster's own network"},
 		{"public addresses for an own network", "", neededGCP("network-cidr", "203.0.0.0/16"), "network.cidr: must be private addresses"},
 		{"a network without subnetwork", "", neededGCP("network", "net"), "network.subnetwork: is required"},
 		{"rules of the user's in an own network", "", neededGCP("firewall", "existing"), "network.firewall: must be own"},
@@ -97,7 +97,7 @@ func TestComplaintsOnGoogle(t *testing.T) {
 		{"two origins of the disk", "", neededGCP("data-disk", "mine", "data-snapshot", "older"), "keep one of name and snapshot"},
 		{"a size for an existing disk", "", neededGCP("data-disk", "mine", "data-disk-size", "200"), "master.disk.size: has no effect on an existing disk"},
 		{"a small boot disk", "", neededGCP("agent-boot-disk-size", "50"), "agents.boot_disk.size: must be at least 100"},
-		{"a label of the cluster's own", "", neededGCP("label", "det-deploy-cluster=x"), "labels.det-deploy-cluster: is a label that the cluster puts on by itself"},
+		{"a label of the cluster's own", "", neededGCP("label", "det-deploy-cluster=x"), "labels.det-deploy-cluster: is a reserved label that the cluster sets itself"},
 		{"a label in capitals", "", neededGCP("label", "Team=ml"), "labels.Team: must have a key of 1 to 63 lower-case letters"},
 		{"a mistyped key of Google's", "pools:\n  p:\n    base_config:\n      disks:\n      - autoDelet: true\n", neededGCP(), ":5: pools.p.base_config.disks[0].autoDelet: unknown key (did you mean autoDelete?)"},
 		{"a second startup script", "pools: {p: {base_config: {metadata: {items: [{key: startup-script, value: x}]}}}}\n", neededGCP(), "pools.p.base_config.metadata.items[0]: startup-script is one that machines get anyway"},
@@ -114,7 +114,7 @@ func TestComplaintsOnGoogle(t *testing.T) {
 	}
 }
 
-func TestTheExampleOfGoogleIsValid(t *testing.T) {
+func TestTheExampleForGCPIsValid(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../docs/examples/cluster-gcp.yaml")
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 // AWSMaster configures the master's machine.
 type AWSMaster struct {
 	InstanceType string    `yaml:"instance_type" doc:"Instance type, with at least 2 vCPUs and 4 GB"`
-	Image        string    `yaml:"image" doc:"AMI; the newest Ubuntu of the region when empty"`
-	Subnet       string    `yaml:"subnet" doc:"Subnet of an existing VPC; the first of network.subnets when empty"`
-	Zone         string    `yaml:"zone" doc:"Zone in an own VPC; the first that offers the instance type when empty"`
+	Image        string    `yaml:"image" doc:"AMI; by default the newest Ubuntu of the region"`
+	Subnet       string    `yaml:"subnet" doc:"Subnet of an existing VPC; by default the first of network.subnets"`
+	Zone         string    `yaml:"zone" doc:"Zone in the cluster's VPC; by default the first that offers the instance type"`
 	RootVolume   int       `yaml:"root_volume_size" doc:"GB of the root volume"`
 	Volume       AWSVolume `yaml:"volume" doc:"Volume for the database, keys and logs of tasks"`
 }
 
 // AWSVolume is the master's data volume: new, existing, or created from a snapshot.
 type AWSVolume struct {
-	Size     int    `yaml:"size" doc:"GB; it may grow later and never shrink"`
-	ID       string `yaml:"id" doc:"Existing volume to use; it is kept by down"`
-	Snapshot string `yaml:"snapshot" doc:"Snapshot to make the volume from, once"`
+	Size     int    `yaml:"size" doc:"Size in GB; it can grow later but not shrink"`
+	ID       string `yaml:"id" doc:"Existing volume to use; kept by down"`
+	Snapshot string `yaml:"snapshot" doc:"Snapshot from which the volume is created"`
 }
 
 // DefaultAWSMaster returns the default settings.
@@ -67,10 +67,10 @@ func (v AWSVolume) Validate(path string) document.Errors {
 
 // AWSRoles names existing roles. The cluster creates an instance profile for each of them.
 type AWSRoles struct {
-	Master string `yaml:"master" doc:"Name or ARN of an existing role for the master; an own one when empty"`
-	Agent  string `yaml:"agent" doc:"Name or ARN of an existing role for agents; an own one when empty"`
+	Master string `yaml:"master" doc:"Name or ARN of an existing role for the master; by default a new one"`
+	Agent  string `yaml:"agent" doc:"Name or ARN of an existing role for agents; by default a new one"`
 	// SessionManager allows access without SSH.
-	SessionManager bool `yaml:"session_manager" doc:"Let own roles' machines be reached by AWS Session Manager"`
+	SessionManager bool `yaml:"session_manager" doc:"Allow AWS Session Manager on machines with the cluster's own roles"`
 }
 
 // roleName matches the role names that IAM accepts, alone or at the end of an ARN.

@@ -10,7 +10,7 @@ import (
 
 // Inbound configures who may reach a cluster, on any cloud.
 type Inbound struct {
-	InboundCIDRs []string `yaml:"inbound_cidrs" doc:"Who may reach the master, as address ranges; 0.0.0.0/0 is everybody"`
+	InboundCIDRs []string `yaml:"inbound_cidrs" doc:"Address ranges that may reach the master; 0.0.0.0/0 means all"`
 }
 
 // InboundRanges returns the valid ranges that may reach the master, without duplicates.
@@ -28,7 +28,7 @@ func (n Inbound) validate(path string) document.Errors {
 	var e document.Errors
 	at := document.Join(path, "inbound_cidrs")
 	e.Check(len(n.InboundCIDRs) > 0, at,
-		"is required: who may reach the master; give --inbound-cidr with your own address, as in 203.0.113.7/32, or 0.0.0.0/0 for everybody")
+		"is required: set --inbound-cidr to your own address, such as 203.0.113.7/32, or to 0.0.0.0/0 for all addresses")
 	for i, c := range n.InboundCIDRs {
 		p := checkRange(&e, document.Index(at, i), c)
 		e.Check(!p.IsValid() || p.Addr().Is4(), document.Index(at, i), "must be an IPv4 range, as the master's address is (is %q)", c)
@@ -40,16 +40,16 @@ func (n Inbound) validate(path string) document.Errors {
 // a new VPC or parts of an existing one.
 type AWSNetwork struct {
 	Inbound  `yaml:",inline"`
-	SSH      bool `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH; needs key_pair"`
-	PublicIP bool `yaml:"public_ip" doc:"Give agents public addresses; without, their subnets need another way to the internet"`
+	SSH      bool `yaml:"ssh" doc:"Allow SSH from the same ranges to the machines; needs key_pair"`
+	PublicIP bool `yaml:"public_ip" doc:"Give agents public addresses; otherwise their subnets need another way to the internet"`
 
-	CIDR  string   `yaml:"cidr" doc:"Addresses of the cluster's own VPC"`
-	Zones []string `yaml:"zones" doc:"Zones of the own VPC's subnets; those that offer the pools' instance types when empty"`
+	CIDR  string   `yaml:"cidr" doc:"Address range of the cluster's own VPC"`
+	Zones []string `yaml:"zones" doc:"Zones of the subnets in the cluster's VPC; by default those that offer the pools' instance types"`
 
-	VPC                 string   `yaml:"vpc" doc:"Existing VPC to use instead of an own one"`
+	VPC                 string   `yaml:"vpc" doc:"Existing VPC to use instead of a new one"`
 	Subnets             []string `yaml:"subnets" doc:"Subnets of the existing VPC, in order of preference"`
-	MasterSecurityGroup string   `yaml:"master_security_group" doc:"Existing security group of the master; an own one when empty"`
-	AgentSecurityGroup  string   `yaml:"agent_security_group" doc:"Existing security group of agents; an own one when empty"`
+	MasterSecurityGroup string   `yaml:"master_security_group" doc:"Existing security group of the master; by default a new one"`
+	AgentSecurityGroup  string   `yaml:"agent_security_group" doc:"Existing security group of agents; by default a new one"`
 }
 
 // DefaultAWSNetwork returns the settings of a new VPC.
@@ -117,9 +117,9 @@ func (n AWSNetwork) validateExisting(path string) document.Errors {
 		checkID(&e, document.Index(at("subnets"), i), s, subnetID, "subnet-0123456789abcdef0")
 		e.Check(!slices.Contains(n.Subnets[:i], s), document.Index(at("subnets"), i), "is given twice (%q)", s)
 	}
-	e.Check(len(n.Zones) == 0, at("zones"), "belong to an own VPC; name subnets of the existing one instead")
+	e.Check(len(n.Zones) == 0, at("zones"), "apply only to the cluster's own VPC; name subnets of the existing one instead")
 	e.Check(!n.SSH || n.MasterSecurityGroup == "" || n.AgentSecurityGroup == "", at("ssh"), "has no effect on existing security groups; open port 22 there")
-	e.Check(n.CIDR == DefaultAWSNetwork().CIDR, at("cidr"), "belongs to an own VPC; an existing one has its addresses")
+	e.Check(n.CIDR == DefaultAWSNetwork().CIDR, at("cidr"), "applies only to the cluster's own VPC; an existing one has its own range")
 	return e
 }
 

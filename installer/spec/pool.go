@@ -19,7 +19,7 @@ const (
 // PoolSet holds the pools of a cluster. P embeds Pool.
 type PoolSet[P interface{ base() Pool }] struct {
 	AuxPool P            `yaml:"aux_pool" doc:"Machines without GPUs for tasks without slots"`
-	Pools   map[string]P `yaml:"pools" doc:"Machines for tasks with slots, by the pool's name; compute-pool when empty"`
+	Pools   map[string]P `yaml:"pools" doc:"Machines for tasks with slots, by pool name; by default compute-pool"`
 }
 
 // PoolNames returns the sorted names of the pools of tasks with slots.
@@ -55,7 +55,7 @@ func (s *PoolSet[P]) validate(path, defaultPool string, check func(path string, 
 	tasks := s.AuxPool.base().MaxAuxTasks
 	e.Check(tasks > 0, document.Join(path, "aux_pool.max_aux_tasks"), "must be more than 0 (is %d)", tasks)
 	for _, name := range s.PoolNames() {
-		e.Check(poolName.MatchString(name), document.Join(at, name), "must be called by up to 63 letters, digits, dashes and underscores")
+		e.Check(poolName.MatchString(name), document.Join(at, name), "must have a name of up to 63 letters, digits, dashes and underscores")
 		e.Check(name != AuxPool, document.Join(at, name), "always exists; its settings are in aux_pool")
 		e = append(e, check(document.Join(at, name), s.Pools[name])...)
 	}
@@ -68,25 +68,25 @@ func (s *PoolSet[P]) validate(path, defaultPool string, check func(path string, 
 // terminates when they are idle.
 type Pool struct {
 	Description string `yaml:"description" doc:"Shown to users"`
-	MinAgents   int    `yaml:"min_agents" doc:"Machines that are always kept"`
-	MaxAgents   int    `yaml:"max_agents" doc:"Most machines at a time"`
+	MinAgents   int    `yaml:"min_agents" doc:"Minimum number of machines"`
+	MaxAgents   int    `yaml:"max_agents" doc:"Maximum number of machines"`
 
 	Spot               bool `yaml:"spot" doc:"Use spot instances, which are cheaper and may be interrupted"`
-	FallbackToOnDemand bool `yaml:"fallback_to_on_demand" doc:"Use on-demand instances when there are no spot instances"`
+	FallbackToOnDemand bool `yaml:"fallback_to_on_demand" doc:"Use on-demand instances if no spot capacity is available"`
 
-	IdlePeriod     document.Duration `yaml:"idle_period" doc:"How long a machine may be idle before it is removed"`
-	StartingPeriod document.Duration `yaml:"starting_period" doc:"How long a machine may take until it has joined"`
+	IdlePeriod     document.Duration `yaml:"idle_period" doc:"Idle time after which a machine is terminated"`
+	StartingPeriod document.Duration `yaml:"starting_period" doc:"Time within which a machine must join"`
 	CPUSlots       bool              `yaml:"cpu_slots" doc:"Give a machine without GPUs one slot"`
-	MaxAuxTasks    int               `yaml:"max_aux_tasks" doc:"Tasks without slots that one machine may run"`
+	MaxAuxTasks    int               `yaml:"max_aux_tasks" doc:"Maximum number of tasks without slots per machine"`
 
-	TaskPolicy *config.TaskPolicy `yaml:"task_policy" doc:"Wins, setting by setting, over the cluster's"`
+	TaskPolicy *config.TaskPolicy `yaml:"task_policy" doc:"Overrides settings of the cluster's one"`
 
-	SlotPrice *config.SlotPrice `yaml:"slot_price" doc:"What the pool's slots cost, for the cost of experiments and projects; not known when empty"`
+	SlotPrice *config.SlotPrice `yaml:"slot_price" doc:"Price of the pool's slots, for the cost of experiments and projects; unknown by default"`
 
-	LaunchErrorTimeout *document.Duration `yaml:"launch_error_timeout" doc:"How long a launch error is remembered and shown on waiting tasks"`
-	LaunchErrorRetries int                `yaml:"launch_error_retries" doc:"Launch errors in a row that are tolerated before tasks are failed"`
+	LaunchErrorTimeout *document.Duration `yaml:"launch_error_timeout" doc:"How long a launch error is shown on queued tasks"`
+	LaunchErrorRetries int                `yaml:"launch_error_retries" doc:"Number of consecutive launch errors before tasks fail"`
 
-	StartupScript string `yaml:"startup_script" doc:"Runs on a machine before its agent starts; agents.startup_script when empty"`
+	StartupScript string `yaml:"startup_script" doc:"Script that runs on a machine before its agent starts; by default agents.startup_script"`
 }
 
 func (p Pool) base() Pool { return p }
@@ -125,14 +125,14 @@ func (p Pool) validate(path string) document.Errors {
 
 // Agents are the settings common to the machines of all pools.
 type Agents struct {
-	StartupScript            string           `yaml:"startup_script" doc:"Runs on a machine before its agent starts; it is kept with the cluster's configuration, so write no secret into it"`
-	ContainerStartupScript   string           `yaml:"container_startup_script" doc:"Runs in the agent's container before the agent starts"`
-	ReconnectAttempts        int              `yaml:"reconnect_attempts" doc:"How often an agent tries to reconnect before it gives up"`
+	StartupScript            string           `yaml:"startup_script" doc:"Script that runs on a machine before its agent starts; it is stored with the cluster's configuration and must not contain secrets"`
+	ContainerStartupScript   string           `yaml:"container_startup_script" doc:"Script that runs in the agent's container before the agent starts"`
+	ReconnectAttempts        int              `yaml:"reconnect_attempts" doc:"Number of attempts to reconnect before an agent gives up"`
 	ReconnectBackoff         document.Seconds `yaml:"reconnect_backoff" doc:"Pause between these attempts"`
-	ShutDownOnConnectionLoss bool             `yaml:"shut_down_on_connection_loss" doc:"Power a machine off when its agent has given up its master"`
+	ShutDownOnConnectionLoss bool             `yaml:"shut_down_on_connection_loss" doc:"Power off a machine when its agent gives up reconnecting"`
 	DockerNetwork            string           `yaml:"docker_network" doc:"Docker network of tasks"`
 	DockerRuntime            string           `yaml:"docker_runtime" doc:"Docker runtime of tasks"`
-	Config                   document.Raw     `yaml:"config" doc:"Settings of agent.yaml, hooks among them"`
+	Config                   document.Raw     `yaml:"config" doc:"Settings of agent.yaml, such as hooks"`
 }
 
 // defaultAgents returns the default settings.

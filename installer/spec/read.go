@@ -31,7 +31,7 @@ func (t Table) Read(c Cluster, id string, settings map[string]string) error {
 	c.Complete(id)
 	rules := c.Validate("")
 	if named, found := d.Root().Get("cluster_id"); found && !named.IsNull() && named.Text() != "" {
-		rules.Check(named.Text() == id, "cluster_id", "is %q, and --cluster-id is %q; keep one", named.Text(), id)
+		rules.Check(named.Text() == id, "cluster_id", "is %q, but --cluster-id is %q; keep one", named.Text(), id)
 	}
 	problems = d.Blame(problems, rules)
 	if settings[FileSetting] == "" {
@@ -90,7 +90,7 @@ func resolvePool(d *document.Document, path string) (string, string) {
 		}
 	}
 	if len(names) > 1 {
-		return "", fmt.Sprintf("is about one pool, and the file has several (%s); set %s of the one you mean in the file", strings.Join(names, ", "), key)
+		return "", fmt.Sprintf("applies to a single pool, but the file has several (%s); set %s of that pool in the file", strings.Join(names, ", "), key)
 	}
 	return document.Join("pools", document.Join(names[0], key)), ""
 }

@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestFlagsAreRememberedUntilTheyAreGivenAgain(t *testing.T) {
+func TestMergeKeepsRecordedFlags(t *testing.T) {
 	t.Parallel()
 	first := merge(t, nil, "", append(needed, "max-agents", "9", "spot", "true", "tag", "team=ml,cost=42", "instance-type", "g5.xlarge,g5.2xlarge", "slots", "1")...)
 	second := merge(t, first, "", "idle-period", "5m", "spot", "false", "slots", "")
@@ -77,7 +77,7 @@ func TestFlagsAreRememberedUntilTheyAreGivenAgain(t *testing.T) {
 	}
 }
 
-func TestANewFileTakesThePlaceOfTheOneBefore(t *testing.T) {
+func TestMergeReplacesTheFile(t *testing.T) {
 	t.Parallel()
 	const before = "region: us-west-2\nnetwork: {inbound_cidrs: [203.0.113.7/32]}\nmaster: {instance_type: m6i.xlarge}\n"
 	first := merge(t, nil, before, "max-agents", "9", "agent-image", "ami-0123456789abcdef0")
@@ -114,7 +114,7 @@ func TestDocumentsGivenByFlag(t *testing.T) {
 	}
 }
 
-func TestASecretInAVariableIsRememberedByItsName(t *testing.T) {
+func TestMergeRecordsSecretVariablesByName(t *testing.T) {
 	t.Parallel()
 	given := []document.Given{{Path: "database.url", Value: "postgres://u:hunter2@h/d", Source: "DET_AWS_DB_URL"}}
 	got, err := spec.AWSFlags().Merge(new(spec.AWS), spec.Given{Flags: given}, nil)
@@ -126,7 +126,7 @@ func TestASecretInAVariableIsRememberedByItsName(t *testing.T) {
 	}
 }
 
-func TestComplaints(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, file string
@@ -135,7 +135,7 @@ func TestComplaints(t *testing.T) {
 	}{
 		{"nothing at all", "", nil, []string{"region: is required", "network.inbound_cidrs: is required"}},
 		{"a key that does not exist", "regoin: x\n", nil, []string{"cluster.yaml:1: regoin: unknown key (did you mean region?)"}},
-		{"a flag about one of several pools", "pools: {a: {}, b: {}}\n", append(needed, "max-agents", "3"), []string{"--max-agents: is about one pool, and the file has several (a, b)"}},
+		{"a flag about one of several pools", "pools: {a: {}, b: {}}\n", append(needed, "max-agents", "3"), []string{"--max-agents: applies to a single pool, but the file has several (a, b)"}},
 		{"a partition of its own", "", []string{"region", "us-gov-west-1", "inbound-cidr", "203.0.113.7/32"}, []string{"--region: region: is in a partition that is not built yet"}},
 		{"a range with bits beyond its length", "", []string{"region", "us-west-2", "inbound-cidr", "203.0.113.7/24"}, []string{"write 203.0.113.0/24"}},
 		{"more wanted than allowed", "", append(needed, "min-agents", "6"), []string{"max_agents: must be at least min_agents (5 < 6)"}},
@@ -145,19 +145,19 @@ func TestComplaints(t *testing.T) {
 		{"two origins of the volume", "", append(needed, "data-volume", "vol-0123456789abcdef0", "data-snapshot", "snap-0123456789abcdef0"), []string{"keep one of id and snapshot"}},
 		{"a secret itself", "database: {url: 'postgres://u:hunter2@h/d'}\n", needed, []string{"database.url: must be a reference and not the secret itself"}},
 		{"a certificate without its key", "tls: {certificate: x}\n", needed, []string{"tls.key: is required", "tls.name: is required", "tls.certificate: must be one or more certificates"}},
-		{"a tag of the cluster's own", "", append(needed, "tag", "Name=x"), []string{"tags.Name: is a tag that the cluster puts on by itself"}},
+		{"a tag of the cluster's own", "", append(needed, "tag", "Name=x"), []string{"tags.Name: is a reserved tag that the cluster sets itself"}},
 		{"tags that IAM does not tell apart", "", append(needed, "tag", "team=a,Team=b"), []string{"tags.team: differs from Team only in case"}},
 		{"a tag with what tags may not have", "", append(needed, "tag", "team=a&b"), []string{"tags.team: must be letters, digits, spaces and"}},
-		{"the cluster's own tag in small letters", "", append(needed, "tag", "name=x"), []string{"tags.name: is a tag that the cluster puts on by itself"}},
+		{"the cluster's own tag in small letters", "", append(needed, "tag", "name=x"), []string{"tags.name: is a reserved tag that the cluster sets itself"}},
 		{"addresses that the master has none of", "", []string{"region", "us-west-2", "inbound-cidr", "2001:db8::/64"}, []string{"network.inbound_cidrs[0]: must be an IPv4 range"}},
 		{"a subnet for the master without a VPC", "", append(needed, "master-subnet", "subnet-0123456789abcdef0"), []string{"master.subnet: belongs to an existing VPC"}},
-		{"a zone for the master in a VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-zone", "us-west-2a"), []string{"master.zone: belongs to an own VPC"}},
-		{"addresses for an existing VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "network-cidr", "10.1.0.0/16"), []string{"network.cidr: belongs to an own VPC"}},
+		{"a zone for the master in a VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-zone", "us-west-2a"), []string{"master.zone: applies only to the cluster's own VPC"}},
+		{"addresses for an existing VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "network-cidr", "10.1.0.0/16"), []string{"network.cidr: applies only to the cluster's own VPC"}},
 		{"SSH into groups of somebody else's", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-security-group", "sg-0123456789abcdef0", "agent-security-group", "sg-0123456789abcdef1", "ssh", "true", "key-pair", "k"), []string{"network.ssh: has no effect on existing security groups"}},
 		{"a size for an existing volume", "", append(needed, "data-volume", "vol-0123456789abcdef0", "data-volume-size", "200"), []string{"master.volume.size: has no effect on an existing volume"}},
 		{"a retention for an existing log group", "", append(needed, "log-group", "theirs", "log-retention-days", "90"), []string{"logs.retention_days: has no effect on an existing group"}},
-		{"a retention that CloudWatch does not know", "", append(needed, "log-retention-days", "31"), []string{"logs.retention_days: must be a number of days that CloudWatch knows"}},
-		{"another cluster's file", "cluster_id: other\n", needed, []string{`cluster_id: is "other", and --cluster-id is "lab"`}},
+		{"a retention that CloudWatch does not know", "", append(needed, "log-retention-days", "31"), []string{"logs.retention_days: must be a number of days that CloudWatch supports"}},
+		{"another cluster's file", "cluster_id: other\n", needed, []string{`cluster_id: is "other", but --cluster-id is "lab"`}},
 		{"half a registry account", "", append(needed, "registry-user", "u"), []string{"tasks.registry.password: is required with a user"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestComplaints(t *testing.T) {
 }
 
 // A key without a value counts as absent, however it is written.
-func TestNoClusterInTheFileIsNoOtherCluster(t *testing.T) {
+func TestEmptyClusterIDInFile(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"cluster_id:\n", "cluster_id: null\n", "cluster_id: ~\n", "cluster_id: ''\n", "cluster_id: lab\n"} {
 		read(t, merge(t, nil, file, needed...))
@@ -216,7 +216,7 @@ func TestTheExampleIsValid(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongWithAFileIsSaidAtOnce(t *testing.T) {
+func TestMergeReportsAllErrorsOfAFile(t *testing.T) {
 	t.Parallel()
 	file := []byte("regin: us-west-2\nagents: {public_ip: perhaps}\nnetwork: {cidr: 10.0.0.0/33}\n")
 	_, err := spec.AWSFlags().Merge(new(spec.AWS), spec.Given{FileName: "lab.yaml", File: file}, nil)

@@ -72,12 +72,12 @@ func (t Tags) Validate(path string) document.Errors {
 		same := func(name string) bool { return strings.EqualFold(name, key) }
 		ours := slices.ContainsFunc(reservedKeys(), same)
 		other, twice := seen[strings.ToLower(key)]
-		e.Check(!twice, at, "differs from %s only in case, which IAM does not tell apart", other)
+		e.Check(!twice, at, "differs from %s only in case, which IAM ignores", other)
 		seen[strings.ToLower(key)] = key
 		for _, p := range []string{"det-deploy-", "determined-", "det-"} {
 			ours = ours || strings.HasPrefix(strings.ToLower(key), p)
 		}
-		e.Check(!ours, at, "is a tag that the cluster puts on by itself")
+		e.Check(!ours, at, "is a reserved tag that the cluster sets itself")
 		e.Check(!strings.HasPrefix(strings.ToLower(key), "aws:"), at, "begins with aws:, which is Amazon's own")
 		e.Check(key != "" && len([]rune(key)) <= 128, at, "must have a key of 1 to 128 characters")
 		e.Check(t[key] != "" && len([]rune(t[key])) <= 256, at, "must have a value of 1 to 256 characters")
@@ -112,7 +112,7 @@ func (l Labels) Validate(path string) document.Errors {
 	for _, key := range slices.Sorted(maps.Keys(l)) {
 		at := document.Join(path, key)
 		ours := strings.HasPrefix(key, "det-deploy-") || strings.HasPrefix(key, "determined-") || key == "managed-by"
-		e.Check(!ours, at, "is a label that the cluster puts on by itself")
+		e.Check(!ours, at, "is a reserved label that the cluster sets itself")
 		e.Check(!strings.HasPrefix(key, "goog-"), at, "begins with goog-, which is Google's own")
 		e.Check(properties.IsLabelKey(key), at, "must have a key of 1 to 63 lower-case letters, digits, dashes and underscores, a letter first")
 		e.Check(properties.IsLabelValue(l[key]), at, "must have a value of up to 63 lower-case letters, digits, dashes and underscores (is %q)", l[key])

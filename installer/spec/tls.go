@@ -14,7 +14,7 @@ import (
 type TLS struct {
 	Certificate string       `yaml:"certificate" doc:"Certificate of the master with its chain, PEM"`
 	Key         secret.Value `yaml:"key" doc:"Reference to the certificate's private key"`
-	CA          string       `yaml:"ca" doc:"Certificate that agents and clients trust, PEM; the last of certificate when empty"`
+	CA          string       `yaml:"ca" doc:"CA certificate that agents and clients trust, PEM; by default the last one in certificate"`
 	Name        string       `yaml:"name" doc:"Name in the certificate; required with a certificate, because agents reach the master by its address"`
 }
 

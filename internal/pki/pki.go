@@ -80,7 +80,7 @@ func NewAuthority(name string, now time.Time) (Pair, error) {
 func (ca Pair) NewLeaf(name string, hosts []string, now time.Time) (Pair, error) {
 	parent, signer, err := ca.Open()
 	if err != nil {
-		return Pair{}, fmt.Errorf("open the cluster's certificate authority: %w", err)
+		return Pair{}, fmt.Errorf("open the cluster's CA: %w", err)
 	}
 	leaf := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},

@@ -101,8 +101,8 @@ func TestAPodSpecIsJudgedByItsPolicy(t *testing.T) {
 		allow *apiv1.TaskPolicy
 	}{
 		{"a host path", volume(`"hostPath":{"path":"/srv/data"}`), "spec.volumes[x].hostPath.path: /srv/data is not among", &apiv1.TaskPolicy{HostPaths: []*apiv1.TaskPolicy_HostPath{{Path: "/srv"}}}},
-		{"the kubelet's directory", volume(`"hostPath":{"path":"/var/lib/kubelet/pods"}`), "given to no task", nil},
-		{"the root of the node", volume(`"hostPath":{"path":"/"}`), "given to no task", nil},
+		{"the kubelet's directory", volume(`"hostPath":{"path":"/var/lib/kubelet/pods"}`), "not allowed for any task", nil},
+		{"the root of the node", volume(`"hostPath":{"path":"/"}`), "not allowed for any task", nil},
 		{"a privileged sidecar", sidecar(`"securityContext":{"privileged":true}`), side + "securityContext.privileged: ", &apiv1.TaskPolicy{Privileged: true}},
 		{"a capability", sidecar(`"securityContext":{"capabilities":{"add":["SYS_ADMIN"]}}`), side + "securityContext.capabilities.add[SYS_ADMIN]", &apiv1.TaskPolicy{Capabilities: []string{"SYS_ADMIN"}}},
 		{"the node's network", `{"spec":{"hostNetwork":true}}`, "spec.hostNetwork: ", &apiv1.TaskPolicy{HostNetwork: true}},
@@ -162,7 +162,7 @@ func TestAPoolsOwnPodSpecIsNotHeldAgainstATask(t *testing.T) {
 	refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: spec.volumes[data].hostPath.path")
 	r.PodSpec = nil
 	r.Template.CPUPodSpec = []byte(volume(`"hostPath":{"path":"/run/containerd/containerd.sock"}`))
-	refused(t, podspec.Validate(r.Request, r.Template), "task_container_defaults.cpu_pod_spec: spec.volumes[x].hostPath.path", "given to no task")
+	refused(t, podspec.Validate(r.Request, r.Template), "task_container_defaults.cpu_pod_spec: spec.volumes[x].hostPath.path", "not allowed for any task")
 }
 
 // A task of the highest class can preempt all other pods that its node does not need.

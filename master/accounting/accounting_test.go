@@ -19,7 +19,7 @@ func moment(t *testing.T, text string) time.Time {
 	return at
 }
 
-func TestSlotTimeIsCutToWhatIsAskedFor(t *testing.T) {
+func TestSlotTimeIsLimitedToTheRange(t *testing.T) {
 	t.Parallel()
 	noon := moment(t, "2026-03-01T12:00:00Z")
 	e := Entry{Slots: 4, Start: noon, End: noon.Add(3 * time.Hour)}
@@ -43,7 +43,7 @@ func TestSlotTimeIsCutToWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestADayIsDividedAtMidnight(t *testing.T) {
+func TestAddDividesAtMidnight(t *testing.T) {
 	t.Parallel()
 	list := []Entry{
 		{Username: "ada", Pool: "gpu", Slots: 2, Job: "a", Start: moment(t, "2026-02-28T22:00:00Z"), End: moment(t, "2026-03-01T01:00:00Z")},
@@ -78,7 +78,7 @@ func TestADayIsDividedAtMidnight(t *testing.T) {
 	}
 }
 
-func TestWhatEndedIsFoundByTimeAndByJob(t *testing.T) {
+func TestEndedAndOfJob(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "db")})
 	if err != nil {

@@ -29,7 +29,7 @@ func TestCostIsThePriceOfEachEntryInItsCurrency(t *testing.T) {
 	}
 }
 
-func TestWhatAJobHasUsedIsCountedOnceWhenItEndsMeanwhile(t *testing.T) {
+func TestUsageOfCountsEachAllocationOnce(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "db")})
 	if err != nil {

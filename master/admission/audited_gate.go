@@ -66,12 +66,12 @@ func (g auditedGate) recordRefusal(ctx context.Context, p agentrm.JoinProof, err
 func shownBy(p agentrm.JoinProof) string {
 	switch {
 	case p.Credential != "":
-		return "by its credential"
+		return "with its credential"
 	case p.Proof.Kind != "":
-		return "by a proof of its machine"
+		return "with a proof of identity"
 	case p.JoinToken != "":
-		return "by a join token"
+		return "with a join token"
 	default:
-		return "by nothing"
+		return "without a credential"
 	}
 }

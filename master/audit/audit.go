@@ -139,7 +139,7 @@ func (l *Log) addPending(ctx context.Context, list ...*apiv1.AuditEntry) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
 	if err := l.storePending(ctx); err != nil {
-		l.cfg.Log.Error("store the audit log; what is missing is stored when the store can write again", "err", err)
+		l.cfg.Log.Error("cannot store audit log entries; retrying with the next entry", "err", err)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestEntriesAreReadByUserActionAndTime(t *testing.T) {
 	}
 }
 
-func TestAFloodOfRefusalsIsCounted(t *testing.T) {
+func TestManyRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	const tries = 5000
@@ -112,7 +112,7 @@ func TestAFloodOfRefusalsIsCounted(t *testing.T) {
 	}
 }
 
-func TestOldEntriesAreRemoved(t *testing.T) {
+func TestSweepDeletesOldEntries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 24*time.Hour)
 	w.Record(t.Context(), entry("ada", "user.create", Done))
@@ -126,7 +126,7 @@ func TestOldEntriesAreRemoved(t *testing.T) {
 	}
 }
 
-func TestFollowersMissNothing(t *testing.T) {
+func TestFollowersGetEveryEntry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	const all = 200
@@ -155,7 +155,7 @@ func TestFollowersMissNothing(t *testing.T) {
 	}
 }
 
-func TestTextsCannotHarmATerminal(t *testing.T) {
+func TestPlainText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	e := entry("ada", "user.create", Done)
@@ -173,7 +173,7 @@ func TestTextsCannotHarmATerminal(t *testing.T) {
 }
 
 // Entries that could not be stored are stored with later ones.
-func TestAStoreThatCannotWriteLosesNothing(t *testing.T) {
+func TestEntriesSurviveStoreFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	ended, cancel := context.WithTimeout(t.Context(), 0)

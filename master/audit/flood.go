@@ -133,7 +133,7 @@ func (t *tally) describeAddresses() string {
 	for _, n := range names[:min(len(names), mostNamed)] {
 		parts = append(parts, fmt.Sprintf("%s (%d)", n, t.addresses[n]))
 	}
-	text := fmt.Sprintf("too many to write each: %d from %s", t.count, strings.Join(parts, ", "))
+	text := fmt.Sprintf("not recorded individually: %d from %s", t.count, strings.Join(parts, ", "))
 	if more := len(names) - mostNamed; more > 0 {
 		text += fmt.Sprintf(" and %d others", more)
 	}

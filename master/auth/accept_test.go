@@ -42,7 +42,7 @@ func (w *world) waitingGrants() int {
 	return len(w.accepting)
 }
 
-func TestGrantsThatAreCarriedOutTogetherCountEachOther(t *testing.T) {
+func TestBatchedGrantsCountEachOther(t *testing.T) {
 	t.Parallel()
 	const machines, uses = 20, 5
 	w := newWorld(t)
@@ -69,7 +69,7 @@ func TestGrantsThatAreCarriedOutTogetherCountEachOther(t *testing.T) {
 }
 
 // A machine that disconnects while its grant is executed does not affect the others.
-func TestGrantsAreCarriedOutForThoseWhoLeft(t *testing.T) {
+func TestGrantsOfDisconnectedMachinesAreExecuted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	gone, hangUp := context.WithCancel(t.Context())
@@ -83,7 +83,7 @@ func TestGrantsAreCarriedOutForThoseWhoLeft(t *testing.T) {
 	}
 }
 
-func TestGrantsThatCannotBeStoredAreRefusedAndForgotten(t *testing.T) {
+func TestGrantsFailIfTheyCannotBeStored(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	join := w.join(t, "gpu")

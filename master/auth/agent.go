@@ -105,7 +105,7 @@ func (a *admissions) Admit(in Arrival) (Admission, error) {
 	}
 	if in.JoinToken == "" {
 		return Admission{}, status.New(status.Unauthenticated,
-			"agent '%s' is not admitted: it shows neither a credential nor a join token; give it a join token", in.Agent)
+			"agent '%s' is not admitted: it has neither a credential nor a join token; give it a join token", in.Agent)
 	}
 	return a.admitNew(in)
 }

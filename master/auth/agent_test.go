@@ -92,7 +92,7 @@ func TestMachinesJoin(t *testing.T) {
 
 // Rejecting the twin of a connected agent must not affect the agent: its proof is verified, but no
 // credential is issued.
-func TestAProofThatIsOnlyCheckedChangesNothing(t *testing.T) {
+func TestAdmitChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	adm := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
@@ -104,7 +104,7 @@ func TestAProofThatIsOnlyCheckedChangesNothing(t *testing.T) {
 	}
 }
 
-func TestTheFormerCredentialLivesUntilTheNewOneWasShown(t *testing.T) {
+func TestPreviousCredentialIsValidUntilTheNewOneIsUsed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	old := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
@@ -121,7 +121,7 @@ func TestTheFormerCredentialLivesUntilTheNewOneWasShown(t *testing.T) {
 	wantCode(t, err, status.Unauthenticated)
 }
 
-func TestARevokedAgentStaysOutUntilItIsAdmitted(t *testing.T) {
+func TestRevokedAgentIsRejectedUntilReadmitted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	cur := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
@@ -208,7 +208,7 @@ func TestJoinTokensAreCountedListedAndRevoked(t *testing.T) {
 }
 
 // If many machines arrive at once with a token for one, one is admitted.
-func TestATokenForOneMachineAdmitsOneOfMany(t *testing.T) {
+func TestSingleUseTokenAdmitsOneMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	once, _, err := w.SignJoinToken(NewJoin{Pool: "gpu", Life: time.Hour, Uses: 1})
@@ -233,7 +233,7 @@ func TestATokenForOneMachineAdmitsOneOfMany(t *testing.T) {
 
 // A store of the previous version: a credential without the new fields, and a join token without a
 // record.
-func TestRecordsOfTheLastVersionAreGood(t *testing.T) {
+func TestRecordsOfThePreviousVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	text, c, err := w.currentKey().SignCredential(token.Credential{Cluster: w.cluster, Agent: "a", Pool: "gpu"})
@@ -258,7 +258,7 @@ func TestRecordsOfTheLastVersionAreGood(t *testing.T) {
 	w.admit(t, Arrival{Agent: "b", JoinToken: join})
 }
 
-func TestKeysRotateUnderRunningAgents(t *testing.T) {
+func TestRotateKeysWithRunningAgents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	one := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})

@@ -84,7 +84,7 @@ func newAuth(cfg Config) *Auth {
 }
 
 // ErrNoPassword reports that a new cluster would have no password.
-var ErrNoPassword = errors.New("an empty store needs a first password: " +
+var ErrNoPassword = errors.New("a new database needs an initial password: " +
 	"set security.initial_user_password (8 characters or more with upper case, lower case and a digit), " +
 	"or start with --allow-blank-password where no other machine can reach the master")
 
@@ -103,11 +103,11 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 		a.loadSessions, a.loadKeys, a.loadAgents, a.loadRevoked, a.loadTokens,
 	} {
 		if err := load(ctx); err != nil {
-			return nil, fmt.Errorf("read who may use the cluster: %w", err)
+			return nil, fmt.Errorf("read users and credentials: %w", err)
 		}
 	}
 	if err := a.seedStore(ctx); err != nil {
-		return nil, fmt.Errorf("prepare who may use the cluster: %w", err)
+		return nil, fmt.Errorf("initialize users and credentials: %w", err)
 	}
 	return a, nil
 }
@@ -147,7 +147,7 @@ func (a *Auth) seedStore(ctx context.Context) error {
 	}
 	a.cfg.Log.Info("created the users admin and determined", "blank_password", admin == blank, "one_password", admin == determined)
 	if admin == determined && admin != blank {
-		a.cfg.Log.Warn("admin and determined have one first password: change one, and give new clusters security.initial_determined_password")
+		a.cfg.Log.Warn("admin and determined have the same initial password; change one, and set security.initial_determined_password for new clusters")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func wantCode(t testing.TB, err error, want status.Code) {
 }
 
 // The warning about a shared password is logged when the users are created, and not at every start.
-func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
+func TestSharedPasswordWarningIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -140,7 +140,7 @@ func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
 	}
 }
 
-func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
+func TestOpenRequiresInitialPassword(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -190,7 +190,7 @@ func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 	}
 }
 
-func TestBlankPasswordsEndWithTheSwitch(t *testing.T) {
+func TestBlankPasswordNeedsTheOption(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.cfg.AllowBlankPassword = true
@@ -234,7 +234,7 @@ func TestLogins(t *testing.T) {
 	wantCode(t, err, status.Unauthenticated)
 }
 
-func TestGuessersAreSlowedDown(t *testing.T) {
+func TestPasswordGuessingIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range wrongAtOnce {
@@ -252,7 +252,7 @@ func TestGuessersAreSlowedDown(t *testing.T) {
 	w.must(t, "admin", first)
 }
 
-func TestNothingStoredIsSecret(t *testing.T) {
+func TestRecordHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	text := w.must(t, "admin", first)

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/share"
 )
 
-func TestALongNameIsWrongAtOnceAndNotRemembered(t *testing.T) {
+func TestLoginRejectsLongNameWithoutCounting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range 3 {
@@ -28,7 +28,7 @@ func TestALongNameIsWrongAtOnceAndNotRemembered(t *testing.T) {
 	}
 }
 
-func TestARightPasswordPassesWhileTheNameIsGuessedAtFromElsewhere(t *testing.T) {
+func TestRightPasswordIsAcceptedDuringGuessing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	now := w.cfg.Now()
@@ -47,7 +47,7 @@ func TestARightPasswordPassesWhileTheNameIsGuessedAtFromElsewhere(t *testing.T) 
 	w.must(t, "admin", first)
 }
 
-func TestAnAddressThatGuessesAtManyIsSlowedDown(t *testing.T) {
+func TestAddressGuessingManyUsersIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	now := w.cfg.Now()
@@ -96,7 +96,7 @@ func (c *line) endFirst() {
 
 // Twenty addresses with the maximum number of logins queue behind a login from another address, and
 // yield places to it.
-func TestManyAddressesDoNotCloseTheLoginToOthers(t *testing.T) {
+func TestManyAddressesDoNotBlockOtherLogins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -127,7 +127,7 @@ func TestManyAddressesDoNotCloseTheLoginToOthers(t *testing.T) {
 	})
 }
 
-func TestGuessersOfOneNetworkAreOneVisitor(t *testing.T) {
+func TestGuessersInOneNetworkAreCountedTogether(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i := range wrongAtOnce {
@@ -141,7 +141,7 @@ func TestGuessersOfOneNetworkAreOneVisitor(t *testing.T) {
 	}
 }
 
-func TestWhatIsRememberedOfGuessersIsBounded(t *testing.T) {
+func TestCountersAreLimited(t *testing.T) {
 	t.Parallel()
 	g, now := newGate(), time.Unix(0, 0)
 	for i := range 3 * remembered {
@@ -152,7 +152,7 @@ func TestWhatIsRememberedOfGuessersIsBounded(t *testing.T) {
 	}
 }
 
-func TestTheOldestLoginEndsWhenAUserHasTooMany(t *testing.T) {
+func TestMostSessionsEndsTheOldest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.cfg.MostSessions = 2

@@ -210,10 +210,10 @@ func (t *joinTokens) findJoin(name string) (id string, rec joinRecord, err error
 	case err == nil:
 		return j.ID, t.findOrRead(j), nil
 	case token.LooksLikeJoin(token.Text(name)):
-		return "", rec, status.New(status.InvalidArgument, "revoke the join token: %v; it is of no use already", err)
+		return "", rec, status.New(status.InvalidArgument, "cannot revoke the join token: %v; it is already invalid", err)
 	}
 	return "", rec, status.New(status.NotFound,
-		"join token '%.64s' not found: it has expired, or was made by `det-deploy master join-token` and never used; name that one by its whole text", name)
+		"join token '%.64s' not found: it has expired, or was made by `det-deploy master join-token` and never used; specify that one by its whole text", name)
 }
 
 func (r joinRecord) toAPI(id string) *apiv1.JoinToken {

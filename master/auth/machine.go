@@ -35,7 +35,7 @@ func (e *UnwantedError) Error() string {
 // ErrNotLaunched reports a machine that is not in the launcher's records yet. It may still appear,
 // because a machine may be faster than the response to the call that launched it.
 var ErrNotLaunched = status.New(status.FailedPrecondition,
-	"this machine is not admitted: the master has not launched it, or does not know so yet")
+	"this machine is not admitted: the master has not launched it, or has not recorded the launch yet")
 
 // proofLife is how long used proofs are remembered, so that each is accepted once. It exceeds the
 // validity of all proofs; those of AWS are valid for 15 minutes.
@@ -58,18 +58,18 @@ func (a *admissions) IsMachine(agent string, l Launches) bool {
 func (a *admissions) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof, l Launches) (Admission, error) {
 	attestor := a.cfg.Attestors[proof.Kind]
 	if attestor == nil {
-		return Admission{}, &UnwantedError{agent, fmt.Sprintf("this master does not take proofs of the form %q", excerpt.Of(proof.Kind))}
+		return Admission{}, &UnwantedError{agent, fmt.Sprintf("this master does not accept proofs of kind %q", excerpt.Of(proof.Kind))}
 	}
 	proven, err := attestor.Attest(ctx, a.cluster, proof)
 	switch {
 	case cloud.KindOf(err) == cloud.Denied, cloud.KindOf(err) == cloud.Invalid:
-		return Admission{}, &UnwantedError{agent, "its proof of identity proves nothing: " + err.Error()}
+		return Admission{}, &UnwantedError{agent, "its proof of identity is invalid: " + err.Error()}
 	case cloud.KindOf(err) == cloud.NotFound: // a platform that reads its own launches
 		return Admission{}, ErrNotLaunched
 	case err != nil:
 		return Admission{}, fmt.Errorf("check the proof of machine %s: %w", agent, err)
 	case string(proven.Instance) != agent:
-		return Admission{}, &UnwantedError{agent, fmt.Sprintf("it proves to be machine '%s'", proven.Instance)}
+		return Admission{}, &UnwantedError{agent, fmt.Sprintf("its proof is for machine '%s'", proven.Instance)}
 	}
 	pool, launched := l.Launched(proven.Instance)
 	if !launched {
@@ -122,11 +122,11 @@ func (a *admissions) checkProof(g grant, rec agentRecord, found bool) error {
 	case slices.ContainsFunc(used, func(p usedProof) bool { return p.ID == g.proof }):
 		return &UnwantedError{g.Agent, "its proof of identity was used before"}
 	case len(used) >= maxProofs:
-		return &UnwantedError{g.Agent, fmt.Sprintf("it has shown %d proofs of identity within %s", len(used), proofLife)}
+		return &UnwantedError{g.Agent, fmt.Sprintf("it has used %d proofs of identity within %s", len(used), proofLife)}
 	case found && rec.Instance != g.Agent:
-		return &UnwantedError{g.Agent, "an agent that was not launched has that name; revoke and admit it first"}
+		return &UnwantedError{g.Agent, "an agent that was not launched has that ID; revoke and admit it first"}
 	case found && rec.Shown:
-		return &UnwantedError{g.Agent, "it has joined already; of what runs there only its agent may"}
+		return &UnwantedError{g.Agent, "it has joined already; only its agent may reconnect, with its credential"}
 	}
 	return nil
 }

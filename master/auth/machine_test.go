@@ -57,7 +57,7 @@ func (w *world) known(t *testing.T, agent string, credential token.Text, l Launc
 	return accepted(t.Context(), adm, err)
 }
 
-func TestARevokedMachineCannotProveItselfIn(t *testing.T) {
+func TestRevokedMachineIsRejectedWithAProof(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	l := ledger{"i-1": "gpu"}
@@ -87,7 +87,7 @@ func TestARevokedMachineCannotProveItselfIn(t *testing.T) {
 	}
 }
 
-func TestAMachineJoinsOnceByItsProof(t *testing.T) {
+func TestMachineJoinsOnceWithItsProof(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	l := ledger{"i-1": "gpu", "i-2": "cpu"}

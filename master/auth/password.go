@@ -32,7 +32,7 @@ func (p Password) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // MarshalText returns an error, because passwords must not be written to documents.
 func (p Password) MarshalText() ([]byte, error) {
-	return nil, errors.New("refuse to marshal a password")
+	return nil, errors.New("a password must not be marshaled")
 }
 
 // checkRule returns an error if a plain-text password violates the rule.

@@ -56,7 +56,7 @@ func TestALoginRenewsAnOutdatedHash(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoHashIsNotOutdated(t *testing.T) {
+func TestIsOutdated(t *testing.T) {
 	t.Parallel()
 	for _, stored := range []string{blank, locked, hashPassword("x")} {
 		if isOutdated(stored) {

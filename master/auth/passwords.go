@@ -78,7 +78,7 @@ func (p *passwords) matchesAccount(stored, sent string) bool {
 func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote bool) (string, error) {
 	if remote {
 		if sent != "" {
-			return "", status.New(status.InvalidArgument, "a remote user has no password here; leave it out")
+			return "", status.New(status.InvalidArgument, "a remote user has no password; omit it")
 		}
 		return locked, nil
 	}
@@ -133,6 +133,6 @@ func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text strin
 		return nil
 	}
 	return status.New(status.PermissionDenied,
-		"to change your own password, show the old one: log in again (det user login %s) and change it within %d minutes",
+		"to change your own password, prove the old one: log in again (det user login %s) and change it within %d minutes",
 		u.Username, int(provenFor.Minutes()))
 }

@@ -64,7 +64,7 @@ func (t *tokens) EndSession(ctx context.Context, by *apiv1.User, id int32, name 
 
 func (t *tokens) mayEnd(by *apiv1.User, id int32) error {
 	if by.GetId() != id && !by.GetAdmin() {
-		return status.New(status.PermissionDenied, "only administrators may look at the sessions of others")
+		return status.New(status.PermissionDenied, "only administrators may list or end the sessions of other users")
 	}
 	if _, found := t.users.findUser(id); !found {
 		return status.Missing("user", strconv.Itoa(int(id)))

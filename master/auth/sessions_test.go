@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-func TestAnAdministratorsToolsInATaskAreNoAdministrator(t *testing.T) {
+func TestTaskTokenOfAdministratorIsNotAdministrator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, text, err := w.TaskTokens(t.Context(), 1, "t.1")
@@ -31,7 +31,7 @@ func TestAnAdministratorsToolsInATaskAreNoAdministrator(t *testing.T) {
 
 // Tokens that act as a user end with the password and with the account, even if that is activated
 // again.
-func TestTokensInTasksEndWithThePasswordAndTheAccount(t *testing.T) {
+func TestTaskTokensEndWithPasswordAndAccount(t *testing.T) {
 	t.Parallel()
 	ends := map[string]*apiv1.PatchUser{
 		"a new password":  {Password: proto.String("Another-1")},
@@ -62,7 +62,7 @@ func TestTokensInTasksEndWithThePasswordAndTheAccount(t *testing.T) {
 	}
 }
 
-func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
+func TestChangeOfPasswordRequiresTheOldOne(t *testing.T) {
 	t.Parallel()
 	current := func(p string) *string { return &p }
 	tests := []struct {
@@ -97,7 +97,7 @@ func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
 	}
 }
 
-func TestGuessesAtTheOldPasswordAreCounted(t *testing.T) {
+func TestWrongOldPasswordsAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	text := w.must(t, "determined", first)
@@ -159,7 +159,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 }
 
 // A login stored by the previous version has no creation time and stays valid.
-func TestLoginsOfTheLastVersionAreRead(t *testing.T) {
+func TestSessionsOfThePreviousVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	text, hash := token.NewSession(token.User)

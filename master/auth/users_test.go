@@ -143,7 +143,7 @@ func TestPatchingUsers(t *testing.T) {
 }
 
 // An error must not reveal to strangers which users exist or are active.
-func TestADeactivatedUserIsToldSoOnlyForTheRightPassword(t *testing.T) {
+func TestLoginRevealsDeactivationOnlyForTheRightPassword(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.PatchUser(t.Context(), w.admin(t), "", 2, &apiv1.PatchUser{Active: proto.Bool(false)}); err != nil {
@@ -162,7 +162,7 @@ func TestADeactivatedUserIsToldSoOnlyForTheRightPassword(t *testing.T) {
 	}
 }
 
-func TestOnlyAnAdministratorGivesTwoPeopleOneDisplayName(t *testing.T) {
+func TestDuplicateDisplayNameRequiresAdministrator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx, admin := t.Context(), w.admin(t)

@@ -54,18 +54,18 @@ func (a *Authority) openCA() error {
 	// interrupted creation, before any client could pin it.
 	if a.absent("ca.crt") && a.absent("master.crt") {
 		if err := a.makeCA(); err != nil {
-			return fmt.Errorf("make the cluster's certificate authority: %w", err)
+			return fmt.Errorf("create the cluster's CA: %w", err)
 		}
 	}
 	fix := fmt.Sprintf("restore ca.crt and ca.key from a copy of %s, or, without a copy, move that directory away: "+
-		"the master then makes a new authority, whose ca.crt every agent and client has to be given", a.dir)
+		"the master then creates a new CA, whose ca.crt must be distributed to all agents and clients", a.dir)
 	cert, key, err := readParts(a.path("ca.crt"), a.path("ca.key"), fix)
 	if err != nil {
-		return fmt.Errorf("open the cluster's certificate authority: %w", err)
+		return fmt.Errorf("open the cluster's CA: %w", err)
 	}
 	pair, err := parsePair(cert, key, fix)
 	if err != nil {
-		return fmt.Errorf("open the cluster's certificate authority: %w", err)
+		return fmt.Errorf("open the cluster's CA: %w", err)
 	}
 	if pair.Leaf == nil || !pair.Leaf.IsCA {
 		return &atomicfile.DamagedError{Path: a.path("ca.crt"), Err: errors.New("it is not an authority's certificate"), Fix: fix}

@@ -47,7 +47,7 @@ func TestTheLeafIsRenewedAndTheAuthorityStays(t *testing.T) {
 	}
 }
 
-func TestFilesOfOthersAreReadAgain(t *testing.T) {
+func TestFilesAreReloaded(t *testing.T) {
 	t.Parallel()
 	ca, err := OpenAuthority(filepath.Join(t.TempDir(), "tls"), nil, time.Now)
 	if err != nil {

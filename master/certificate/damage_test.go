@@ -33,7 +33,7 @@ func harm(t *testing.T, path string, how func([]byte) []byte) {
 	}
 }
 
-func TestDamageOfTheAuthorityIsNamed(t *testing.T) {
+func TestDamagedCAIsReported(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC) }
 	other := t.TempDir()
@@ -55,12 +55,12 @@ func TestDamageOfTheAuthorityIsNamed(t *testing.T) {
 		{"empty key", "ca.key", none, "it is empty"},
 		{"half a key", "ca.key", half, "it ends in the middle of a block"},
 		{"no key", "ca.key", nil, "no such file"},
-		{"zeros for a key", "ca.key", func(b []byte) []byte { return make([]byte, len(b)) }, "there is no PRIVATE KEY in it"},
-		{"another's key", "ca.key", foreign("ca.key"), "it does not go with the certificate"},
+		{"zeros for a key", "ca.key", func(b []byte) []byte { return make([]byte, len(b)) }, "it contains no PRIVATE KEY"},
+		{"another's key", "ca.key", foreign("ca.key"), "it does not match the certificate"},
 		{"empty certificate", "ca.crt", none, "it is empty"},
 		{"half a certificate", "ca.crt", half, "it ends in the middle of a block"},
 		{"a certificate that is gone", "ca.crt", nil, "no such file"},
-		{"no authority's certificate", "ca.crt", foreign("ca.key"), "there is no CERTIFICATE in it"},
+		{"no authority's certificate", "ca.crt", foreign("ca.key"), "it contains no CERTIFICATE"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ func TestDamageOfTheAuthorityIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnAuthorityThatWasCutOffWhileItWasMadeIsMadeAgain(t *testing.T) {
+func TestIncompleteCAIsRecreated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "ca.key"), nil, 0o600); err != nil {
@@ -96,7 +96,7 @@ func TestAnAuthorityThatWasCutOffWhileItWasMadeIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestADamagedLeafIsMadeAgainByTheSameAuthority(t *testing.T) {
+func TestDamagedLeafIsReissuedByTheSameCA(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"master.key", "master.crt"} {
 		for name, how := range map[string]func([]byte) []byte{"empty": none, "half": half, "gone": nil} {
@@ -120,7 +120,7 @@ func TestADamagedLeafIsMadeAgainByTheSameAuthority(t *testing.T) {
 	}
 }
 
-func TestDamageOfAGivenCertificateIsNamed(t *testing.T) {
+func TestDamagedCertificateIsReported(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"master.key", "master.crt"} {
 		for want, how := range map[string]func([]byte) []byte{

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
-func TestAMasterDoesNotSpeakPlainHTTPToOtherMachinesUnlessAllowed(t *testing.T) {
+func TestCheckEncryption(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		change  func(*config.Master)

@@ -45,7 +45,7 @@ func (f *Files) Certificate() (*tls.Certificate, error) {
 	if err == nil && f.current != nil && stamp.Equal(f.stamp) {
 		return f.current, nil
 	}
-	pair, err := readPair(f.cert, f.key, "put the certificate with its whole chain, and the key that belongs to it, there again")
+	pair, err := readPair(f.cert, f.key, "restore the certificate with its full chain, and the matching key")
 	if err != nil {
 		if f.current != nil {
 			return f.current, nil

@@ -32,7 +32,7 @@ func parsePair(cert, key pemPart, fix string) (tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(cert.PEM, key.PEM)
 	if err != nil {
-		err = fmt.Errorf("it does not go with the certificate %s: %w", cert.Name, err)
+		err = fmt.Errorf("it does not match the certificate %s: %w", cert.Name, err)
 		return tls.Certificate{}, &atomicfile.DamagedError{Path: key.Name, Err: err, Fix: fix}
 	}
 	return pair, nil
@@ -99,7 +99,7 @@ func checkBlocks(text []byte, kind string, good func(der []byte) error) error {
 		return errors.New("it ends in the middle of a block, or one is damaged")
 	}
 	if !found {
-		return fmt.Errorf("there is no %s in it", kind)
+		return fmt.Errorf("it contains no %s", kind)
 	}
 	return nil
 }

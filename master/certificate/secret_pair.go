@@ -33,7 +33,7 @@ func openPair(ctx context.Context, t security.TLS, from secret.Resolver) (Source
 		return nil, err
 	}
 	pair, err := parsePair(pemPart{Name: t.Cert, PEM: cert}, pemPart{Name: t.Key, PEM: key},
-		"put the certificate with its whole chain, and the key that belongs to it, there again")
+		"restore the certificate with its full chain, and the matching key")
 	if err != nil {
 		return nil, fmt.Errorf("open the master's certificate: %w", err)
 	}

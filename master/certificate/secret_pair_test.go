@@ -33,7 +33,7 @@ func newPair(t *testing.T) (cert, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
 }
 
-func TestACertificateIsReadFromWhereItIsKept(t *testing.T) {
+func TestOpenReadsCertificateFromFilesAndSecrets(t *testing.T) {
 	t.Parallel()
 	cert, key := newPair(t)
 	file := filepath.Join(t.TempDir(), "cert.pem")

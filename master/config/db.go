@@ -23,7 +23,7 @@ type DB struct {
 	Host        string       `yaml:"host" doc:"PostgreSQL host"`
 	Port        DBPort       `yaml:"port" doc:"PostgreSQL port"`
 	Name        string       `yaml:"name" doc:"PostgreSQL database"`
-	SSLMode     string       `yaml:"ssl_mode" doc:"disable, allow, prefer, require, verify-ca or verify-full; prefer uses TLS where the server has it"`
+	SSLMode     string       `yaml:"ssl_mode" doc:"disable, allow, prefer, require, verify-ca or verify-full; prefer uses TLS if the server supports it"`
 	SSLRootCert string       `yaml:"ssl_root_cert" doc:"CA file for the database's certificate"`
 }
 

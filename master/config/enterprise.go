@@ -77,10 +77,10 @@ type OIDC struct {
 // DetCloud holds the settings of the hosted product.
 type DetCloud struct {
 	LoginURL     string   `yaml:"login_url" doc:"Sign-on page"`
-	OrgID        string   `yaml:"org_id" doc:"Organisation"`
+	OrgID        string   `yaml:"org_id" doc:"Organization"`
 	ClusterID    string   `yaml:"cluster_id" doc:"Cluster"`
 	SegmentKey   string   `yaml:"segment_key" doc:"Usage reports"`
-	Capabilities []string `yaml:"capabilities" doc:"What is sold"`
+	Capabilities []string `yaml:"capabilities" doc:"Subscribed features"`
 }
 
 // Internal holds settings that may change without notice.
@@ -96,7 +96,7 @@ type ExternalSessions struct {
 	LogoutURI string       `yaml:"logout_uri" doc:"Sign-off page"`
 	InviteURI string       `yaml:"invite_uri" doc:"Invitation page"`
 	JWTKey    secret.Value `yaml:"jwt_key" doc:"Key that signs sessions"`
-	OrgID     string       `yaml:"org_id" doc:"Organisation"`
+	OrgID     string       `yaml:"org_id" doc:"Organization"`
 	ClusterID string       `yaml:"cluster_id" doc:"Cluster"`
 }
 

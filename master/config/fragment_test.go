@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-func TestAProblemOfAFragmentHasItsLine(t *testing.T) {
+func TestLocateInFragment(t *testing.T) {
 	t.Parallel()
 	const fragment = "portt: 1\nlog:\n  level: trace\nresource_pools:\n  - pool_name: a\n    provider:\n      type: aws\n      max_instances: -1\n"
 	for _, tc := range []struct{ path, want string }{

@@ -11,32 +11,32 @@ type KubernetesRM struct {
 	ClusterName              string `yaml:"cluster_name" doc:"Name of this resource manager"`
 	DefaultPools             `yaml:",inline"`
 	DefaultNamespace         string                  `yaml:"default_namespace" doc:"Namespace of tasks"`
-	FormerNamespaces         []string                `yaml:"former_namespaces" doc:"Namespaces in which tasks ran before: those that run there are followed to their end; set by the chart to the release's own"`
-	TaskServiceAccount       string                  `yaml:"task_service_account" doc:"ServiceAccount of task pods whose pod spec names none, the namespace's default one when empty; set by the chart to one without rights"`
+	FormerNamespaces         []string                `yaml:"former_namespaces" doc:"Former namespaces of tasks, whose running tasks are monitored to their end; set by the chart to the release's own"`
+	TaskServiceAccount       string                  `yaml:"task_service_account" doc:"Default ServiceAccount of task pods; if empty, the default one of the namespace; set by the chart to one without permissions"`
 	ProtectedObjects         []string                `yaml:"protected_objects" doc:"Names of Secrets and volume claims in the namespace of tasks that no task may use, beside those that the chart names; set by the chart"`
-	MaxSlotsPerPod           *int                    `yaml:"max_slots_per_pod" doc:"Slots of one pod; larger tasks get several pods"`
+	MaxSlotsPerPod           *int                    `yaml:"max_slots_per_pod" doc:"Maximum number of slots per pod; larger tasks get several pods"`
 	SlotType                 string                  `yaml:"slot_type" doc:"cuda (or gpu), rocm or cpu"`
-	SlotResourceRequests     SlotRequests            `yaml:"slot_resource_requests" doc:"What one slot asks for"`
+	SlotResourceRequests     SlotRequests            `yaml:"slot_resource_requests" doc:"Resource requests per slot"`
 	MasterServiceName        string                  `yaml:"master_service_name" doc:"Service of the master; set by the chart"`
-	DefaultScheduler         string                  `yaml:"default_scheduler" doc:"empty, preemption (higher priority stops lower) or coscheduler (a scheduler plugin)"`
-	KubeconfigPath           string                  `yaml:"kubeconfig_path" doc:"Kubeconfig file; the pod's own account when empty"`
+	DefaultScheduler         string                  `yaml:"default_scheduler" doc:"empty, preemption (jobs of higher priority preempt lower ones) or coscheduler (a scheduler plugin)"`
+	KubeconfigPath           string                  `yaml:"kubeconfig_path" doc:"Kubeconfig file; by default the pod's own ServiceAccount"`
 	MasterScheme             string                  `yaml:"determined_master_scheme" doc:"Scheme of the address given to tasks"`
 	MasterHost               string                  `yaml:"determined_master_host" doc:"Host of the address given to tasks"`
 	MasterPort               int                     `yaml:"determined_master_port" doc:"Port of the address given to tasks"`
-	LeaveKubernetesResources bool                    `yaml:"leave_kubernetes_resources" doc:"Keep what tasks leave behind, for debugging"`
+	LeaveKubernetesResources bool                    `yaml:"leave_kubernetes_resources" doc:"Keep the Kubernetes resources of ended tasks, for debugging"`
 	InternalTaskGateway      *TaskGateway            `yaml:"internal_task_gateway" doc:"Reach tasks through a gateway"`
-	ClusterID                string                  `yaml:"cluster_id" doc:"Label det-deploy.dev/cluster of everything of this cluster; set by the chart to the release's name"`
+	ClusterID                string                  `yaml:"cluster_id" doc:"Value of the label det-deploy.dev/cluster of all objects of this cluster; set by the chart to the release's name"`
 	MasterImage              string                  `yaml:"master_image" doc:"Image with det-deploy, whose pod init prepares each task pod; set by the chart"`
 	ImagePullSecrets         []string                `yaml:"image_pull_secrets" doc:"Secrets in the namespace of tasks with which nodes pull the images of task pods"`
 	ImagePullSecretDir       string                  `yaml:"image_pull_secret_dir" doc:"Directory with the content of a Secret of type kubernetes.io/dockerconfigjson or dockercfg, read for each task: its pods pull with a copy, and need no Secret of image_pull_secrets; set by the chart where tasks have a namespace of their own"`
-	CheckpointClaim          *CheckpointClaim        `yaml:"checkpoint_claim" doc:"The volume claim of checkpoint_storage.host_path is made by the master; set by the chart"`
-	Metadata                 map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
+	CheckpointClaim          *CheckpointClaim        `yaml:"checkpoint_claim" doc:"Volume claim that the master creates for checkpoint_storage.host_path; set by the chart"`
+	Metadata                 map[string]document.Raw `yaml:"metadata" doc:"Passed through to the API"`
 }
 
 // CheckpointClaim configures the volume claim for checkpoints.
 type CheckpointClaim struct {
-	Size         string `yaml:"size" doc:"Its size, as Kubernetes writes it"`
-	StorageClass string `yaml:"storage_class" doc:"Its StorageClass, the default one when empty"`
+	Size         string `yaml:"size" doc:"Size, as a Kubernetes quantity"`
+	StorageClass string `yaml:"storage_class" doc:"StorageClass; by default the cluster's default one"`
 	AccessMode   string `yaml:"access_mode" doc:"ReadWriteOnce or ReadWriteMany; pods of several nodes mount it at the same time only with ReadWriteMany"`
 }
 

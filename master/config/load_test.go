@@ -30,7 +30,7 @@ func TestExamplesAreRead(t *testing.T) {
 	}
 }
 
-func TestNothingGivenIsTheDefault(t *testing.T) {
+func TestLoadDefaults(t *testing.T) {
 	t.Parallel()
 	m, warnings, err := config.Parse(nil, "master.yaml")
 	if err != nil || len(warnings) > 0 {
@@ -46,7 +46,7 @@ func TestNothingGivenIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestANamedFileMustExist(t *testing.T) {
+func TestLoadRequiresNamedFile(t *testing.T) {
 	t.Parallel()
 	_, _, err := config.Load([]string{filepath.Join(t.TempDir(), "none.yaml")}, nil)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ resource_pools:
   provider: {type: local, start_delay: 2s}
 `
 
-func TestNoSecretIsPrinted(t *testing.T) {
+func TestPrintableRedactsSecrets(t *testing.T) {
 	t.Parallel()
 	m, warnings, err := config.Parse([]byte(everything), "master.yaml")
 	if err != nil {
@@ -224,7 +224,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
+func TestChecksReportAllErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		yaml string

@@ -11,7 +11,7 @@ import (
 // Log configures the master's own log.
 type Log struct {
 	Level string `yaml:"level" doc:"trace, debug, info, warn, error or fatal"`
-	Color bool   `yaml:"color" doc:"Colour on a terminal"`
+	Color bool   `yaml:"color" doc:"Use colors on a terminal"`
 }
 
 // DefaultLog returns the default settings.
@@ -76,11 +76,11 @@ func (l Logging) Validate(path string) document.Errors {
 
 // RetentionPolicy configures when task logs are deleted, and how long ended tasks are listed.
 type RetentionPolicy struct {
-	Days     *int   `yaml:"log_retention_days" doc:"Days to keep task logs; -1 or absent for ever"`
-	Schedule string `yaml:"schedule" doc:"How often to delete: a duration, or five cron fields"`
+	Days     *int   `yaml:"log_retention_days" doc:"Days to keep task logs; -1 or unset: keep forever"`
+	Schedule string `yaml:"schedule" doc:"Interval between deletions: a duration, or five cron fields"`
 
-	ListedHours int `yaml:"listed_hours" doc:"Hours that ended tasks are listed; 0 or absent for 24. Their logs stay"`
-	ListedTasks int `yaml:"listed_tasks" doc:"Most ended tasks that are listed, first those that ended last; 0 or absent for all"`
+	ListedHours int `yaml:"listed_hours" doc:"Hours that ended tasks are listed; 0 or unset: 24. Their logs stay"`
+	ListedTasks int `yaml:"listed_tasks" doc:"Maximum number of ended tasks that are listed, most recent first; 0 or unset: all"`
 }
 
 // Listed returns how long ended tasks are listed; 0 means the default.

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-func TestHowLongTaskLogsAreKept(t *testing.T) {
+func TestRetentionPolicyKeep(t *testing.T) {
 	t.Parallel()
 	days := func(n int) *int { return &n }
 	for _, tt := range []struct {

@@ -16,40 +16,40 @@ import (
 
 // Master is the content of a master.yaml.
 type Master struct {
-	ConfigFile string `yaml:"config_file" doc:"File that was read, or is to be read when set by flag or environment"`
-	Log        Log    `yaml:"log" doc:"What the master logs about itself"`
+	ConfigFile string `yaml:"config_file" doc:"Configuration file; can only be set by flag or environment variable"`
+	Log        Log    `yaml:"log" doc:"Log of the master"`
 	Port       int    `yaml:"port" doc:"Port for the API, agents and tasks; 0 means 8443 with TLS and 8080 without"`
-	BindIP     string `yaml:"bind_ip" doc:"Address of this machine to listen on; all of them when empty"`
+	BindIP     string `yaml:"bind_ip" doc:"Address to listen on; by default all"`
 	Root       string `yaml:"root" doc:"Directory of a web UI's static files; none is shipped"`
 	DataDir    string `yaml:"data_dir" doc:"Directory of the embedded database, the cluster's keys and certificates"`
-	Binaries   string `yaml:"binaries_dir" doc:"Directory of det-deploy programs for agents, each named after its platform, as linux-arm64; the master hands out its own without"`
-	DB         DB     `yaml:"db" doc:"Where the master keeps its state"`
-	Cache      Cache  `yaml:"cache" doc:"Where the master caches files"`
+	Binaries   string `yaml:"binaries_dir" doc:"Directory of det-deploy programs for agents, each named after its platform, such as linux-arm64; by default the master serves its own program"`
+	DB         DB     `yaml:"db" doc:"Database of the master"`
+	Cache      Cache  `yaml:"cache" doc:"File cache"`
 
-	TensorboardTimeout document.Seconds  `yaml:"tensorboard_timeout" doc:"How long a TensorBoard may be idle before it is stopped"`
-	NotebookTimeout    *document.Seconds `yaml:"notebook_timeout" doc:"How long a notebook may be idle before it is stopped; never when absent"`
+	TensorboardTimeout document.Seconds  `yaml:"tensorboard_timeout" doc:"Idle time after which a TensorBoard is stopped"`
+	NotebookTimeout    *document.Seconds `yaml:"notebook_timeout" doc:"Idle time after which a notebook is stopped; never by default"`
 
 	ClusterName string   `yaml:"cluster_name" doc:"Name shown to users"`
-	EnableCORS  bool     `yaml:"enable_cors" doc:"Allows no site by itself: name the sites in cors_origins"`
-	CORSOrigins []string `yaml:"cors_origins" doc:"Sites whose pages may call the API, with a token and never with the user's cookie, such as https://portal.example.com"`
+	EnableCORS  bool     `yaml:"enable_cors" doc:"No effect by itself: list the sites in cors_origins"`
+	CORSOrigins []string `yaml:"cors_origins" doc:"Sites whose pages may call the API with a token, but never with the user's cookie, such as https://portal.example.com"`
 	LaunchError bool     `yaml:"launch_error" doc:"Fail tasks for which no machine can be launched (launch_error_timeout), and refuse those on several machines that can never fit, instead of warning; what runs on one machine, as commands do, is refused either way"`
 
 	Security        security.Settings `yaml:"security" doc:"Users, TLS and authorization"`
-	Telemetry       Telemetry         `yaml:"telemetry" doc:"What is reported to others"`
+	Telemetry       Telemetry         `yaml:"telemetry" doc:"Usage reports"`
 	Observability   Observability     `yaml:"observability" doc:"Metrics endpoints"`
-	Logging         Logging           `yaml:"logging" doc:"Where task logs are stored"`
+	Logging         Logging           `yaml:"logging" doc:"Storage of task logs"`
 	RetentionPolicy RetentionPolicy   `yaml:"retention_policy" doc:"When task logs are deleted, and how long ended tasks are listed"`
-	Webhooks        Webhooks          `yaml:"webhooks" doc:"Calls to other systems on task events"`
+	Webhooks        Webhooks          `yaml:"webhooks" doc:"Notifications of other systems about task events"`
 
 	FeatureSwitches []string `yaml:"feature_switches" doc:"Switches of Determined 0.38.1; prevent_blank_password is the default here"`
 	ReservedPorts   []int    `yaml:"reserved_ports" doc:"Ports never given to tasks automatically"`
 
-	CheckpointStorage     *CheckpointStorage `yaml:"checkpoint_storage" doc:"Where experiments store checkpoints unless they say otherwise"`
-	TaskContainerDefaults container.Defaults `yaml:"task_container_defaults" doc:"What each task container gets unless its configuration says otherwise"`
-	TaskPolicy            TaskPolicy         `yaml:"task_policy" doc:"What tasks may do to the machines they run on, unless their owner is an administrator"`
+	CheckpointStorage     *CheckpointStorage `yaml:"checkpoint_storage" doc:"Default storage of checkpoints"`
+	TaskContainerDefaults container.Defaults `yaml:"task_container_defaults" doc:"Defaults of task containers"`
+	TaskPolicy            TaskPolicy         `yaml:"task_policy" doc:"Access of tasks to their machines; does not limit administrators"`
 
-	ResourceManager            ResourceManager             `yaml:"resource_manager" doc:"Who runs tasks"`
-	ResourcePools              []Pool                      `yaml:"resource_pools" doc:"Groups of equal agents"`
+	ResourceManager            ResourceManager             `yaml:"resource_manager" doc:"How tasks run"`
+	ResourcePools              []Pool                      `yaml:"resource_pools" doc:"Groups of identical agents"`
 	AdditionalResourceManagers []AdditionalResourceManager `yaml:"additional_resource_managers" doc:"Further Kubernetes clusters"`
 
 	UICustomization *UICustomization `yaml:"ui_customization" doc:"Logo of the web UI"`
@@ -58,7 +58,7 @@ type Master struct {
 	SAML            *SAML            `yaml:"saml" doc:"Sign-on by SAML"`
 	OIDC            *OIDC            `yaml:"oidc" doc:"Sign-on by OpenID Connect"`
 	DetCloud        *DetCloud        `yaml:"det_cloud" doc:"Settings of the hosted product"`
-	Internal        Internal         `yaml:"__internal" doc:"Settings without promise of stability"`
+	Internal        Internal         `yaml:"__internal" doc:"Settings that may change without notice"`
 }
 
 // Paths returns the default locations of master.yaml: the current one, then those in images of
@@ -167,7 +167,7 @@ type Observability struct {
 
 // Webhooks configures notifications of other systems.
 type Webhooks struct {
-	BaseURL    string       `yaml:"base_url" doc:"Address of this cluster in the messages that are sent"`
+	BaseURL    string       `yaml:"base_url" doc:"Address of this cluster in the messages"`
 	SigningKey secret.Value `yaml:"signing_key" doc:"Key that signs the messages"`
 }
 

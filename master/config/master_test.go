@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-func TestOriginsNameOneSite(t *testing.T) {
+func TestCheckOrigins(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		"https://portal.example.com": true, "http://localhost:3000": true, "https://[::1]:8443": true,

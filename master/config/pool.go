@@ -15,15 +15,15 @@ import (
 type Pool struct {
 	Name                     string              `yaml:"pool_name" doc:"Name of the pool"`
 	Description              string              `yaml:"description" doc:"Shown to users"`
-	MaxAuxContainersPerAgent int                 `yaml:"max_aux_containers_per_agent" doc:"Tasks without slots that one agent may run; 0 for none"`
-	AgentReconnectWait       document.Duration   `yaml:"agent_reconnect_wait" doc:"How long tasks of an agent that lost its connection are kept"`
+	MaxAuxContainersPerAgent int                 `yaml:"max_aux_containers_per_agent" doc:"Maximum number of tasks without slots per agent; 0 for none"`
+	AgentReconnectWait       document.Duration   `yaml:"agent_reconnect_wait" doc:"How long the tasks of a disconnected agent are kept"`
 	AgentReattachEnabled     *bool               `yaml:"agent_reattach_enabled" doc:"No effect: agents always reattach"`
 	Scheduler                *Scheduler          `yaml:"scheduler" doc:"Replaces the resource manager's scheduler as a whole"`
-	Autoscaled               bool                `yaml:"autoscaled" doc:"Kubernetes only: nodes are added for pods that find none, so tasks that fit nowhere are handed to the scheduler, a few at a time"`
-	TaskContainerDefaults    *container.Defaults `yaml:"task_container_defaults" doc:"Wins, setting by setting, over the global one"`
-	TaskPolicy               *TaskPolicy         `yaml:"task_policy" doc:"Wins, setting by setting, over the global one"`
-	SlotPrice                *SlotPrice          `yaml:"slot_price" doc:"What the pool's slots cost, for the cost of experiments and projects; not known when empty"`
-	Provider                 *provider.Provider  `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
+	Autoscaled               bool                `yaml:"autoscaled" doc:"Kubernetes only: nodes are added for unschedulable pods, so tasks that do not fit are passed to the scheduler, a few at a time"`
+	TaskContainerDefaults    *container.Defaults `yaml:"task_container_defaults" doc:"Overrides settings of the global one"`
+	TaskPolicy               *TaskPolicy         `yaml:"task_policy" doc:"Overrides settings of the global one"`
+	SlotPrice                *SlotPrice          `yaml:"slot_price" doc:"Price of the pool's slots, for the cost of experiments and projects; unknown by default"`
+	Provider                 *provider.Provider  `yaml:"provider" doc:"Provider that launches agents; without one, agents join by themselves"`
 }
 
 // DefaultPool returns the default settings of a pool.
@@ -87,9 +87,9 @@ func (p Pool) Validate(path string) document.Errors {
 
 // SlotPrice is the price of a pool's slots as configured by the administrator. No cloud is queried.
 type SlotPrice struct {
-	PerHour     float64  `yaml:"per_hour" doc:"What one slot costs in an hour: the price of a machine divided by its slots"`
-	SpotPerHour *float64 `yaml:"spot_per_hour" doc:"The same on a spot machine; per_hour when empty"`
-	Currency    string   `yaml:"currency" doc:"Currency of both, as ISO 4217 writes it"`
+	PerHour     float64  `yaml:"per_hour" doc:"Price of one slot per hour: the price of a machine divided by its slots"`
+	SpotPerHour *float64 `yaml:"spot_per_hour" doc:"The same on a spot machine; by default per_hour"`
+	Currency    string   `yaml:"currency" doc:"Currency of both, as an ISO 4217 code"`
 }
 
 // SetDefaults sets the currency to US dollars.

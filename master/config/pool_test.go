@@ -21,7 +21,7 @@ func parsed(t *testing.T, yaml string) config.Master {
 }
 
 // In Determined 0.38.1, a pool's defaults always overrode the global settings.
-func TestAPoolWinsOnlyWithWhatItSays(t *testing.T) {
+func TestPoolOverridesOnlyItsSettings(t *testing.T) {
 	t.Parallel()
 	m := parsed(t, `
 task_container_defaults: {network_mode: host, shm_size_bytes: 1g, force_pull_image: true, environment_variables: [A=1], image: {cpu: a, cuda: b}}
@@ -41,7 +41,7 @@ resource_pools: [{pool_name: default, task_container_defaults: {work_dir: /w, en
 	}
 }
 
-func TestAPoolReplacesTheSchedulerAsAWhole(t *testing.T) {
+func TestPoolReplacesTheScheduler(t *testing.T) {
 	t.Parallel()
 	m := parsed(t, `
 resource_manager: {scheduler: {preemption: true, default_priority: 7}}
@@ -226,7 +226,7 @@ func TestSlotsOfInstances(t *testing.T) {
 	}
 }
 
-func TestAPoolWaitsForItsAgents(t *testing.T) {
+func TestAgentReconnectWait(t *testing.T) {
 	t.Parallel()
 	_, _, err := config.Parse([]byte("resource_pools: [{pool_name: default, agent_reconnect_wait: 0s}]"), "master.yaml")
 	if err == nil || !strings.Contains(err.Error(), "resource_pools[0].agent_reconnect_wait: must be more than 0") {

@@ -11,7 +11,7 @@ import (
 
 const page = "../../docs/reference/master-yaml.md"
 
-func TestReferencePageIsFresh(t *testing.T) {
+func TestReferencePageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	if err := document.WriteReference(&b, "master.yaml", document.Reference(config.DefaultMaster()), config.Overrides()); err != nil {

@@ -29,8 +29,8 @@ func DefaultResourceManager() ResourceManager {
 
 // DefaultPools are the pools of tasks that do not specify one.
 type DefaultPools struct {
-	Aux     string `yaml:"default_aux_resource_pool" doc:"Pool of tasks without slots that name none"`
-	Compute string `yaml:"default_compute_resource_pool" doc:"Pool of tasks with slots that name none"`
+	Aux     string `yaml:"default_aux_resource_pool" doc:"Default pool of tasks without slots"`
+	Compute string `yaml:"default_compute_resource_pool" doc:"Default pool of tasks with slots"`
 }
 
 // Pools returns both names.
@@ -58,12 +58,12 @@ func (r ResourceManager) Name() string {
 // AgentRM runs tasks on agents.
 type AgentRM struct {
 	ClusterName            string    `yaml:"cluster_name" doc:"Name of this resource manager"`
-	Scheduler              Scheduler `yaml:"scheduler" doc:"Scheduler of pools that have none of their own"`
+	Scheduler              Scheduler `yaml:"scheduler" doc:"Default scheduler of pools"`
 	DefaultPools           `yaml:",inline"`
-	NoDefaultResourcePools bool                    `yaml:"no_default_resource_pools" doc:"Refuse tasks that name no pool"`
+	NoDefaultResourcePools bool                    `yaml:"no_default_resource_pools" doc:"Reject tasks that name no pool"`
 	RequireAuthentication  bool                    `yaml:"require_authentication" doc:"Accept only agents with a credential"`
 	ClientCA               string                  `yaml:"client_ca" doc:"CA file for agents' client certificates"`
-	Metadata               map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
+	Metadata               map[string]document.Raw `yaml:"metadata" doc:"Passed through to the API"`
 }
 
 // DefaultAgentRM returns the default settings.

@@ -26,15 +26,15 @@ func (s *Scheduler) Variants() []document.Variant {
 
 // Fitting configures how a task is placed on agents.
 type Fitting struct {
-	Policy                 string `yaml:"fitting_policy" doc:"best fills agents up, worst spreads over them"`
-	AllowHeterogeneousFits bool   `yaml:"allow_heterogeneous_fits" doc:"Let one task use agents of different sizes"`
+	Policy                 string `yaml:"fitting_policy" doc:"best packs agents, worst spreads tasks over agents"`
+	AllowHeterogeneousFits bool   `yaml:"allow_heterogeneous_fits" doc:"Allow one task to use agents of different sizes"`
 }
 
 // PriorityScheduler starts tasks by priority, 1 first.
 type PriorityScheduler struct {
 	Fitting         `yaml:",inline"`
-	Preemption      bool `yaml:"preemption" doc:"Stop tasks of lower priority for those of higher"`
-	DefaultPriority int  `yaml:"default_priority" doc:"Priority of tasks that do not say, 1 to 99"`
+	Preemption      bool `yaml:"preemption" doc:"Preempt tasks of lower priority for those of higher"`
+	DefaultPriority int  `yaml:"default_priority" doc:"Default priority of tasks, 1 to 99"`
 }
 
 // FairShareScheduler is accepted and treated as priority with equal priorities.

@@ -66,7 +66,7 @@ func TestTheSecondDiskOfTheManual(t *testing.T) {
 }
 
 // A later edition of that manual has lost lines; the errors name the missing keys.
-func TestLostLinesAreNamed(t *testing.T) {
+func TestMissingKeysAreNamed(t *testing.T) {
 	t.Parallel()
 	const head = "resource_pools:\n- pool_name: default\n  provider:\n"
 	const disk = "mode: READ_ONLY\n        boot: false\n        source: zones/us-west1-b/disks/second\n        autoDelete: false\n"
@@ -142,7 +142,7 @@ func TestTheGPUsOfMachines(t *testing.T) {
 }
 
 // The master accepts the pool on our own manual page.
-func TestThePoolOfTheManualPageIsTaken(t *testing.T) {
+func TestPoolOfManualPageIsValid(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/gcp-pools.md")
 	if err != nil {

@@ -35,9 +35,9 @@ func (c *CheckpointStorage) Variants() []document.Variant {
 
 // Saved is the number of checkpoints to keep.
 type Saved struct {
-	ExperimentBest int `yaml:"save_experiment_best" doc:"Best checkpoints kept of an experiment"`
-	TrialBest      int `yaml:"save_trial_best" doc:"Best checkpoints kept of a trial"`
-	TrialLatest    int `yaml:"save_trial_latest" doc:"Latest checkpoints kept of a trial"`
+	ExperimentBest int `yaml:"save_experiment_best" doc:"Number of best checkpoints to keep per experiment"`
+	TrialBest      int `yaml:"save_trial_best" doc:"Number of best checkpoints to keep per trial"`
+	TrialLatest    int `yaml:"save_trial_latest" doc:"Number of latest checkpoints to keep per trial"`
 }
 
 // DefaultSaved returns the defaults of Determined 0.38.1.
@@ -58,17 +58,17 @@ type SharedFSStorage struct {
 type S3Storage struct {
 	Saved       `yaml:",inline"`
 	Bucket      string       `yaml:"bucket" doc:"Bucket"`
-	AccessKey   secret.Value `yaml:"access_key" doc:"Access key; the task's own identity when empty"`
+	AccessKey   secret.Value `yaml:"access_key" doc:"Access key; by default the task's own identity"`
 	SecretKey   secret.Value `yaml:"secret_key" doc:"Secret key"`
 	EndpointURL string       `yaml:"endpoint_url" doc:"Address of a server other than Amazon's"`
-	Prefix      string       `yaml:"prefix" doc:"Beginning of each object's name"`
+	Prefix      string       `yaml:"prefix" doc:"Prefix of object names"`
 }
 
 // GCSStorage is a bucket of Google Cloud Storage.
 type GCSStorage struct {
 	Saved  `yaml:",inline"`
 	Bucket string `yaml:"bucket" doc:"Bucket"`
-	Prefix string `yaml:"prefix" doc:"Beginning of each object's name"`
+	Prefix string `yaml:"prefix" doc:"Prefix of object names"`
 }
 
 // AzureStorage is a container of Azure Blob Storage.
@@ -113,7 +113,7 @@ func (c CheckpointStorage) Validate(at string) document.Errors {
 	case c.S3 != nil:
 		e = c.S3.checkCounts(key("prefix"), c.S3.Prefix)
 		e.Check(c.S3.Bucket != "", key("bucket"), "is required")
-		e.Check(c.S3.AccessKey.IsZero() == c.S3.SecretKey.IsZero(), key("secret_key"), "needs access_key, and the other way round")
+		e.Check(c.S3.AccessKey.IsZero() == c.S3.SecretKey.IsZero(), key("secret_key"), "must be set together with access_key")
 	case c.GCS != nil:
 		e = c.GCS.checkCounts(key("prefix"), c.GCS.Prefix)
 		e.Check(c.GCS.Bucket != "", key("bucket"), "is required")
@@ -149,7 +149,7 @@ func (s SharedFSStorage) Validate(at string) document.Errors {
 	e := s.checkCounts(document.Join(at, "storage_path"), "")
 	e.Check(path.IsAbs(s.HostPath), document.Join(at, "host_path"), "is required and must be absolute (is %q)", s.HostPath)
 	_, own := AboveOwn(s.HostPath)
-	e.Check(own == "", document.Join(at, "host_path"), "must not be in the directory of an experiment (%s); the name is for those that the cluster makes", own)
+	e.Check(own == "", document.Join(at, "host_path"), "must not be in the directory of an experiment (%s); the name is reserved for directories that the cluster creates", own)
 	e.Check(s.StoragePath == "" || s.CheckpointPath == "", document.Join(at, "checkpoint_path"), "is an older name of storage_path; keep one")
 	inside := cmp.Or(s.StoragePath, s.CheckpointPath)
 	if !path.IsAbs(inside) {

@@ -13,25 +13,25 @@ import (
 // task_container_defaults, and an experiment's own directory in checkpoint_storage, are always
 // allowed. A zero value in a pool's settings inherits the global one.
 type TaskPolicy struct {
-	HostPaths    []HostPath       `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
-	Capabilities []string         `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
-	Devices      []string         `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none when empty"`
-	Privileged   *bool            `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only, other runtimes have none"`
+	HostPaths    []HostPath       `yaml:"host_paths" doc:"Paths of the machine, including everything below them, that tasks may mount; none by default"`
+	Capabilities []string         `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none by default"`
+	Devices      []string         `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none by default"`
+	Privileged   *bool            `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only"`
 	HostNetwork  *bool            `yaml:"host_network" doc:"Tasks may use their machine's network; when empty, only trials with containers on several machines; when false, not even those"`
 	HostPID      *bool            `yaml:"host_pid" doc:"Pods may see the processes of their node"`
 	HostIPC      *bool            `yaml:"host_ipc" doc:"Pods may use the shared memory of their node"`
-	Root         *bool            `yaml:"root" doc:"Programs may run as root inside their containers; true when empty"`
-	Images       []string         `yaml:"images" doc:"Beginnings of the images that may run, such as registry.example.com/team; all when empty"`
-	MaxShm       document.Bytes   `yaml:"max_shm_size" doc:"Most shared memory of a container; no limit when empty"`
-	MaxMemory    document.Bytes   `yaml:"max_memory" doc:"Most memory of a container, and its limit; none when empty"`
-	MaxGrace     document.Seconds `yaml:"max_grace_period" doc:"Kubernetes: longest terminationGracePeriodSeconds of a task's pod spec, also an administrator's, unless the pool's own has more; 10 minutes when empty"`
+	Root         *bool            `yaml:"root" doc:"Programs may run as root inside their containers; true by default"`
+	Images       []string         `yaml:"images" doc:"Prefixes of allowed images, such as registry.example.com/team; by default all images"`
+	MaxShm       document.Bytes   `yaml:"max_shm_size" doc:"Maximum shared memory of a container; no limit by default"`
+	MaxMemory    document.Bytes   `yaml:"max_memory" doc:"Maximum memory of a container, which is also its limit; none by default"`
+	MaxGrace     document.Seconds `yaml:"max_grace_period" doc:"Kubernetes: maximum terminationGracePeriodSeconds of a task's pod spec, also for administrators, unless that of the pool is longer; 10 minutes by default"`
 }
 
 // HostPath is a path of the machine that tasks may mount.
 type HostPath struct {
 	Path     string `yaml:"path" doc:"Path of the machine"`
 	ReadOnly bool   `yaml:"read_only" doc:"Tasks may not write"`
-	Shared   bool   `yaml:"shared" doc:"Mounts may spread between the machine and tasks (propagation rshared)"`
+	Shared   bool   `yaml:"shared" doc:"Mounts may propagate between the machine and tasks (propagation rshared)"`
 }
 
 type hostPathObject HostPath

@@ -83,7 +83,7 @@ func TestOldFormsReadAsNewOnes(t *testing.T) {
 	}
 }
 
-func TestOldFormsThatCannotBeMeant(t *testing.T) {
+func TestContradictoryOldForms(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, yaml, want string }{
 		{"old beside new", "resource_pools: []\nprovisioner: {provider: aws}", "master.yaml:2: provisioner: is an old form and cannot be combined with resource_pools (line 1)"},

@@ -67,14 +67,14 @@ func notYet(m Master) []unbuilt {
 
 func unbuiltPool(e *document.Errors, path string, p Pool, onKubernetes bool) {
 	if onKubernetes {
-		e.Check(p.Provider == nil, document.Join(path, "provider"), "launches agents, which tasks on Kubernetes do not run on; remove it")
+		e.Check(p.Provider == nil, document.Join(path, "provider"), "launches agents, but tasks run on Kubernetes; remove it")
 		e.Check(p.Scheduler == nil, document.Join(path, "scheduler"), "is for pools of agents; on Kubernetes set resource_manager.default_scheduler, and remove it")
 	}
 	e.Check(onKubernetes || !p.Autoscaled, document.Join(path, "autoscaled"), "is for resource_manager.type kubernetes; agents are launched by a provider; remove the setting")
 	if v := p.Provider; v != nil && v.AWS != nil {
-		e.Check(v.AWS.ImageID != "", document.Join(path, "provider.image_id"), "is needed: name the AMI of its region that agents start from")
+		e.Check(v.AWS.ImageID != "", document.Join(path, "provider.image_id"), "is required: name the AMI of agents")
 		e.Check(v.AWS.IAMInstanceProfileARN != "", document.Join(path, "provider.iam_instance_profile_arn"),
-			"is needed: a machine proves which it is by the role of its instance profile, which may have no permissions at all")
+			"is required: machines prove their identity with the role of their instance profile, which needs no permissions")
 	}
 	e.Check(p.Scheduler == nil || !p.Scheduler.Heterogeneous(), document.Join(path, "scheduler.allow_heterogeneous_fits"),
 		"one task on agents of different sizes is not built yet; remove the setting")

@@ -15,7 +15,7 @@ func (m Master) Warnings(given func(path string) bool) document.Errors {
 	}
 	w = append(w, m.poolWarnings(given)...)
 	w = append(w, GuardedMounts(m)...)
-	w.Check(!m.EnableCORS || len(m.CORSOrigins) > 0, "enable_cors", "allows no site by itself; name the sites in cors_origins")
+	w.Check(!m.EnableCORS || len(m.CORSOrigins) > 0, "enable_cors", "has no effect by itself; list the sites in cors_origins")
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
 		for _, key := range []string{"container_path", "tensorboard_path"} {
 			path := "checkpoint_storage." + key
@@ -37,9 +37,9 @@ func idleSettings() []idleSetting {
 		{"security.authz.rbac_ui_enabled", "no web UI is shipped"},
 		{"security.authz.fallback", "there is no other authorization to fall back from"},
 		{"security.authz.workspace_creator_assign_role", "roles belong to authz type rbac"},
-		{"telemetry.enabled", "this master reports nothing to anybody"},
-		{"telemetry.segment_master_key", "this master reports nothing to anybody"},
-		{"telemetry.segment_webui_key", "this master reports nothing to anybody"},
+		{"telemetry.enabled", "this master sends no reports"},
+		{"telemetry.segment_master_key", "this master sends no reports"},
+		{"telemetry.segment_webui_key", "this master sends no reports"},
 		{"tensorboard_timeout", "TensorBoards are not built yet"},
 		{"notebook_timeout", "notebooks are not built yet"},
 		{"reserved_ports", "experiments, whose ports these are, are not built yet"},
@@ -59,7 +59,7 @@ func (m Master) poolWarnings(given func(path string) bool) document.Errors {
 		warnScheduler(&w, document.Join(at, "scheduler"), p.Scheduler)
 		if m.ResourceManager.Kubernetes != nil {
 			plain := DefaultPool(p.Name)
-			w.Check(p.MaxAuxContainersPerAgent == plain.MaxAuxContainersPerAgent, document.Join(at, "max_aux_containers_per_agent"), "has no effect: how many pods a node takes is its kubelet's to say")
+			w.Check(p.MaxAuxContainersPerAgent == plain.MaxAuxContainersPerAgent, document.Join(at, "max_aux_containers_per_agent"), "has no effect: the kubelet limits the number of pods per node")
 			w.Check(p.AgentReconnectWait == plain.AgentReconnectWait, document.Join(at, "agent_reconnect_wait"), "has no effect: pods have no agents to wait for")
 		}
 		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")
@@ -78,7 +78,7 @@ func warnScheduler(w *document.Errors, path string, s *Scheduler) {
 	if s.RoundRobin != nil {
 		name = "round_robin"
 	}
-	w.Add(document.Join(path, "type"), "%s is carried out as priority with equal priorities", name)
+	w.Add(document.Join(path, "type"), "%s is treated as priority with equal priorities", name)
 }
 
 // GuardedMounts returns warnings about defaults of all tasks that no task may have, because every

@@ -45,7 +45,7 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 	for _, d := range left {
 		if pool == "" || d.Parent == pool {
 			m := apiMachine(d.Parent, d.Value)
-			m.Cause, m.Reason = string(elastic.CausePoolGone), "its pool launches no machines any more; only its platform knows whether it is still there"
+			m.Cause, m.Reason = string(elastic.CausePoolGone), "its pool no longer launches machines; only its platform knows whether it is still there"
 			out = append(out, m)
 		}
 	}

@@ -120,10 +120,10 @@ func Judge(p Policy, a Asked) []Violation {
 	out.checkFlags(p.HostPID, a.HostPID, "the machine's processes are not allowed", "host_pid")
 	out.checkFlags(p.HostIPC, a.HostIPC, "the machine's shared memory and semaphores are not allowed", "host_ipc")
 	for _, c := range a.Priorities {
-		out.checkAllowed(false, c.Field, fmt.Sprintf("the priority class %s is for what keeps the cluster's nodes alive, and for administrators", quoteText(c.Value)), "")
+		out.checkAllowed(false, c.Field, fmt.Sprintf("the priority class %s is reserved for node-critical pods and administrators", quoteText(c.Value)), "")
 	}
 	for _, field := range a.Tokens {
-		out.checkAllowed(false, field, "a token to call Kubernetes with is given by administrators only, by the pool's pod spec "+
+		out.checkAllowed(false, field, "only administrators may give tasks a Kubernetes API token, in the pool's pod spec "+
 			"(task_container_defaults.cpu_pod_spec and gpu_pod_spec)", "")
 	}
 	for _, s := range a.Shm {
@@ -150,7 +150,7 @@ func (v *violations) checkFlags(allowed bool, fields []string, text, key string)
 }
 
 func (v *violations) checkAmount(most int64, a Amount, what, key string) {
-	v.checkAllowed(most == 0 || a.Bytes <= most, a.Field, fmt.Sprintf("%d bytes of %s are more than the %d that are allowed", a.Bytes, what, most),
+	v.checkAllowed(most == 0 || a.Bytes <= most, a.Field, fmt.Sprintf("%d bytes of %s exceed the limit of %d", a.Bytes, what, most),
 		fmt.Sprintf("task_policy.%s: %d", key, a.Bytes))
 }
 
@@ -205,9 +205,9 @@ func (v *violations) checkDevice(p Policy, d Text) {
 
 func neverMounted(host, guarded string) string {
 	if host == guarded {
-		return fmt.Sprintf("%s is given to no task, an administrator's included", quoteText(host))
+		return fmt.Sprintf("%s is not allowed for any task, including those of administrators", quoteText(host))
 	}
-	return fmt.Sprintf("%s is given to no task, an administrator's included: it would reach %s", quoteText(host), quoteText(guarded))
+	return fmt.Sprintf("%s is not allowed for any task, including those of administrators: it exposes %s", quoteText(host), quoteText(guarded))
 }
 
 func list(key, value string) string {

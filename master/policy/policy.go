@@ -86,8 +86,8 @@ func (p Policy) ForStorage(mounts []*agentv1.Mount) Policy {
 	return p.Allow(own)
 }
 
-// findMount returns the entry that allows a path to be mounted, by the cluster for checkpoints or
-// by a user. It prefers entries that are not read-only.
+// findMount merges the entries that allow a path to be mounted, by the cluster for checkpoints or by
+// a user. The result is read-only only if all of them are.
 func (p Policy) findMount(host string, storage bool) (best HostPath, found bool) {
 	all := p.HostPaths
 	if storage {

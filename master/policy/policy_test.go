@@ -28,7 +28,7 @@ func device(path string) policy.Asked {
 	return policy.Asked{Devices: []policy.Text{{Field: "resources.devices[1].host_path", Value: path}}}
 }
 
-func TestWhatATaskMayNotDoIsNamed(t *testing.T) {
+func TestJudge(t *testing.T) {
 	t.Parallel()
 	data := policy.Policy{Root: true, HostPaths: []policy.HostPath{{Path: "/data"}, {Path: "/sets", ReadOnly: true}}}
 	kept := policy.Policy{Root: true, Storages: []policy.HostPath{{Path: "/kept"}}}
@@ -59,13 +59,13 @@ func TestWhatATaskMayNotDoIsNamed(t *testing.T) {
 		{"checkpoints on an allowed path", data, policy.Asked{Mounts: []policy.Mount{{Path: "/data/mine", Storage: true}}}, ""},
 		{"a path with a zero", policy.Policy{Free: true}, host("/data\x00/etc"), "must be an absolute path"},
 		{"a path that is not absolute", policy.Policy{Free: true}, host("data"), "must be an absolute path"},
-		{"an engine's socket, for an administrator", policy.Policy{Free: true}, host("/var/run/docker.sock"), "/var/run/docker.sock is given to no task"},
-		{"an engine's socket by dots", policy.Policy{Free: true}, host("/data/../var/run//docker.sock"), "given to no task"},
-		{"the machine, for an administrator", policy.Policy{Free: true}, host("/"), "/ is given to no task, an administrator's included: it would reach /proc"},
-		{"the machine where it is allowed", policy.Policy{HostPaths: []policy.HostPath{{Path: "/"}}}, host("/"), "given to no task"},
-		{"what has sockets in it", policy.Policy{Free: true}, host("/run"), "it would reach"},
-		{"containers of the machine", policy.Policy{Free: true}, host("/var/lib/docker/overlay2/x"), "it would reach /var/lib/docker"},
-		{"the root of a process", policy.Policy{Free: true}, host("/proc/self/root"), "it would reach /proc"},
+		{"an engine's socket, for an administrator", policy.Policy{Free: true}, host("/var/run/docker.sock"), "/var/run/docker.sock is not allowed for any task"},
+		{"an engine's socket by dots", policy.Policy{Free: true}, host("/data/../var/run//docker.sock"), "not allowed for any task"},
+		{"the machine, for an administrator", policy.Policy{Free: true}, host("/"), "/ is not allowed for any task, including those of administrators: it exposes /proc"},
+		{"the machine where it is allowed", policy.Policy{HostPaths: []policy.HostPath{{Path: "/"}}}, host("/"), "not allowed for any task"},
+		{"what has sockets in it", policy.Policy{Free: true}, host("/run"), "it exposes"},
+		{"containers of the machine", policy.Policy{Free: true}, host("/var/lib/docker/overlay2/x"), "it exposes /var/lib/docker"},
+		{"the root of a process", policy.Policy{Free: true}, host("/proc/self/root"), "it exposes /proc"},
 		{"anything else for an administrator", policy.Policy{Free: true}, host("/etc/ssl"), ""},
 		{"a capability", policy.Default(), capability("SYS_ADMIN"), "environment.add_capabilities[0]: the capability SYS_ADMIN is not allowed; to allow it, an administrator sets task_policy.capabilities: [SYS_ADMIN]"},
 		{"a capability in other words", policy.Policy{Capabilities: []string{"SYS_PTRACE"}}, capability("cap_sys_ptrace"), ""},
@@ -73,14 +73,14 @@ func TestWhatATaskMayNotDoIsNamed(t *testing.T) {
 		{"a device", policy.Default(), device("/dev/vda"), "resources.devices[1].host_path: the device /dev/vda is not allowed; to allow it, an administrator sets task_policy.devices: [/dev/vda]"},
 		{"a device of an allowed directory", policy.Policy{Devices: []string{"/dev/infiniband"}}, device("/dev/infiniband/uverbs0"), ""},
 		{"another by dots", policy.Policy{Devices: []string{"/dev/infiniband"}}, device("/dev/infiniband/../vda"), "devices: [/dev/vda]"},
-		{"a socket as a device", policy.Policy{Free: true}, device("/run/docker.sock"), "given to no task"},
+		{"a socket as a device", policy.Policy{Free: true}, device("/run/docker.sock"), "not allowed for any task"},
 		{"root", policy.Policy{}, policy.Asked{Users: []policy.User{{Field: "user", UID: 0}}}, "user: the task would run as root"},
 		{"somebody", policy.Policy{}, policy.Asked{Users: []policy.User{{Field: "user", UID: 1000}}}, ""},
 		{"privileged", policy.Default(), policy.Asked{Privileged: []string{"p"}}, "task_policy.privileged: true"},
 		{"the network", policy.Default(), policy.Asked{HostNetwork: []string{"n"}}, "task_policy.host_network: true"},
 		{"the processes", policy.Default(), policy.Asked{HostPID: []string{"n"}}, "task_policy.host_pid: true"},
 		{"the semaphores", policy.Default(), policy.Asked{HostIPC: []string{"n"}}, "task_policy.host_ipc: true"},
-		{"too much shared memory", policy.Policy{MaxShm: 10}, policy.Asked{Shm: []policy.Amount{{Field: "resources.shm_size", Bytes: 11}}}, "resources.shm_size: 11 bytes of shared memory are more than the 10 that are allowed; to allow it, an administrator sets task_policy.max_shm_size: 11"},
+		{"too much shared memory", policy.Policy{MaxShm: 10}, policy.Asked{Shm: []policy.Amount{{Field: "resources.shm_size", Bytes: 11}}}, "resources.shm_size: 11 bytes of shared memory exceed the limit of 10; to allow it, an administrator sets task_policy.max_shm_size: 11"},
 		{"enough shared memory", policy.Policy{MaxShm: 10}, policy.Asked{Shm: []policy.Amount{{Bytes: 10}}}, ""},
 		{"memory without a limit", policy.Policy{}, policy.Asked{Memory: []policy.Amount{{Bytes: 1 << 60}}}, ""},
 		{"too much memory", policy.Policy{MaxMemory: 1}, policy.Asked{Memory: []policy.Amount{{Bytes: 2}}}, "task_policy.max_memory: 2"},
@@ -130,7 +130,7 @@ func TestImagesAreComparedByWholeParts(t *testing.T) {
 	}
 }
 
-func TestWhatTheClusterGivesIsAllowed(t *testing.T) {
+func TestAllow(t *testing.T) {
 	t.Parallel()
 	p := policy.Policy{Images: []string{"a.example.com"}}.Allow(policy.Policy{
 		HostPaths: []policy.HostPath{{Path: "/shared"}}, Capabilities: []string{"IPC_LOCK"}, Images: []string{"python"},
@@ -145,7 +145,7 @@ func TestWhatTheClusterGivesIsAllowed(t *testing.T) {
 	}
 }
 
-func TestAPolicyTravels(t *testing.T) {
+func TestPolicyRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := policy.Policy{
 		HostPaths: []policy.HostPath{{Path: "/a", ReadOnly: true, Shared: true}}, Capabilities: []string{"A"}, Devices: []string{"/dev/a"},
@@ -160,7 +160,7 @@ func TestAPolicyTravels(t *testing.T) {
 	}
 }
 
-func TestEverySettingOfASpecIsAsked(t *testing.T) {
+func TestOfSpecCoversEverySetting(t *testing.T) {
 	t.Parallel()
 	s := &agentv1.Spec{
 		Image: "i", Mounts: []*agentv1.Mount{{HostPath: "/a"}}, Devices: []*agentv1.HostDevice{{HostPath: "/dev/a"}},
@@ -206,7 +206,7 @@ func FuzzJudge(f *testing.F) {
 }
 
 // The policy sent with a task allows its own checkpoints, and no others.
-func TestATasksPolicyAllowsItsOwnCheckpointsAlone(t *testing.T) {
+func TestForStorageAllowsOnlyOwnCheckpoints(t *testing.T) {
 	t.Parallel()
 	p := policy.Policy{Root: true, Storages: []policy.HostPath{{Path: "/kept"}}}
 	own := &agentv1.Mount{HostPath: "/kept/experiment-7-1f3a90cc", Storage: "/kept"}

@@ -52,7 +52,7 @@ func Problems(cfg config.Master) document.Errors {
 			continue
 		}
 		if _, err := agentYAML(*p.Provider, slog.New(slog.DiscardHandler)); err != nil {
-			e.Add(document.Join(document.Index("resource_pools", i), "provider.agent_config_file_contents"), "is nothing that an agent would take: %v", err)
+			e.Add(document.Join(document.Index("resource_pools", i), "provider.agent_config_file_contents"), "is not a valid agent configuration: %v", err)
 		}
 	}
 	return e
@@ -71,7 +71,7 @@ func agentYAML(p provider.Provider, log *slog.Logger) ([]byte, error) {
 	}
 	for key := range doc {
 		if slices.Contains(agentconfig.Own(), key) {
-			log.Warn("a setting of agent_config_file_contents has no effect: a launched agent knows it from its master", "setting", key)
+			log.Warn("a setting of agent_config_file_contents has no effect: launched agents get it from their master", "setting", key)
 			delete(doc, key)
 		}
 	}

@@ -24,7 +24,7 @@ func awsPool(t *testing.T, settings string) config.Master {
 }
 
 // A machine whose driver is broken must not join with its CPU in place of its GPUs.
-func TestWhatSlotsAMachineOfGoogleHas(t *testing.T) {
+func TestGCPSlotType(t *testing.T) {
 	t.Parallel()
 	for settings, want := range map[string]string{
 		"zone: us-west1-b": "cuda",
@@ -48,7 +48,7 @@ func TestWhatSlotsAMachineOfGoogleHas(t *testing.T) {
 	}
 }
 
-func TestWhatALaunchedAgentIsTold(t *testing.T) {
+func TestAgentDefaults(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, settings string
@@ -99,7 +99,7 @@ func TestWhatALaunchedAgentIsTold(t *testing.T) {
 	}
 }
 
-func TestAnAgentConfigurationThatNoAgentWouldTakeIsRefused(t *testing.T) {
+func TestConfigsRejectsInvalidAgentConfiguration(t *testing.T) {
 	t.Parallel()
 	for settings, want := range map[string]string{
 		"agent_config_file_contents: {slot_tpye: none}":                "slot_type",

@@ -28,7 +28,7 @@ func open(t *testing.T, s *store.Store, limit int64) *quota.Quota {
 
 func ann() quota.User { return quota.User{ID: 7, Name: "ann"} }
 
-func TestARefusalNamesTheUserWhatTakesMostAndWhatToDo(t *testing.T) {
+func TestQuotaErrorNamesUserUsageAndRemedy(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	q := open(t, s, 100<<30)
@@ -63,7 +63,7 @@ func TestARefusalNamesTheUserWhatTakesMostAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestBytesCountOnceTheyAreStored(t *testing.T) {
+func TestAddCountsOnCommit(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	q := open(t, s, 0)
@@ -86,7 +86,7 @@ func TestBytesCountOnceTheyAreStored(t *testing.T) {
 	}
 }
 
-func TestWhatEarlierVersionsStoredIsCountedUntilItSucceedsOnce(t *testing.T) {
+func TestCountOfEarlierVersionsIsRetriedUntilSuccess(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	mine := errors.New("mine")

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-func TestAShareShrinksAsPlacesFill(t *testing.T) {
+func TestShareShrinksAsPlacesFill(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		limits Limits
@@ -35,7 +35,7 @@ func TestAShareShrinksAsPlacesFill(t *testing.T) {
 	}
 }
 
-func TestAGroupIsAnAddressOrANetworkOfIPv6(t *testing.T) {
+func TestGroupOf(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"192.0.2.1":               "192.0.2.1",
@@ -80,7 +80,7 @@ func (c *crowd) expectLost(want ...string) {
 	}
 }
 
-func TestTheGroupThatHasMostLosesItsOldestPlace(t *testing.T) {
+func TestLargestGroupLosesItsOldestPlace(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Limits{Most: 6, Each: 4})
 	c.enter("a1", "a", true)
@@ -109,7 +109,7 @@ func TestTheGroupThatHasMostLosesItsOldestPlace(t *testing.T) {
 	}
 }
 
-func TestAPlaceThatIsWaitedForAgainIsTheYoungest(t *testing.T) {
+func TestSetWaitingMakesThePlaceTheYoungest(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Limits{Most: 4})
 	first, _ := c.enter("a1", "a", true), c.enter("a2", "a", true)
@@ -130,7 +130,7 @@ func TestAPlaceThatIsWaitedForAgainIsTheYoungest(t *testing.T) {
 	}
 }
 
-func TestAGroupLosesItsOwnPlacesOnlyAfterAWhile(t *testing.T) {
+func TestGroupKeepsItsPlacesForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, Limits{Each: 2, Safe: time.Second})
@@ -151,7 +151,7 @@ func TestAGroupLosesItsOwnPlacesOnlyAfterAWhile(t *testing.T) {
 	})
 }
 
-func TestASparedGroupLosesNothingToOthers(t *testing.T) {
+func TestSparedGroupKeepsItsPlaces(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Limits{Most: 4, Each: 2})
 	for i := range 3 {
@@ -166,7 +166,7 @@ func TestASparedGroupLosesNothingToOthers(t *testing.T) {
 	c.enter("a2", "a", false)
 }
 
-func TestManyGroupsShareAlike(t *testing.T) {
+func TestGroupsShareEqually(t *testing.T) {
 	t.Parallel()
 	for groups := 1; groups <= 64; groups++ {
 		c := newCrowd(t, Limits{Most: 256, Each: 128})

@@ -47,7 +47,7 @@ func TestASubmissionAgainstThePolicyNamesTheField(t *testing.T) {
 		}
 	}
 	_, err := m.tasks.Launch(t.Context(), root(), command(t, `{"bind_mounts": [{"host_path": "/var/../run/docker.sock", "container_path": "/s"}]`+rest+"}"), nil)
-	if err == nil || !strings.Contains(err.Error(), "is given to no task") {
+	if err == nil || !strings.Contains(err.Error(), "is not allowed for any task") {
 		t.Errorf("got %v, want an engine's socket refused to an administrator", err)
 	}
 }

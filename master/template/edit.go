@@ -163,7 +163,7 @@ func (t *Templates) checkFree(name string) error {
 
 func checkName(name string) error {
 	if name == "" {
-		return status.New(status.InvalidArgument, "name: a template needs one")
+		return status.New(status.InvalidArgument, "name: is required")
 	}
 	if n := len([]rune(name)); n > nameLimit || !naming.IsPrintable(name) {
 		return status.New(status.InvalidArgument, "name: must have at most %d characters, and %s (%.64q)", nameLimit, naming.PrintableRule, name)

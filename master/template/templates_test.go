@@ -146,7 +146,7 @@ func TestOnlyOwnersAndAdministratorsChangeTemplates(t *testing.T) {
 	}
 }
 
-func TestKeysAreForWhoMayChangeATemplate(t *testing.T) {
+func TestTemplateSecretsAreHidden(t *testing.T) {
 	w := newWorld(t)
 	const text = `{"bucket":"b","checkpoint_storage":{"access_key":"k","bucket":"b"},"list":[{"password":"p","username":"u"}]}`
 	w.create(ann(), "s3", text)
@@ -168,7 +168,7 @@ func TestKeysAreForWhoMayChangeATemplate(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTemplate(t *testing.T) {
+func TestInvalidTemplates(t *testing.T) {
 	w := newWorld(t)
 	w.create(ann(), "taken", `{}`)
 	w.create(ann(), "other", `{}`)
@@ -202,7 +202,7 @@ func TestWhatIsNoTemplate(t *testing.T) {
 	}
 }
 
-func TestAUserHasABoundedNumberOfTemplates(t *testing.T) {
+func TestNumberOfTemplatesIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	kept := store.Collection[map[string]any]{Kind: "template"}

@@ -30,7 +30,7 @@ func (t Text) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // MarshalText returns an error, so that a token is not written to a document by accident.
 func (t Text) MarshalText() ([]byte, error) {
-	return nil, errors.New("refuse to marshal a token")
+	return nil, errors.New("a token must not be marshaled")
 }
 
 // The errors of verification.

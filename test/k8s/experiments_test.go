@@ -75,7 +75,7 @@ func TestExperimentsAsPods(t *testing.T) {
 	}
 	active := ids[0]
 	before := len(r.validations(active))
-	p.does(two, "Tasks may start again on nodes", "k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks", "--pause-limit", "2m",
+	p.does(two, "Enabled nodes", "k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks", "--pause-limit", "2m",
 		"--set", "checkpointStorage.hostPath=,checkpointStorage.storageSize=1Gi")
 	r.awaitLog(active, 2, "stopped at epoch", "resumed at epoch")
 	r.awaitEpochs(active, before+2)

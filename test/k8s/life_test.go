@@ -150,7 +150,7 @@ func (p *person) pauses(from, to string) {
 	p.ends(from, stay, time.Minute)
 	id = p.starts(from, "--slots", "0", "--config", config, "--", "sh", "-c", "echo begin; sleep 30; echo end")
 	running(id)
-	p.does(to, "Tasks may start again on nodes", upgrade...)
+	p.does(to, "Enabled nodes", upgrade...)
 	p.ends(to, id, 2*time.Minute)
 	out := p.does(to, "run again from its start", "task", "logs", id)
 	if strings.Count(out, "begin") != 2 || strings.Count(out, "end") != 1 {

@@ -46,7 +46,7 @@ func (w Wanted) Check(ctx context.Context) doctor.Result {
 	}
 	slices.Sort(wrong)
 	slices.Sort(odd)
-	const needed = "instance types that are offered where the machines are to be, with the same slots within a pool"
+	const needed = "types that are offered in the zones of the machines, with equal slots within a pool"
 	switch {
 	case len(wrong) > 0:
 		return doctor.Failed(strings.Join(wrong, "; "), needed, w.Fix)
@@ -60,7 +60,7 @@ func (w Wanted) Check(ctx context.Context) doctor.Result {
 func (w Wanted) checkMaster(ctx context.Context) (wrong, odd []string) {
 	t := w.Types[w.Master]
 	if !slices.Contains(t.Zones, w.MasterZone) {
-		wrong = append(wrong, fmt.Sprintf("%s is not offered in %s, where the master is to be", w.Master, w.MasterZone))
+		wrong = append(wrong, fmt.Sprintf("%s is not offered in %s, the zone of the master", w.Master, w.MasterZone))
 	} else if t.VCPU < 2 {
 		odd = append(odd, fmt.Sprintf("%s has %d vCPU", w.Master, t.VCPU))
 	}
@@ -78,7 +78,7 @@ func (p Pool) checkTypes(name string, types Types) (wrong, odd []string) {
 	for _, it := range p.Types {
 		t, known := types[it]
 		if !known {
-			wrong = append(wrong, fmt.Sprintf("pool %s: there is no type %s", name, it))
+			wrong = append(wrong, fmt.Sprintf("pool %s: unknown type %s", name, it))
 			continue
 		}
 		if !slices.ContainsFunc(p.Zones, func(z string) bool { return slices.Contains(t.Zones, z) }) {

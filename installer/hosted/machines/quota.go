@@ -38,13 +38,13 @@ func (q *Quotas) Weigh(what string, d Demand, free int, console string) {
 		q.short = append(q.short, found)
 	}
 	if q.fix == "" {
-		q.fix = "ask for more at " + console + ", or choose fewer or smaller machines"
+		q.fix = "request an increase at " + console + ", or choose fewer or smaller machines"
 	}
 }
 
 // Result returns the result of all comparisons.
 func (q *Quotas) Result() doctor.Result {
-	const needed = "quotas for the master and what the pools may launch"
+	const needed = "quotas for the master and the maximum size of the pools"
 	switch {
 	case len(q.short) > 0:
 		return doctor.Failed(strings.Join(q.short, "; "), needed, q.fix)

@@ -71,7 +71,7 @@ func (m Types) Architecture(types ...string) (string, error) {
 	if len(common) == 0 {
 		return "", &cloud.Error{
 			Kind: cloud.Invalid, Op: "choose an image", Resource: strings.Join(types, ", "),
-			Fix: "put them into pools of their own", Err: errors.New("no image runs on all of them"),
+			Fix: "use separate pools for them", Err: errors.New("no image runs on all of them"),
 		}
 	}
 	return common[0], nil

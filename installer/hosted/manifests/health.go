@@ -24,9 +24,9 @@ func describeHealth(s manifest.Status, m manifest.Manifest, now time.Time) strin
 	silence := now.Sub(s.At).Round(time.Minute)
 	switch {
 	case s.Schema == "":
-		return "the master's machine has said nothing yet"
+		return "the master's machine has not reported yet"
 	case silence > 2*manifest.StatusEvery:
-		return fmt.Sprintf("the master's machine has said nothing for %s", silence)
+		return fmt.Sprintf("the master's machine has not reported for %s", silence)
 	case s.Reached(m):
 		return ""
 	}

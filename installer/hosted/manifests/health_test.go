@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-func TestWhatAMachineIsHeardToSay(t *testing.T) {
+func TestDescribeHealth(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	m := manifest.Manifest{Generation: 3, Version: "1.2.3", Phase: manifest.Serve}
@@ -18,11 +18,11 @@ func TestWhatAMachineIsHeardToSay(t *testing.T) {
 		want string
 	}{
 		{"well", func(*manifest.Status) {}, ""},
-		{"never heard of", func(s *manifest.Status) { *s = manifest.Status{} }, "the master's machine has said nothing yet"},
-		{"silent", func(s *manifest.Status) { s.At = noon.Add(-time.Hour) }, "the master's machine has said nothing for 1h0m0s"},
+		{"never heard of", func(s *manifest.Status) { *s = manifest.Status{} }, "the master's machine has not reported yet"},
+		{"silent", func(s *manifest.Status) { s.At = noon.Add(-time.Hour) }, "the master's machine has not reported for 1h0m0s"},
 		{"silent as long as a machine may be", func(s *manifest.Status) { s.At = noon.Add(-manifest.StatusEvery) }, ""},
-		{"ill", func(s *manifest.Status) { s.Ready, s.Error = false, "the disk is full" }, "the master's machine says: the disk is full"},
-		{"starting", func(s *manifest.Status) { s.Ready = false }, "the master starts"},
+		{"ill", func(s *manifest.Status) { s.Ready, s.Error = false, "the disk is full" }, "the master's machine reports: the disk is full"},
+		{"starting", func(s *manifest.Status) { s.Ready = false }, "the master is starting"},
 	} {
 		s := well
 		tc.edit(&s)

@@ -62,7 +62,7 @@ func (c *Bucket) WaitUntilRuns(ctx context.Context, m manifest.Manifest, limit t
 		}
 		what := describeStatus(s, m)
 		if s.Generation >= m.Generation && s.Error != "" && m.Phase == manifest.Hold {
-			return errors.New("the master's machine says: " + s.Error)
+			return errors.New("the master's machine reports: " + s.Error)
 		}
 		if waited >= limit {
 			return &lateError{c.Noun, what, limit}
@@ -81,13 +81,13 @@ func (c *Bucket) WaitUntilRuns(ctx context.Context, m manifest.Manifest, limit t
 func describeStatus(s manifest.Status, m manifest.Manifest) string {
 	switch {
 	case s.Schema == "":
-		return "the master's machine starts"
+		return "the master's machine is starting"
 	case s.Generation < m.Generation:
 		return "the master's machine has not seen the new configuration yet"
 	case s.Error != "":
-		return "the master's machine says: " + s.Error
+		return "the master's machine reports: " + s.Error
 	default:
-		return "the master starts"
+		return "the master is starting"
 	}
 }
 
@@ -99,10 +99,10 @@ type lateError struct {
 }
 
 func (e *lateError) Error() string {
-	return fmt.Sprintf("waited %s for the master's machine; the last it was seen at: %s", e.limit, e.last)
+	return fmt.Sprintf("timed out after %s waiting for the master's machine; last state: %s", e.limit, e.last)
 }
 
 // Hint names the command that shows the logs of the machine.
 func (e *lateError) Hint() string {
-	return "look at its logs with `det-deploy " + e.noun + " logs`, or while it boots at its console, which `det-deploy " + e.noun + " status` names, and run the same command again"
+	return "check its logs with `det-deploy " + e.noun + " logs` or, while it boots, its console, which `det-deploy " + e.noun + " status` names; then run the same command again"
 }

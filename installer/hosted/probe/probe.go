@@ -102,12 +102,12 @@ func (r *remote) Login(ctx context.Context, user, password string) (bool, error)
 // Try implements Master. It kills the task if the task does not end by itself.
 func (r *remote) Try(ctx context.Context, t Trial) error {
 	config, err := structpb.NewStruct(map[string]any{
-		"description": "det-deploy: try the cluster",
+		"description": "det-deploy: test task",
 		"entrypoint":  []any{"/bin/sh", "-c", "true"},
 		"resources":   map[string]any{"slots": 0, "resource_pool": t.Pool},
 	})
 	if err != nil {
-		return fmt.Errorf("write the trial task: %w", err)
+		return fmt.Errorf("encode the test task: %w", err)
 	}
 	launched, err := r.c.Launch(ctx, &apiv1.LaunchCommandRequest{Config: config, RequestId: rand.Text()})
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *remote) Try(ctx context.Context, t Trial) error {
 			return errors.Join(&trialError{noun: t.Noun, id: id, limit: t.Limit, why: why}, err)
 		}
 		if why != last && why != "" {
-			t.Tell("the task waits: " + why)
+			t.Tell("the task is queued: " + why)
 			last = why
 		}
 		if err := t.Pause(ctx, lookEvery); err != nil {
@@ -156,12 +156,12 @@ type trialError struct {
 
 func (e *trialError) Error() string {
 	if e.limit > 0 {
-		return fmt.Sprintf("the task %s, which tries the cluster, did not run within %s: %s", e.id, e.limit, e.why)
+		return fmt.Sprintf("the test task %s did not run within %s: %s", e.id, e.limit, e.why)
 	}
-	return fmt.Sprintf("the task %s, which tries the cluster, failed: %s", e.id, e.why)
+	return fmt.Sprintf("the test task %s failed: %s", e.id, e.why)
 }
 
 // Hint names the commands that show the cause.
 func (e *trialError) Hint() string {
-	return "the master answers: see why with `det-deploy task logs " + e.id + "` and `det-deploy " + e.noun + " logs`, or run up with --no-verify"
+	return "the master answers; find the cause with `det-deploy task logs " + e.id + "` and `det-deploy " + e.noun + " logs`, or run up with --no-verify"
 }

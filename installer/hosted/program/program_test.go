@@ -24,7 +24,7 @@ func elfFile(t *testing.T, machine uint16) string {
 	return path
 }
 
-func TestProgramsAreKnownByTheirArchitecture(t *testing.T) {
+func TestLoadReadsArchitectures(t *testing.T) {
 	t.Parallel()
 	amd, arm := elfFile(t, 62), elfFile(t, 183)
 	script := filepath.Join(t.TempDir(), "script")

@@ -39,7 +39,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	if at := u.now(); n > 0 && at.Sub(u.told) >= tellEvery {
 		u.told = at
 		const mb = 1_000_000
-		u.tell(fmt.Sprintf("%d of %d MB are uploaded (%d %%)", u.pos/mb, u.size/mb, u.pos*100/max(u.size, 1)))
+		u.tell(fmt.Sprintf("uploaded %d of %d MB (%d %%)", u.pos/mb, u.size/mb, u.pos*100/max(u.size, 1)))
 	}
 	return n, err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A slow upload reports its progress every few seconds, also after a restart; a fast one does not.
-func TestASlowUploadTellsHowFarItIs(t *testing.T) {
+func TestSlowUploadReportsProgress(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1_800_000_000, 0)
 	step := time.Second
@@ -33,12 +33,12 @@ func TestASlowUploadTellsHowFarItIs(t *testing.T) {
 		}
 	}
 	pass()
-	want := []string{"1 of 4 MB are uploaded (37 %)", "3 of 4 MB are uploaded (75 %)"}
+	want := []string{"uploaded 1 of 4 MB (37 %)", "uploaded 3 of 4 MB (75 %)"}
 	if !slices.Equal(told, want) {
 		t.Errorf("got %q, want %q", told, want)
 	}
 	pass()
-	if len(told) != 5 || told[2] != "0 of 4 MB are uploaded (12 %)" {
+	if len(told) != 5 || told[2] != "uploaded 0 of 4 MB (12 %)" {
 		t.Errorf("after it began again: got %q", told)
 	}
 	step, told = 0, nil

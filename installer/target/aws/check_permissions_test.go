@@ -55,7 +55,7 @@ func unmet(s policy.Statement, tags map[string]string) []string {
 
 // The output of `det-deploy aws policy` suffices for `up`: its policies are limited to marked
 // objects and some names, and so are the requests of `up`.
-func TestWhoHasThePoliciesIsAllowed(t *testing.T) {
+func TestCallerPoliciesSuffice(t *testing.T) {
 	t.Parallel()
 	lab := policy.Scope{Account: awstest.Account, Region: "us-west-2", Cluster: "lab"}
 	less := policy.Caller(lab)

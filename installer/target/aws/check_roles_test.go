@@ -13,7 +13,7 @@ import (
 )
 
 // The role of a user is never changed, so it must already have the permissions of its machines.
-func TestARoleThatIsBroughtMustHaveItsPermissions(t *testing.T) {
+func TestExistingRoleMustHavePermissions(t *testing.T) {
 	t.Parallel()
 	scope := policy.Scope{Account: awstest.Account, Region: "us-west-2", Cluster: "lab"}
 	for _, tc := range []struct {

@@ -36,7 +36,7 @@ func TestChecksOfANewClusterPass(t *testing.T) {
 	}
 }
 
-func TestChecksSayWhatStandsInTheWay(t *testing.T) {
+func TestChecksReportProblems(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name  string
@@ -66,12 +66,12 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"an image that is not there", []string{"master-image", "ami-0123456789abcdef0"}, nil, nil, "images", doctor.Fail, "ami-0123456789abcdef0", ""},
 		{"no program for the architecture", []string{"master-instance-type", "m6g.large"}, nil, func(s *stage) {
 			s.Programs = program.Set{"amd64": s.Programs["amd64"]}
-		}, "programs", doctor.Fail, "there is none for linux/arm64", "--binary arm64=PATH"},
-		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Pass, "never used spot instances; `up` makes the service-linked role", ""},
-		{"agents without a way out", []string{"agent-public-ip", "false"}, nil, nil, "agents' way out", doctor.Fail, "no NAT gateway", "--vpc"},
+		}, "programs", doctor.Fail, "missing for linux/arm64", "--binary arm64=PATH"},
+		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Pass, "never used spot instances; `up` creates the service-linked role", ""},
+		{"agents without a way out", []string{"agent-public-ip", "false"}, nil, nil, "agents' internet access", doctor.Fail, "no NAT gateway", "--vpc"},
 		{"addresses of another network", []string{"network-cidr", "172.31.0.0/16"}, nil, nil, "network", doctor.Unknown, "172.31.0.0/16", "--network-cidr"},
 		{"something may not be done", nil, func(w *awstest.World) { w.Deny("ec2:CreateVpc") }, nil, "permissions", doctor.Fail, "ec2:CreateVpc", "aws policy"},
-		{"a dry run is allowed and a simulation not", nil, func(w *awstest.World) { w.Deny("iam:SimulatePrincipalPolicy") }, nil, "permissions", doctor.Unknown, "cannot be simulated", "go on"},
+		{"a dry run is allowed and a simulation not", nil, func(w *awstest.World) { w.Deny("iam:SimulatePrincipalPolicy") }, nil, "permissions", doctor.Unknown, "cannot simulate", "continue"},
 		{"something else may not be done", nil, func(w *awstest.World) { w.Deny("iam:CreateRole") }, nil, "permissions", doctor.Fail, "not allowed: iam:CreateRole", "aws policy"},
 		{"a data bucket that is not there", []string{"data-bucket", "somebodys"}, nil, nil, "data bucket somebodys", doctor.Fail, "", "--data-bucket"},
 		{"a role that is not there", []string{"log-group", "their/logs"}, nil, nil, "log group their/logs", doctor.Fail, "does not exist", "--log-group"},
@@ -79,8 +79,8 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"a secret of theirs that is not there", []string{"db-url", "aws-sm:theirs"}, nil, nil, "secret theirs", doctor.Fail, "", "Secrets Manager"},
 		{"a key of master.yaml that does not exist", []string{"master-config-file", "portt: 1\n"}, nil, nil, "configuration", doctor.Fail, "--master-config-file:1: portt: unknown key", "--master-config-file"},
 		{"a setting that is not built", []string{"master-config-file", "feature_switches: [prometheus]\n"}, nil, nil, "configuration", doctor.Fail, "--master-config-file:1: feature_switches", "--master-config-file"},
-		{"agents that would not start", []string{"master-config-file", "resource_manager: {default_aux_resource_pool: p, default_compute_resource_pool: p}\nresource_pools: [{pool_name: p, provider: {type: aws, image_id: ami-1, iam_instance_profile_arn: 'arn:aws:iam::1:instance-profile/a', agent_config_file_contents: {slot_typ: cpu}}}]\n"}, nil, nil, "configuration", doctor.Fail, "--master-config-file:2: resource_pools[0].provider.agent_config_file_contents: is nothing that an agent would take", "--master-config-file"},
-		{"another port than the rules let in", []string{"master-config-file", "port: 9000\n"}, nil, nil, "configuration", doctor.Fail, "master_yaml.port: is the cluster's own", "--master-config-file"},
+		{"agents that would not start", []string{"master-config-file", "resource_manager: {default_aux_resource_pool: p, default_compute_resource_pool: p}\nresource_pools: [{pool_name: p, provider: {type: aws, image_id: ami-1, iam_instance_profile_arn: 'arn:aws:iam::1:instance-profile/a', agent_config_file_contents: {slot_typ: cpu}}}]\n"}, nil, nil, "configuration", doctor.Fail, "--master-config-file:2: resource_pools[0].provider.agent_config_file_contents: is not a valid agent configuration", "--master-config-file"},
+		{"another port than the rules let in", []string{"master-config-file", "port: 9000\n"}, nil, nil, "configuration", doctor.Fail, "master_yaml.port: is managed by det-deploy", "--master-config-file"},
 		{"a key of agent.yaml that does not exist", []string{"agent-config-file", "slot_typ: cpu\n"}, nil, nil, "configuration", doctor.Fail, "slot_typ: unknown key", "--agent-config-file"},
 		{"a setting that an agent has from its master", []string{"agent-config-file", "master_port: 80\n"}, nil, nil, "configuration", doctor.Fail, "agents.config.master_port: has no effect", "--agent-config-file"},
 		{"a clock that is wrong", nil, func(w *awstest.World) { w.Advance(10 * time.Minute) }, nil, "clock", doctor.Fail, "this machine's clock is -", "set the clock"},
@@ -107,12 +107,12 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 }
 
 // A rule that is newer than the cluster must not block it: `up` warns and continues.
-func TestARuleYoungerThanAClusterWarns(t *testing.T) {
+func TestNewRuleOnlyWarnsForExistingCluster(t *testing.T) {
 	t.Parallel()
 	for check, flags := range map[string][]string{
-		"agents' way out": {"agent-public-ip", "false"},
-		"instance types":  {"master-instance-type", "t3.micro"},
-		"GPU drivers":     {"instance-type", "p3.2xlarge"},
+		"agents' internet access": {"agent-public-ip", "false"},
+		"instance types":          {"master-instance-type", "t3.micro"},
+		"GPU drivers":             {"instance-type", "p3.2xlarge"},
 	} {
 		t.Run(check, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestARuleYoungerThanAClusterWarns(t *testing.T) {
 	}
 }
 
-func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
+func TestSecurityGroupsAreCompared(t *testing.T) {
 	t.Parallel()
 	c := inMemory(awstest.Options{})
 	s := newStage(c, existing(t, c)...)
@@ -146,7 +146,7 @@ func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
 	})
 	must(t, err)
 	s.Set("master-security-group", narrow)
-	if r := check(t, s)["security groups"]; r.Answer != doctor.Unknown || !strings.Contains(r.Found, "does not let 203.0.113.0/24 in on port 8443") {
+	if r := check(t, s)["security groups"]; r.Answer != doctor.Unknown || !strings.Contains(r.Found, "does not admit 203.0.113.0/24 on port 8443") {
 		t.Errorf("got %+v, want that who is to reach the master is not let in", r)
 	}
 	closed := group(t, c.clients(nil).EC2, s.Settings["vpc"], "closed", 443)
@@ -157,7 +157,7 @@ func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
 }
 
 // Existing resources that cannot be used fail like missing ones.
-func TestWhatIsBroughtMustFit(t *testing.T) {
+func TestExistingResourcesMustFit(t *testing.T) {
 	t.Parallel()
 	c := inMemory(awstest.Options{})
 	e, i := c.clients(nil).EC2, c.clients(nil).IAM
@@ -198,7 +198,7 @@ func TestWhatIsBroughtMustFit(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionIsAnUpgrade(t *testing.T) {
+func TestNewerRejectsOtherVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.Up(t.Context()))

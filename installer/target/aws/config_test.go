@@ -62,7 +62,7 @@ func TestMasterYAML(t *testing.T) {
 
 // A wheel is uploaded for the master's machine. It remains there when `up` runs on another
 // computer, which does not have the file.
-func TestAWheelReachesTheMaster(t *testing.T) {
+func TestWheelIsUploadedForTheMaster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const name = "determined-0.38.1-py3-none-any.whl"
 		wheel := filepath.Join(t.TempDir(), name)
@@ -90,7 +90,7 @@ func TestAWheelReachesTheMaster(t *testing.T) {
 }
 
 // A missing wheel is an error before anything is created.
-func TestAWheelThatIsMissingIsRefused(t *testing.T) {
+func TestUpRejectsMissingWheel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "harness-wheel", filepath.Join(t.TempDir(), "determined-0.38.1-py3-none-any.whl"))
 		in, _, err := s.operator(t.Context())
@@ -128,7 +128,7 @@ func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
 }
 
 // Secrets exist only in Secrets Manager: not in the bucket, user data or plans.
-func TestSecretsAreNowhereElse(t *testing.T) {
+func TestSecretsAreOnlyInTheVault(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")
 		before := strings.Join(s.Plan(t), "\n")
@@ -165,7 +165,7 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 }
 
 // The master may not describe images, so the installer records the name of their root device.
-func TestTheMasterIsToldTheRootDevice(t *testing.T) {
+func TestRootDeviceIsConfigured(t *testing.T) {
 	t.Parallel()
 	for image, want := range map[string]string{"": "/dev/sda1", awstest.ImageDebian: "/dev/xvda"} {
 		t.Run(want, func(t *testing.T) {

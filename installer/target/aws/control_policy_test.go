@@ -21,7 +21,7 @@ import (
 const theirs = `{"Sid":"Theirs","Effect":"Deny","Principal":"*","Action":"s3:DeleteBucket","Resource":"arn:aws:s3:::b"}`
 
 // The next plan adds the statement to a cluster from before it existed. Other statements stay.
-func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
+func TestControlBucketDeniesPlainHTTP(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.Up(t.Context()))
@@ -56,7 +56,7 @@ func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 
 // The control bucket has the user's tags, when it is created and when they change. Tags added by
 // others stay.
-func TestTheControlBucketCarriesTheUsersTags(t *testing.T) {
+func TestControlBucketHasUserTags(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "tag", "team=ml")
 		must(t, s.Up(t.Context()))

@@ -66,7 +66,7 @@ func TestEachUserHasAPassword(t *testing.T) {
 	}
 }
 
-func TestAFirstPasswordThatTheMasterWouldRefuseIsRefused(t *testing.T) {
+func TestUpRejectsWeakInitialPassword(t *testing.T) {
 	for flag, setting := range map[string]string{"initial-password": "initial_password", "initial-determined-password": "initial_determined_password"} {
 		t.Run(flag, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func (s *stage) wantOwnEntry(t *testing.T) {
 }
 
 // Earlier versions stored a single password for both users.
-func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
+func TestUpKeepsTheSharedPassword(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		old := &storage.Secret{
@@ -114,7 +114,7 @@ func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 }
 
 // An `up` that is interrupted between the two must not look like a cluster with a single password.
-func TestThePasswordOfDeterminedIsStoredFirst(t *testing.T) {
+func TestPasswordOfDeterminedIsStoredFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		plan := newStage(inMemory(awstest.Options{})).Plan(t)
 		at := func(name string) int {

@@ -16,7 +16,7 @@ const key = "arn:aws:kms:us-west-2:" + awstest.Account + ":key/0ab1"
 
 // EC2 accepts the launch of a machine whose disk it may not encrypt and then terminates it. The
 // launching role must therefore be allowed to use the account's key.
-func TestTheMastersRoleMayUseTheAccountsKey(t *testing.T) {
+func TestMasterRoleMayUseDiskKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.Up(t.Context()))
@@ -47,7 +47,7 @@ func (s *stage) rolePolicy(t *testing.T, who string) string {
 	return text
 }
 
-func TestWhoLaunchesMustBeAllowedToUseTheKey(t *testing.T) {
+func TestLaunchingRolesMayUseTheKey(t *testing.T) {
 	t.Parallel()
 	scope := policy.Scope{Account: awstest.Account, Region: "us-west-2", Cluster: "lab"}
 	withKey := scope

@@ -57,10 +57,10 @@ func ways() []faults.Fault {
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) { suite().ResumeAfterFaults(t) }
 
 // `down` deletes what an interrupted `up` has created, even if lists still lag.
-func TestDownTakesAHalfMadeCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
+func TestDownDeletesIncompleteCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
 
 // `status` needs no programs and shows what does not exist yet as missing.
-func TestAHalfMadeClusterIsShown(t *testing.T) {
+func TestStatusShowsIncompleteCluster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		s.world.FailChange(12, faults.KillAfter) // after the record and six concurrent changes
@@ -80,7 +80,7 @@ func TestAHalfMadeClusterIsShown(t *testing.T) {
 
 // A slow AWS: lists lag, new objects are not visible yet, and machines and their interfaces take
 // long.
-func TestASlowCloud(t *testing.T) {
+func TestSlowCloud(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{
 			Boot: 40 * time.Second, Shutdown: 90 * time.Second, Linger: 60 * time.Second, Lag: 5 * time.Second, Shy: 2, FreshProfile: 3, Disk: 45 * time.Second, Reuse: 60 * time.Second,

@@ -11,7 +11,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-func TestDownNamesWhatHoldsASubnetAndEndsWithAnInterruption(t *testing.T) {
+func TestDownReportsObjectsInSubnet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.Up(t.Context()))

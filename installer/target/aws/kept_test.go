@@ -40,7 +40,7 @@ func bring(t *testing.T, c *cloudy) (volume string, flags []string) {
 }
 
 // The password is kept with the database that it opens.
-func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
+func TestDownKeepsPasswordOfUserData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := inMemory(awstest.Options{})
 		volume, flags := bring(t, c)
@@ -73,7 +73,7 @@ func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
 
 // A password stored by an earlier version does not record what it opens. If the settings cannot be
 // read either, it is kept unless all data is to be deleted.
-func TestAPasswordThatMayOpenTheUsersDataStays(t *testing.T) {
+func TestDownKeepsPasswordThatMayOpenUserData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := inMemory(awstest.Options{})
 		_, flags := bring(t, c)
@@ -118,7 +118,7 @@ func (s *stage) unread(t *testing.T) *installer.Installer {
 	}
 }
 
-func TestASecondDownNamesWhatTheFirstOneKept(t *testing.T) {
+func TestSecondDownListsKeptObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.Up(t.Context()))

@@ -122,7 +122,7 @@ func (l variant) prepared(t *testing.T, c *cloudy) (*stage, []string) {
 	return newStage(c, flags...), c.world.Live()
 }
 
-func TestEachLayoutComesAndGoes(t *testing.T) {
+func TestLifecycleOfEachLayout(t *testing.T) {
 	t.Parallel()
 	for _, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {

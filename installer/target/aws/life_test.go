@@ -17,7 +17,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	synctest.Test(t, f)
 }
 
-func TestTheControlBucketIsAStore(t *testing.T) {
+func TestControlBucketContract(t *testing.T) {
 	t.Parallel()
 	recordtest.Suite(t, func(*testing.T) record.Store {
 		return control.Open(awstest.New(awstest.Options{}).Clients(nil), "lab", awstest.Account)

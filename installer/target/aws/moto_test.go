@@ -31,7 +31,7 @@ func overHTTP(t *testing.T) *cloudy {
 	}
 }
 
-func TestTheControlBucketIsAStoreOverHTTP(t *testing.T) {
+func TestControlBucketContractOverHTTP(t *testing.T) {
 	t.Parallel()
 	recordtest.Suite(t, func(t *testing.T) record.Store {
 		c := overHTTP(t)
@@ -41,7 +41,7 @@ func TestTheControlBucketIsAStoreOverHTTP(t *testing.T) {
 
 // The same layouts as in memory, against a third-party emulator. The test is not parallel, because
 // moto returns 500 when many new accounts are used at once.
-func TestEachLayoutComesAndGoesOverHTTP(t *testing.T) {
+func TestLifecycleOfEachLayoutOverHTTP(t *testing.T) {
 	for _, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {
 			c := overHTTP(t)

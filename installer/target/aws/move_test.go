@@ -69,7 +69,7 @@ func TestTheNextZoneIsTriedForTheMaster(t *testing.T) {
 }
 
 // If a move of the master fails, a second run finishes it in the new zone.
-func TestAMoveIsResumed(t *testing.T) {
+func TestMoveIsResumed(t *testing.T) {
 	for _, tc := range []struct {
 		op     string
 		before int // the number of calls before the fault
@@ -85,7 +85,7 @@ func TestAMoveIsResumed(t *testing.T) {
 }
 
 // The same with a fault at every change from the rejected launch on.
-func TestAMoveIsResumedAfterEachChange(t *testing.T) {
+func TestMoveIsResumedAfterEachChange(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	first, last := 0, 0
@@ -127,7 +127,7 @@ func resumesMove(t *testing.T, fail func(*awstest.World)) {
 }
 
 // A master does not leave the zone of its data, nor one that the user has named.
-func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
+func TestMoveRefusalNamesTheRemedy(t *testing.T) {
 	const here = "create aws/instance/master: us-west-2a"
 	for _, tc := range []struct {
 		name  string
@@ -180,7 +180,7 @@ func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
 }
 
 // The zone may still be changed while the volume is empty.
-func TestAnotherZoneIsNamedForABlankVolume(t *testing.T) {
+func TestZoneMayChangeWhileVolumeIsEmpty(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "master-zone", "us-west-2a")
 		s.full("us-west-2a")
@@ -193,7 +193,7 @@ func TestAnotherZoneIsNamedForABlankVolume(t *testing.T) {
 	})
 }
 
-func TestAllZonesWithoutCapacityAreNamed(t *testing.T) {
+func TestMoveErrorNamesAllZones(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b")
 		s.full("us-west-2a", "us-west-2b")

@@ -16,7 +16,7 @@ import (
 
 // Over a network that loses requests and replies, with an AWS that rejects some, repeated commands
 // complete: twenty times, and forty times with `make faults`.
-func TestALifeOverABadNetwork(t *testing.T) {
+func TestClusterLifecycleOverUnreliableNetwork(t *testing.T) {
 	t.Parallel()
 	wanted := 40 / min(faults.Stride(2), 2)
 	c := overHTTP(t)

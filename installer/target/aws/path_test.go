@@ -10,7 +10,7 @@ import (
 
 // This measures `up` of a new cluster and `down`, with 200 ms per call and instant machines, as the
 // number of sequential calls. test/bench/run.sh prints the logged numbers.
-func TestHowManyCallsUpWaitsFor(t *testing.T) {
+func TestSequentialCallsOfUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const call = 200 * time.Millisecond
 		s := newStage(inMemory(awstest.Options{Latency: call, Page: 100}))

@@ -15,7 +15,7 @@ import (
 
 // Removing a zone leaves the others and their machines in place. A zone that is added again gets
 // its former addresses.
-func TestZonesComeAndGo(t *testing.T) {
+func TestAddAndRemoveZones(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b", "master-zone", "us-west-2b")
 		must(t, s.Up(t.Context()))
@@ -33,7 +33,7 @@ func TestZonesComeAndGo(t *testing.T) {
 }
 
 // The order of zones is recovered from the addresses of their subnets.
-func TestPlacesOfZonesAreReadBack(t *testing.T) {
+func TestRecoverOrderOfZones(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b,us-west-2c", "master-zone", "us-west-2b")
 		must(t, s.Up(t.Context()))

@@ -37,7 +37,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 		func() error { return readMarked(ctx, storage.Volumes(c), c.Resource("data"), s.readVolume) },
 	} {
 		if err := look(); err != nil {
-			return hosted.Recovered{}, fmt.Errorf("read the cluster's settings off its objects: %w", err)
+			return hosted.Recovered{}, fmt.Errorf("recover the cluster's settings from its objects: %w", err)
 		}
 	}
 	if len(s.settings) == 0 {

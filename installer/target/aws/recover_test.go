@@ -21,7 +21,7 @@ import (
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
-func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
+func TestRecoverLostRecordFromCopy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "max-agents", "7", "key-pair", "")
 		must(t, s.Up(t.Context()))
@@ -42,7 +42,7 @@ func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
 
 // After the control bucket is lost, the settings are recovered from live objects. The next `up`
 // restores only the content of the bucket.
-func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
+func TestRecoverFromLiveObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "data-volume-size", "150", "tag", "team=ml", "network-cidr", "10.9.0.0/16")
 		must(t, s.Up(t.Context()))
@@ -67,7 +67,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 }
 
 // Consoles copy all tags to a duplicate of a resource.
-func TestACopyOfTheNetworkIsNotReadBack(t *testing.T) {
+func TestRecoverIgnoresCopiedNetwork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "network-cidr", "10.9.0.0/16")
 		must(t, s.Up(t.Context()))
@@ -89,7 +89,7 @@ func TestACopyOfTheNetworkIsNotReadBack(t *testing.T) {
 	})
 }
 
-func TestNothingIsReadBackOfNoCluster(t *testing.T) {
+func TestRecoverWithoutCluster(t *testing.T) {
 	t.Parallel()
 	c := awstest.New(awstest.Options{}).Clients(nil)
 	target, err := aws.Open(t.Context(), aws.Config{Layout: layout.Layout{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}}, Clients: c, Free: c})

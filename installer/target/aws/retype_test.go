@@ -10,7 +10,7 @@ import (
 
 // A change of the master's architecture replaces its machine, because the image does not boot on
 // the other architecture. The data volume and address are kept.
-func TestAMasterOfAnotherArchitectureIsAnotherMachine(t *testing.T) {
+func TestChangeOfArchitectureReplacesTheMaster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.Up(t.Context()))

@@ -22,7 +22,7 @@ import (
 )
 
 // The first plan shows the properties of new resources in addition to their names.
-func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
+func TestFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b", "master-zone", "us-west-2b", "key-pair", "lab", "ssh", "true", "data-volume-size", "150")
 		in, _, err := s.operator(t.Context())
@@ -46,7 +46,7 @@ func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 
 // Data of an earlier cluster stays in its zone. The error names the flag that places the master
 // there, and with that flag `up` succeeds.
-func TestKeptDataInAnotherZoneNamesTheFlag(t *testing.T) {
+func TestDataInAnotherZoneNamesTheFlag(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, tt := range []struct{ name, first, second, want string }{
 			{"us-west-2b", "us-west-2a,us-west-2b", "us-west-2a,us-west-2b", "--master-zone us-west-2b"},
@@ -74,7 +74,7 @@ func TestKeptDataInAnotherZoneNamesTheFlag(t *testing.T) {
 
 // In an account that never used spot instances, the confirmed plan creates the service-linked role,
 // which is then kept.
-func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
+func TestPlanCreatesAndKeepsTheSpotRole(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const id = "aws/service-linked-role/" + identity.SpotRoleName
 		c := inMemory(awstest.Options{})
@@ -117,7 +117,7 @@ func (p slowProgram) Read(b []byte) (int, error) {
 }
 
 // The first `up` reports the progress of the upload.
-func TestUpTellsHowFarAnUploadIs(t *testing.T) {
+func TestUpReportsUploadProgress(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		in, target, err := s.operator(t.Context())
@@ -136,7 +136,7 @@ func TestUpTellsHowFarAnUploadIs(t *testing.T) {
 		p, err := in.Plan(t.Context())
 		must(t, err)
 		must(t, in.Up(t.Context(), p))
-		if !slices.ContainsFunc(told, func(m string) bool { return strings.Contains(m, " of 3 MB are uploaded (") }) {
+		if !slices.ContainsFunc(told, func(m string) bool { return strings.Contains(m, " of 3 MB (") }) {
 			t.Errorf("got %q, want how far it is", told)
 		}
 	})

@@ -119,7 +119,7 @@ func TestTheMasterUsesTheDisksOfItsPools(t *testing.T) {
 
 // The master's machine reads the control bucket, in which it only writes its status, its secrets
 // and the checkpoints. It must not read the key of the CA.
-func TestWhatTheMasterReadsAndWrites(t *testing.T) {
+func TestMasterAccess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		neighbours(t, s.world)
@@ -172,7 +172,7 @@ func addVersion(t *testing.T, c api.Clients, id string) {
 
 // Buckets and secrets of the user are not changed: the master gets conditional project roles that
 // are limited to them.
-func TestRolesOnWhatIsTheUsers(t *testing.T) {
+func TestRolesOnExistingResources(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "data-bucket", "theirs", "initial-password", "gcp-sm:their-password",
 			"db-url", "gcp-sm:projects/"+gcptest.Project+"/secrets/their-database/versions/1")
@@ -211,7 +211,7 @@ func TestRolesOnWhatIsTheUsers(t *testing.T) {
 }
 
 // The user must grant the master the right to launch machines with the user's account.
-func TestAnAgentsAccountOfTheUsersIsAskedFor(t *testing.T) {
+func TestActAsOnExistingAgentAccount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		worker := s.world.GiveAccount(gcptest.Project, "worker")

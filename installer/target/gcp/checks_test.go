@@ -23,7 +23,7 @@ func TestChecksOfANewClusterPass(t *testing.T) {
 	}
 }
 
-func TestWhatAMasterRefusesHasItsLine(t *testing.T) {
+func TestLocateAddsLines(t *testing.T) {
 	t.Parallel()
 	for fragment, want := range map[string]string{
 		"log: {level: debug}\nportt: 1\n": "--master-config-file:2: portt: unknown key",

@@ -13,7 +13,7 @@ import (
 )
 
 // In each layout, Google's own clients find by its label exactly the resources that `up` created.
-func TestGooglesClientsReadEachLayout(t *testing.T) {
+func TestGoogleClientsListEachLayout(t *testing.T) {
 	t.Parallel()
 	var sites []googletest.Site
 	var all [][]resource.Found

@@ -79,7 +79,7 @@ func TestMasterYAML(t *testing.T) {
 }
 
 // Secrets exist only in Secret Manager: not in the bucket, metadata or plans.
-func TestSecretsAreNowhereElse(t *testing.T) {
+func TestSecretsAreOnlyInTheVault(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")
 		places := map[string]string{"the plan": strings.Join(s.Plan(t), "\n")}

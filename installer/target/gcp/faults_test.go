@@ -63,7 +63,7 @@ func ways() []faults.Fault {
 func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) { suite().ResumeAfterFaults(t) }
 
 // `down` deletes what an interrupted `up` has created, even if lists still lag.
-func TestDownTakesAHalfMadeCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
+func TestDownDeletesIncompleteCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
 
 // wantPolicy compares the role bindings of the project.
 func (s *stage) wantPolicy(t *testing.T, want []string) {
@@ -73,7 +73,7 @@ func (s *stage) wantPolicy(t *testing.T, want []string) {
 	}
 }
 
-func TestASlowCloud(t *testing.T) {
+func TestSlowCloud(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		s.ComesAndGoes(t, 10*time.Second)
@@ -82,7 +82,7 @@ func TestASlowCloud(t *testing.T) {
 }
 
 // A secret and its version are created by two calls, and either may be the last.
-func TestSecretsWithoutAValueGetOne(t *testing.T) {
+func TestSecretsWithoutAValueAreCompleted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.world.FailOp("secretmanager.projects.secrets.addVersion", slices.Repeat([]faults.Fault{faults.Refuse, ""}, 4)...)
@@ -100,7 +100,7 @@ func TestSecretsWithoutAValueGetOne(t *testing.T) {
 
 // Some lists omit unreachable zones. Planning then fails, because it would take existing resources
 // for deleted ones.
-func TestNothingIsPlannedWithoutEveryZone(t *testing.T) {
+func TestPlanFailsIfAZoneIsUnreachable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))

@@ -11,7 +11,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-func TestDownNamesWhatHoldsASubnetworkAndEndsWithAnInterruption(t *testing.T) {
+func TestDownReportsObjectsInSubnetwork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))

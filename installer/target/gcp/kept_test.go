@@ -76,7 +76,7 @@ func (s *stage) writeLog(t *testing.T) {
 	}}})))
 }
 
-func TestDownKeepsDataAndWhatOpensIt(t *testing.T) {
+func TestDownKeepsDataAndItsSecrets(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))
@@ -117,7 +117,7 @@ func planDown(t *testing.T, in *installer.Installer) plan.Plan {
 }
 
 // Secrets are deleted with the data that they open.
-func TestSecretsGoWithTheDataThatTheyOpen(t *testing.T) {
+func TestSecretsAreDeletedWithTheirData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))
@@ -131,7 +131,7 @@ func TestSecretsGoWithTheDataThatTheyOpen(t *testing.T) {
 }
 
 // A disk of the user is always kept, and so are the secrets that open it.
-func TestWhatOpensTheUsersDiskStays(t *testing.T) {
+func TestDownKeepsSecretsOfExistingDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "data-disk", "mine")
 		s.world.GiveDisk(gcptest.Project, "us-central1-b", "mine", 200)
@@ -152,7 +152,7 @@ func TestWhatOpensTheUsersDiskStays(t *testing.T) {
 }
 
 // The log is kept if the setting that decides cannot be read.
-func TestALogStaysWhereSettingsCannotBeRead(t *testing.T) {
+func TestDownKeepsLogIfSettingsCannotBeRead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))
@@ -169,7 +169,7 @@ func TestALogStaysWhereSettingsCannotBeRead(t *testing.T) {
 
 // Data of an earlier cluster stays in its zone. The error names the flag that places the master
 // there, and with that flag `up` succeeds.
-func TestKeptDataNamesTheFlagThatFits(t *testing.T) {
+func TestDataInAnotherZoneNamesTheFlag(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, tt := range []struct{ flag, first, second, want string }{
 			{"zone", "us-central1-b", "us-central1-a", "--zone us-central1-b"},
@@ -193,7 +193,7 @@ func TestKeptDataNamesTheFlagThatFits(t *testing.T) {
 }
 
 // The first plan shows the properties of new resources in addition to their names.
-func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
+func TestFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "zone", "us-central1-b", "ssh", "true", "data-disk-size", "150")
 		in, _, err := s.operator(t.Context())

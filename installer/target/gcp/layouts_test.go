@@ -112,7 +112,7 @@ func (l variant) prepared(t *testing.T, o gcptest.Options) (*stage, []string) {
 	return s, s.world.Live()
 }
 
-func TestEachLayoutComesAndGoes(t *testing.T) {
+func TestLifecycleOfEachLayout(t *testing.T) {
 	t.Parallel()
 	for _, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {

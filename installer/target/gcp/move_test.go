@@ -68,7 +68,7 @@ func TestTheNextZoneIsTriedForTheMaster(t *testing.T) {
 }
 
 // If a move of the master fails, a second run finishes it in the new zone.
-func TestAMoveIsResumed(t *testing.T) {
+func TestMoveIsResumed(t *testing.T) {
 	for _, tc := range []struct {
 		op     string
 		before int // the number of calls before the fault
@@ -84,7 +84,7 @@ func TestAMoveIsResumed(t *testing.T) {
 }
 
 // The same with a fault at every change from the rejected launch on.
-func TestAMoveIsResumedAfterEachChange(t *testing.T) {
+func TestMoveIsResumedAfterEachChange(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	first, last := 0, 0
@@ -125,7 +125,7 @@ func resumesMove(t *testing.T, fail func(*gcptest.World)) {
 }
 
 // The master is not moved if another resource has failed too; the user decides.
-func TestAMasterDoesNotMoveBesideAnotherFailure(t *testing.T) {
+func TestMasterDoesNotMoveAfterAnotherFailure(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.full("us-central1-a")
@@ -141,7 +141,7 @@ func TestAMasterDoesNotMoveBesideAnotherFailure(t *testing.T) {
 }
 
 // A master does not leave the zone of its data, nor one that the user has named.
-func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
+func TestMoveRefusalNamesTheRemedy(t *testing.T) {
 	const here = "create gcp/instance/master: us-central1-a"
 	for _, tc := range []struct {
 		name  string
@@ -194,7 +194,7 @@ func TestAMasterThatMayNotMoveSaysWhatToChange(t *testing.T) {
 }
 
 // The zone may still be changed, or left to det-deploy, while the disk is empty.
-func TestAnotherZoneIsNamedForABlankDisk(t *testing.T) {
+func TestZoneMayChangeWhileDiskIsEmpty(t *testing.T) {
 	for _, other := range []string{"us-central1-b", ""} {
 		t.Run("zone "+other, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestAnotherZoneIsNamedForABlankDisk(t *testing.T) {
 	}
 }
 
-func TestAllZonesWithoutCapacityAreNamed(t *testing.T) {
+func TestMoveErrorNamesAllZones(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.full("us-central1-a", "us-central1-b", "us-central1-c", "us-central1-f")

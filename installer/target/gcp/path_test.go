@@ -12,7 +12,7 @@ import (
 // This measures `up` of a new cluster and `down`, with 200 ms per call, two seconds per Compute
 // Engine operation and instant machines. test/bench/run.sh prints the logged numbers. The creation
 // takes as long as 33 calls.
-func TestHowManyCallsUpWaitsFor(t *testing.T) {
+func TestSequentialCallsOfUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const call = 200 * time.Millisecond
 		s := newStage(t, gcptest.Options{Latency: call, Operation: 2 * time.Second, Page: 500})

@@ -33,7 +33,7 @@ func (s *stage) allow(t *testing.T, permissions []string) {
 }
 
 // The role that `gcp policy` prints suffices to create, change and delete a cluster in each layout.
-func TestTheInstallersRoleIsEnough(t *testing.T) {
+func TestInstallerRoleSuffices(t *testing.T) {
 	t.Parallel()
 	for _, l := range layouts() {
 		t.Run(l.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 		func() error { return readMarked(ctx, c, storage.Disks(c), s.readDisk) },
 	} {
 		if err := look(); err != nil {
-			return hosted.Recovered{}, fmt.Errorf("read the cluster's settings off its objects: %w", err)
+			return hosted.Recovered{}, fmt.Errorf("recover the cluster's settings from its objects: %w", err)
 		}
 	}
 	if len(s.settings) == 0 {

@@ -13,7 +13,7 @@ import (
 
 // After the control bucket is lost, the settings are recovered from live objects. The next `up`
 // restores only the content of the bucket.
-func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
+func TestRecoverFromLiveObjects(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		prepare func(*testing.T, *gcptest.World) []string
@@ -68,7 +68,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 	}
 }
 
-func TestACopyOfTheSettingsIsReadBack(t *testing.T) {
+func TestRecoverReadsTheCopyOfTheSettings(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{}, "max-agents", "7")
 		must(t, s.Up(t.Context()))
@@ -80,7 +80,7 @@ func TestACopyOfTheSettingsIsReadBack(t *testing.T) {
 	})
 }
 
-func TestNothingIsReadBackOfNoCluster(t *testing.T) {
+func TestRecoverWithoutCluster(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		neighbours(t, s.world)

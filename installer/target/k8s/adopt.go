@@ -127,7 +127,7 @@ func (t *Target) listOrphans(ctx context.Context, further string) ([]string, err
 			return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		})
 		if len(alive) > 0 {
-			out = append(out, fmt.Sprintf("%d pods of tasks in namespace %s go on without a master; `kubectl -n %s delete jobs,pods -l '%s'` ends them.", len(alive), ns, ns, selector))
+			out = append(out, fmt.Sprintf("%d task pods in namespace %s keep running without a master; `kubectl -n %s delete jobs,pods -l '%s'` ends them.", len(alive), ns, ns, selector))
 		}
 	}
 	return out, nil

@@ -42,7 +42,7 @@ func (t *Target) Checks() []doctor.Check {
 func brokenCheck(err error) doctor.Check {
 	return doctor.Check{Name: "values", Look: func(context.Context) doctor.Result {
 		return doctor.Result{
-			Answer: doctor.Fail, Found: strings.ReplaceAll(err.Error(), "\n", "; "), Needed: "values that the chart takes",
+			Answer: doctor.Fail, Found: strings.ReplaceAll(err.Error(), "\n", "; "), Needed: "values that the chart accepts",
 			Fix: "`det-deploy k8s values --default` explains them",
 		}
 	}}

@@ -91,7 +91,7 @@ func (t access) readPasswords(ctx context.Context, name string) (*corev1.Secret,
 	if apierrors.IsNotFound(err) {
 		return nil, &cloud.Error{
 			Kind: cloud.NotFound, Op: "read the first password", Resource: "secret " + name,
-			Err: errors.New("it is not there yet: the master's pod makes it when it starts"),
+			Err: errors.New("it does not exist yet: the master's pod creates it at its start"),
 			Fix: "run `det-deploy k8s status --cluster-id " + t.Cluster + "` to see whether it has",
 		}
 	}
@@ -130,7 +130,7 @@ func (t access) readAbout(ctx context.Context) (About, error) {
 	}
 	var a About
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return About{}, fmt.Errorf("ask the master who it is: %w", err)
+		return About{}, fmt.Errorf("get the master's identity: %w", err)
 	}
 	return a, nil
 }
@@ -138,19 +138,19 @@ func (t access) readAbout(ctx context.Context) (About, error) {
 // awaitAnswer waits until the master answers through the API server. If RBAC or the network
 // prevents that, it relies on the readiness probe, which makes the same request.
 func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
-	tell("the master's pod is ready; asking the master who it is")
+	tell("the master's pod is ready; checking the master's identity")
 	deadline := time.Now().Add(t.answerLimit)
 	for {
 		a, err := t.readAbout(ctx)
 		switch {
 		case err == nil && a.OnHold:
-			return errors.New("ask the master: it is on hold and serves no client")
+			return errors.New("the master is on hold and serves no requests")
 		case err == nil:
 			return t.checkName(a)
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Now().After(deadline) || t.isClosed(err):
-			tell("its probes say that it answers; through the API server it cannot be asked: " + firstLine(err.Error()))
+			tell("its probes succeed, but it cannot be reached through the API server: " + firstLine(err.Error()))
 			return nil
 		}
 		if err := t.pauseBriefly(ctx); err != nil {
@@ -165,7 +165,7 @@ func (t access) checkName(a About) error {
 	if want == "" || a.ClusterName == want {
 		return nil
 	}
-	return fmt.Errorf("ask the master: it is the master of cluster %q and not of %q", a.ClusterName, want)
+	return fmt.Errorf("the master belongs to cluster %q, not %q", a.ClusterName, want)
 }
 
 // isClosed reports whether err is a refusal that waiting does not change.

@@ -76,7 +76,7 @@ func troubleLine(t explain.Trouble) string {
 // withLastWord returns a problem as one line, with the last log line of its program.
 func withLastWord(t explain.Trouble) string {
 	if n := len(t.LogTail); n > 0 {
-		return troubleLine(t) + "; it said last: " + t.LogTail[n-1]
+		return troubleLine(t) + "; last log line: " + t.LogTail[n-1]
 	}
 	return troubleLine(t)
 }

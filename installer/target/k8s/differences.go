@@ -82,7 +82,7 @@ func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 func inTheWay(c helm.Change, cluster string) error {
 	e := &cloud.Error{Kind: cloud.Conflict, Op: "change", Resource: c.Object.String(), Err: errors.New(c.Reason)}
 	if c.Verb == helm.Delete {
-		e.Op, e.Err = "let go of", errors.New("the values do not lead to it any more, and Helm would delete it with the cluster's data")
+		e.Op, e.Err = "drop", errors.New("the values no longer include it, and Helm would delete it with the cluster's data")
 	}
 	e.Fix = wayOut(c, fmt.Sprintf("give back the value that it has; `det-deploy k8s values --cluster-id %s` shows the values", cluster))
 	return e

@@ -15,7 +15,7 @@ var errKilled = errors.New("the installer was killed")
 
 // phases returns the phases of install and uninstall at whose beginning a run is interrupted.
 func phases() []string {
-	return []string{"lock the cluster", "compare with the agreed plan", "apply the plan", "wait for the cluster", "look what is left", "remove the record"}
+	return []string{"lock the cluster", "compare with the confirmed plan", "apply the plan", "wait for the cluster", "list the remaining objects", "remove the record"}
 }
 
 // sampled returns every nth of all phases, or all with `make faults`.

@@ -110,11 +110,11 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 	}
 	revision, found := lastRevision(past, r.Version)
 	if !found {
-		return fmt.Errorf("go back to %s: Helm remembers no revision of release %s with it", r, t.Cluster)
+		return fmt.Errorf("cannot roll back to %s: Helm has no revision of release %s with it", r, t.Cluster)
 	}
-	tell(fmt.Sprintf("the release goes back to revision %d", revision))
+	tell(fmt.Sprintf("rolling the release back to revision %d", revision))
 	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
-		return fmt.Errorf("go back to revision %d: %w", revision, err)
+		return fmt.Errorf("roll back to revision %d: %w", revision, err)
 	}
 	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil {

@@ -62,11 +62,11 @@ func (e *notReadyError) Hint() string {
 	if len(e.verdict.Troubles) > 0 && e.verdict.Troubles[0].Fix != "" {
 		return e.verdict.Troubles[0].Fix + "; then run the same command again" + keptValues
 	}
-	return fmt.Sprintf("run the same command again to wait on; `det-deploy k8s logs --cluster-id %s --namespace %s` shows what the master says", e.cluster, e.namespace) + keptValues
+	return fmt.Sprintf("run the same command again to keep waiting; `det-deploy k8s logs --cluster-id %s --namespace %s` shows the master's log", e.cluster, e.namespace) + keptValues
 }
 
 // keptValues is a note for users who correct values.
-const keptValues = "; values that you leave out are kept, and reset with --reset-values"
+const keptValues = "; omitted values are kept, --reset-values resets them"
 
 func isNotReady(err error) bool {
 	_, ok := errors.AsType[*notReadyError](err)

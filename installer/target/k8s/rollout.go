@@ -41,7 +41,7 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 	}
 	back, found := revisionBefore(past, want.Version)
 	if !found {
-		return fmt.Errorf("%w; no earlier revision of the release is remembered to go back to", err)
+		return fmt.Errorf("%w; Helm has no earlier revision to roll back to", err)
 	}
 	return t.rollBack(ctx, back, err, tell)
 }
@@ -89,12 +89,12 @@ func isRefusal(err error) bool {
 }
 
 func (t upgrade) rollBack(ctx context.Context, revision int, ill error, tell func(string)) error {
-	tell("the new master does not become ready; the release goes back")
+	tell("the new master does not become ready; rolling back the release")
 	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
-		return errors.Join(ill, fmt.Errorf("go back to revision %d: %w", revision, err))
+		return errors.Join(ill, fmt.Errorf("roll back to revision %d: %w", revision, err))
 	}
 	if err := t.awaitMaster(ctx, tell); err != nil {
-		return errors.Join(ill, fmt.Errorf("the release is back at revision %d, whose master does not become ready either: %w", revision, err))
+		return errors.Join(ill, fmt.Errorf("the release was rolled back to revision %d, but its master does not become ready either: %w", revision, err))
 	}
 	return &installer.TakenBackError{Err: ill}
 }

@@ -65,10 +65,10 @@ func (t *Target) UploadPrograms(ctx context.Context, r record.Release, tell func
 func (t *Target) SetMode(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
 	switch m {
 	case installer.Stop:
-		tell("waiting until the master's pod is gone; pods of tasks go on")
+		tell("waiting until the master's pod is gone; task pods keep running")
 		return t.newWaiter().stopMaster(ctx)
 	case installer.Hold:
-		tell("the new master tries the store on a copy")
+		tell("the new master tests a copy of the store")
 		return t.newUpgrade().rehearseMigration(ctx, r, tell)
 	case installer.Serve:
 	}
@@ -103,14 +103,14 @@ func (t upgrade) nextDeployment(ctx context.Context, r record.Release) (*appsv1.
 		return nil, err
 	}
 	if have := versionOfImage(masterIn(&d.Spec.Template.Spec).Image); have != r.Version {
-		return nil, fmt.Errorf("bring cluster %s to %s: the values lead to %s; give those that the upgrade began with", t.Cluster, r, have)
+		return nil, fmt.Errorf("cannot upgrade cluster %s to %s: the values select %s; use the values that the upgrade started with", t.Cluster, r, have)
 	}
 	return d, nil
 }
 
 // restartOld starts the old master of an unchanged release.
 func (t upgrade) restartOld(ctx context.Context, tell func(string)) error {
-	tell("the old master starts again")
+	tell("restarting the old master")
 	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string
 
 // WaitForAgents returns at once: tasks are pods, which reach their master by its Service.
 func (t *Target) WaitForAgents(_ context.Context, _ record.Release, tell func(string)) error {
-	tell("pods of tasks have gone on; there is no agent to follow")
+	tell("task pods keep running; there are no agents to upgrade")
 	return nil
 }
 

@@ -85,10 +85,10 @@ func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	s := newInstalled(t)
-	for i, name := range sampled([]string{
-		"bring the programs", "write down the way back", "stop the master", "back up the store",
-		"try the new master on hold", "commit", "wait for the cluster", "let the agents follow",
-	}, 2) {
+	for i, name := range []string{
+		"upload the programs", "record the previous release", "stop the master", "back up the store",
+		"test the new master on hold", "commit", "wait for the cluster", "wait for the agents",
+	} {
 		s.version = fmt.Sprintf("1.%d.0", i+1)
 		s.cutting(name, func(ctx context.Context) error { _, err := s.upgrade(ctx); return err })
 		if _, err := s.upgrade(t.Context()); err != nil {
@@ -112,7 +112,7 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	right := s.values
 	s.values = s.with("ingress", tree{"enabled": true, "host": "lab.example"})
 	_, err := s.upgrade(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the release is back at what it was, and serves") {
+	if err == nil || !strings.Contains(err.Error(), "the release was rolled back, and serves") {
 		t.Fatalf("got %v, want that the release is back", err)
 	}
 	d, err := s.api.AppsV1().Deployments(s.namespace).Get(t.Context(), "determined-master-deployment-lab", metav1.GetOptions{})
@@ -251,7 +251,7 @@ func TestTheClaimRecordsANewMasterBeforeItServes(t *testing.T) {
 	if got := s.recorded(); got != "1.0.0" {
 		t.Errorf("with the old master back: got %q recorded, want 1.0.0", got)
 	}
-	if _, err := s.upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "the release is back at what it was") {
+	if _, err := s.upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "the release was rolled back") {
 		t.Errorf("got %v, want the upgrade taken back", err)
 	}
 	if got := s.recorded(); got != "1.0.0" {

@@ -130,11 +130,11 @@ func (t checks) checkRuntime(ctx context.Context) doctor.Result {
 		return doctor.Result{Answer: doctor.Pass, Found: "Docker answers; tasks run in containers"}
 	}
 	r := doctor.Result{
-		Answer: doctor.Unknown, Found: "no Docker daemon answers at " + t.Docker + "; tasks run as plain processes",
+		Answer: doctor.Unknown, Found: "Docker is not running at " + t.Docker + "; tasks run as plain processes",
 		Fix: "start Docker, and be allowed to use it, to run tasks in containers",
 	}
 	if _, isolated := t.Isolated(ctx); isolated {
-		r.Found += ", each as a Unix user of its own"
+		r.Found += ", each as a separate Unix user"
 	} else {
 		r.Found += ", which are not isolated: only administrators may submit them without --" + TrustSetting
 	}
@@ -163,7 +163,7 @@ func (t checks) checkWheel(context.Context) doctor.Result {
 
 // checkConfiguration parses the master's configuration as the master will.
 func (t checks) checkConfiguration(context.Context) doctor.Result {
-	r := doctor.Result{Answer: doctor.Pass, Found: "master.yaml can be read", Needed: "settings with which the master starts", Fix: "correct the file of --" + ConfigSetting}
+	r := doctor.Result{Answer: doctor.Pass, Found: "master.yaml can be read", Needed: "a valid configuration of the master", Fix: "correct the file of --" + ConfigSetting}
 	data, err := masterYAML(t.Spec, t.Place, t.TasksAt)
 	if err != nil {
 		r.Answer, r.Found = doctor.Fail, err.Error()

@@ -55,7 +55,7 @@ func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	if at := t.Place.tasksReached(); at != "" {
 		return at, nil
 	}
-	return "", fmt.Errorf("learn where containers reach this machine: %w; try again when the Docker daemon at %s answers, or restart it", err, t.Docker)
+	return "", fmt.Errorf("cannot determine how containers reach this machine: %w; try again when the Docker daemon at %s responds, or restart it", err, t.Docker)
 }
 
 // dockerSocket is the path of a Docker daemon's socket.
@@ -195,15 +195,15 @@ func (t *Target) Isolated(ctx context.Context) (why string, isolated bool) {
 		return "", true
 	}
 	if os.Geteuid() != 0 {
-		return "no Docker daemon answers and det-deploy does not run as root", false
+		return "Docker is not running and det-deploy does not run as root", false
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData // this version of the header has two
 	if err := unix.Capget(&hdr, &caps[0]); err != nil || caps[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
-		return "no Docker daemon answers and this machine lets root make no namespaces", false
+		return "Docker is not running and this machine does not allow root to create namespaces", false
 	}
 	if _, err := exec.LookPath("runc"); err != nil {
-		return "no Docker daemon answers and runc is not installed on this machine; install it, as with apt-get install runc, and run det-deploy local up again", false
+		return "Docker is not running and runc is not installed on this machine; install it, as with apt-get install runc, and run det-deploy local up again", false
 	}
 	return "", true
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestContainersReachTheMachineOfTheirEngine(t *testing.T) {
+func TestBridgeAddress(t *testing.T) {
 	t.Parallel()
 	ips := func(texts ...string) []net.IP {
 		var out []net.IP
@@ -42,7 +42,7 @@ func TestContainersReachTheMachineOfTheirEngine(t *testing.T) {
 }
 
 // The gateway of the fake daemon's bridge is an address that every machine has.
-func TestTheEngineIsAskedWhereItsContainersLive(t *testing.T) {
+func TestTasksReachReadsTheBridge(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
@@ -72,7 +72,7 @@ func TestTheEngineIsAskedWhereItsContainersLive(t *testing.T) {
 
 // A daemon that does not report its network must not change the address, because that would restart
 // the master and the agents.
-func TestAnEngineThatDoesNotSayKeepsWhatWasSaid(t *testing.T) {
+func TestTasksReachKeepsTheAddress(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
@@ -106,7 +106,7 @@ func TestAnEngineThatDoesNotSayKeepsWhatWasSaid(t *testing.T) {
 	}
 }
 
-func TestAnAgentsRestrictionsAreSentences(t *testing.T) {
+func TestRestrictions(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		of   joinedAgent

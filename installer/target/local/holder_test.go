@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestALockNamesItsOwner(t *testing.T) {
+func TestHeldErrorNamesTheOwner(t *testing.T) {
 	t.Parallel()
 	named := func() (*user.User, error) { return &user.User{Username: "ann"}, nil }
 	nameless := func() (*user.User, error) { return nil, errors.New("user: unknown userid 1234") }

@@ -201,7 +201,7 @@ func TestUpTwiceDownTwice(t *testing.T) {
 }
 
 // Earlier versions generated a single password.
-func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
+func TestUpKeepsTheSharedPassword(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	must(t, os.MkdirAll(string(m.place()), 0o700))
@@ -220,7 +220,7 @@ func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 	}
 }
 
-func TestNobodyElseReadsTheCluster(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.settings[local.TLSSetting] = "true"
@@ -257,7 +257,7 @@ func TestNobodyElseReadsTheCluster(t *testing.T) {
 	wantNothingToDo(t, m)
 }
 
-func TestUpBringsAHalfDeadClusterBack(t *testing.T) {
+func TestUpRepairsCluster(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string
@@ -322,7 +322,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("waited a minute and it did not happen: %s", what)
 }
 
-func TestTheSupervisorStartsADeadMasterAgain(t *testing.T) {
+func TestSupervisorRestartsDeadMaster(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	must(t, m.up(t.Context()))
@@ -409,7 +409,7 @@ func TestResumesAfterFailureAtEveryChange(t *testing.T) {
 	}
 }
 
-func TestChecksFindATakenPort(t *testing.T) {
+func TestChecksReportPortInUse(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -431,7 +431,7 @@ func TestChecksFindATakenPort(t *testing.T) {
 }
 
 // Both clusters have the same name, so that the name does not distinguish their masters.
-func TestAnotherMasterOnThePortIsNotTakenForItsOwn(t *testing.T) {
+func TestReadyRejectsForeignMaster(t *testing.T) {
 	t.Parallel()
 	a, b := newMachine(t), newMachine(t)
 	must(t, a.up(t.Context()))
@@ -442,7 +442,7 @@ func TestAnotherMasterOnThePortIsNotTakenForItsOwn(t *testing.T) {
 	wantNothingToDo(t, a)
 }
 
-func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
+func TestRecoverSettingsWithoutRecord(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	if got, err := m.place().Recover(); err != nil || got != nil {
@@ -464,7 +464,7 @@ func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
 }
 
 // The tests' machine isolates nothing, because Isolated is not called.
-func TestUsersAreTrustedOnlyWhereThatIsSaid(t *testing.T) {
+func TestTrustUsersSetting(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	for _, trusted := range []string{"false", "true", "false"} {
@@ -483,7 +483,7 @@ func TestUsersAreTrustedOnlyWhereThatIsSaid(t *testing.T) {
 	}
 }
 
-func TestFromSettingsComplainsAboutEverything(t *testing.T) {
+func TestFromSettingsReportsAllErrors(t *testing.T) {
 	t.Parallel()
 	_, err := local.FromSettings("Lab!", map[string]string{
 		local.PortSetting: "0", local.AgentSetting: "-1", local.ElasticSetting: "65", local.SlotSetting: "0", local.TLSSetting: "false", local.DBSetting: "x",

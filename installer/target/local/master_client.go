@@ -20,7 +20,7 @@ import (
 const askLimit = 5 * time.Second
 
 // ErrForbidden reports that the master rejects the password or session.
-var ErrForbidden = errors.New("the master refuses the password of admin")
+var ErrForbidden = errors.New("the master rejects the password of admin")
 
 // MasterClient calls the API of a cluster's master on this machine.
 type MasterClient struct {
@@ -72,7 +72,7 @@ func (c MasterClient) holdProblem(ctx context.Context) (problem string, final bo
 	case !info.OnHold:
 		return "a master answers that is not on hold", false
 	case !info.Rehearsal.Done:
-		return "it still tries the store on a copy", false
+		return "it is still testing a copy of the store", false
 	}
 	return info.Rehearsal.Error, true
 }

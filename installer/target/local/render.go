@@ -161,20 +161,20 @@ const agentPool = "default"
 func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) {
 	data, err := document.Overlay(data, []byte(over))
 	if err != nil {
-		return nil, fmt.Errorf("put --master-config-file over master.yaml: %w", err)
+		return nil, fmt.Errorf("merge --master-config-file into master.yaml: %w", err)
 	}
 	read, err := config.LoadGenerated(data, "master.yaml", nil)
 	if problems, ok := errors.AsType[document.Errors](err); ok {
 		err = inFragment(over, problems)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read master.yaml with --master-config-file over it: %w", err)
+		return nil, fmt.Errorf("validate master.yaml with --master-config-file: %w", err)
 	}
 	if err := refuseOwnKeys(m, read.Master); err != nil {
 		return nil, err
 	}
 	if _, err := document.Marshal(read.Master); err != nil {
-		return nil, fmt.Errorf("keep what --master-config-file says: give secrets as file:/path or env:NAME: %w", err)
+		return nil, fmt.Errorf("cannot store --master-config-file: write secrets as file:/path or env:NAME: %w", err)
 	}
 	return data, nil
 }
@@ -201,7 +201,7 @@ func refuseOwnKeys(m, over config.Master) error {
 	own := func(same bool, key string) {
 		if !same {
 			wrong = append(wrong, document.Problem{
-				File: "--" + ConfigSetting, Path: key, Text: "is the cluster's own: its processes go by it; leave it out, or give its flag",
+				File: "--" + ConfigSetting, Path: key, Text: "is managed by det-deploy; remove it, or use its flag",
 			})
 		}
 	}

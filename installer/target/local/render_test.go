@@ -26,7 +26,7 @@ func overlay(t *testing.T, over string, more ...string) (*Target, []byte, error)
 	return target, data, err
 }
 
-func TestTheUsersSettingsGoOverTheClustersOwn(t *testing.T) {
+func TestMasterConfigOverridesSettings(t *testing.T) {
 	t.Parallel()
 	target, data, err := overlay(t, "task_policy: {capabilities: [SYS_PTRACE], max_memory: 1GB}\nsecurity: {visibility: private, audit: {retention_days: 7}}\n", ElasticSetting, "2")
 	if err != nil {
@@ -45,20 +45,20 @@ func TestTheUsersSettingsGoOverTheClustersOwn(t *testing.T) {
 	}
 }
 
-func TestWhatTheClusterGoesByStays(t *testing.T) {
+func TestManagedSettingsCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	for over, want := range map[string]string{
-		"port: 9000":           "--master-config-file: port: is the cluster's own",
-		"data_dir: /elsewhere": "data_dir: is the cluster's own",
-		"cluster_name: other":  "cluster_name: is the cluster's own",
-		"security: {initial_user_password: env:MINE}":                  "security.initial_user_password: is the cluster's own",
-		"security: {tls: {cert: a.pem, key: b.pem}}":                   "security.tls: is the cluster's own",
-		"db: {url: env:DB}":                                            "db: is the cluster's own",
-		"db: {host: pg, name: d, user: u}":                             "db: is the cluster's own",
+		"port: 9000":           "--master-config-file: port: is managed by det-deploy",
+		"data_dir: /elsewhere": "data_dir: is managed by det-deploy",
+		"cluster_name: other":  "cluster_name: is managed by det-deploy",
+		"security: {initial_user_password: env:MINE}":                  "security.initial_user_password: is managed by det-deploy",
+		"security: {tls: {cert: a.pem, key: b.pem}}":                   "security.tls: is managed by det-deploy",
+		"db: {url: env:DB}":                                            "db: is managed by det-deploy",
+		"db: {host: pg, name: d, user: u}":                             "db: is managed by det-deploy",
 		"resource_pools: [{pool_name: mine}]":                          "names no pool (\"default\")",
-		"resource_pools: [{pool_name: default}, {pool_name: elastic}]": "resource_pools: is the cluster's own",
+		"resource_pools: [{pool_name: default}, {pool_name: elastic}]": "resource_pools: is managed by det-deploy",
 		"portt: 1":                          "portt: unknown key",
-		"- a list":                          "put --master-config-file over master.yaml",
+		"- a list":                          "merge --master-config-file into master.yaml",
 		"security: {default_task: {id: 1}}": "unknown key",
 		"checkpoint_storage: {type: s3, bucket: b, access_key: a, secret_key: s3}": "file:/path or env:NAME",
 	} {
@@ -70,7 +70,7 @@ func TestWhatTheClusterGoesByStays(t *testing.T) {
 }
 
 // `up` warns about mounts in the defaults that no task may use.
-func TestGuardedMountsAreSaidBeforeUp(t *testing.T) {
+func TestChecksWarnAboutGuardedMounts(t *testing.T) {
 	t.Parallel()
 	target, _, err := overlay(t, "task_container_defaults: {bind_mounts: [{host_path: /var/run/docker.sock, container_path: /d}]}\n")
 	if err != nil {
@@ -83,7 +83,7 @@ func TestGuardedMountsAreSaidBeforeUp(t *testing.T) {
 }
 
 // A lost record is restored with the user's settings.
-func TestTheUsersSettingsAreReadBack(t *testing.T) {
+func TestRecoverMasterConfig(t *testing.T) {
 	t.Parallel()
 	const over = "security: {visibility: private}\n"
 	target, data, err := overlay(t, over)

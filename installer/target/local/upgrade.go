@@ -48,7 +48,7 @@ func (t *Target) SetMode(ctx context.Context, r record.Release, m installer.Mode
 		tell("waiting until nothing writes the store")
 		return p.Delete(ctx)
 	case installer.Hold:
-		tell("it tries the store on a copy")
+		tell("the new master tests a copy of the store")
 		p.args = append(p.args, onHold)
 		if err := t.supervisorResource().Create(ctx); err != nil {
 			return err

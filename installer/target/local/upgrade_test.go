@@ -86,7 +86,7 @@ func TestUpgradeRunsEverythingFromTheNewProgram(t *testing.T) {
 	}
 }
 
-func TestUpgradeGoesBackWhenTheNewMasterCannotServe(t *testing.T) {
+func TestUpgradeRollsBackIfTheNewMasterCannotServe(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	must(t, m.up(t.Context()))
@@ -163,7 +163,7 @@ func TestUpRefusesAnotherRelease(t *testing.T) {
 	}{
 		{"the same one", record.Record{}, one, "", ""},
 		{"a newer one", record.Record{}, two, "cluster lab runs det-deploy v1 and this is v2", "run `det-deploy local upgrade --cluster-id lab` to bring the cluster to this one, or use det-deploy v1"},
-		{"one under way", record.Record{Upgrade: &record.Upgrade{To: two}}, one, "an upgrade of cluster lab to v2 is under way", "run `det-deploy upgrade --cluster-id lab` to finish it"},
+		{"one under way", record.Record{Upgrade: &record.Upgrade{To: two}}, one, "an upgrade of cluster lab to v2 is in progress", "run `det-deploy upgrade --cluster-id lab` to finish it"},
 	} {
 		target.Own = tc.own
 		err := target.Fits(tc.record)

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-func TestATimeThatCannotBeWrittenIsNow(t *testing.T) {
+func TestInstantReplacesInvalidTimes(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_900_000_000, 0)
 	for us, want := range map[int64]time.Time{

@@ -72,7 +72,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	tlsConfig, err := pinned(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("talk to master %s: %w", base, err)
+		return nil, fmt.Errorf("connect to master %s: %w", base, err)
 	}
 	if cfg.RetryFor == 0 {
 		cfg.RetryFor = DefaultRetryFor

@@ -35,7 +35,7 @@ func dial(t *testing.T, h http.HandlerFunc) *client.Client {
 	return c
 }
 
-func TestARefusalHasAKindAndAHint(t *testing.T) {
+func TestErrorHasKindAndHint(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -47,11 +47,11 @@ func TestARefusalHasAKindAndAHint(t *testing.T) {
 	}{
 		{
 			"a missing task", 404, `{"error":{"code":5,"reason":"NotFound","error":"command 'x' not found"}}`,
-			client.NotFound, "look at task x: command 'x' not found", "det-deploy task list --all",
+			client.NotFound, "get task x: command 'x' not found", "det-deploy task list --all",
 		},
-		{"no token", 401, `{"message":"unauthenticated"}`, client.Unauthenticated, "look at task x: unauthenticated", "det-deploy login USER"},
+		{"no token", 401, `{"message":"unauthenticated"}`, client.Unauthenticated, "get task x: unauthenticated", "det-deploy login USER"},
 		{"a proxy's page", 418, `<html>`, client.Internal, "418", ""},
-		{"not built", 501, `{"message":"not yet"}`, client.Unbuilt, "look at task x: not yet", "det-deploy version; det-deploy master info"},
+		{"not built", 501, `{"message":"not yet"}`, client.Unbuilt, "get task x: not yet", "det-deploy version; det-deploy master info"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestARefusalHasAKindAndAHint(t *testing.T) {
 	}
 }
 
-func TestAStartingMasterIsAskedAgain(t *testing.T) {
+func TestCallsAreRetriedWhileMasterStarts(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	c := dial(t, func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +94,7 @@ func TestAStartingMasterIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatMayHaveHappenedIsNotRepeatedUnlessItIsNamed(t *testing.T) {
+func TestAmbiguousCallsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	for requestID, want := range map[string]int32{"": 1, "r1": 2} {
 		t.Run("request ID "+requestID, func(t *testing.T) {
@@ -124,7 +124,7 @@ func lineOf(n int) string {
 	return string(raw) + "\n"
 }
 
-func TestADroppedFollowLosesAndDoublesNothing(t *testing.T) {
+func TestFollowResumesWithoutLossOrDuplicates(t *testing.T) {
 	t.Parallel()
 	const total = 20
 	for _, knows := range []bool{true, false} {
@@ -169,7 +169,7 @@ func TestADroppedFollowLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
-func TestAFollowGoesOnWhenAStoppingMasterClosesItInGoodOrder(t *testing.T) {
+func TestFollowContinuesAfterMasterStops(t *testing.T) {
 	t.Parallel()
 	var connections, looks atomic.Int32
 	c := dial(t, func(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +197,7 @@ func TestAFollowGoesOnWhenAStoppingMasterClosesItInGoodOrder(t *testing.T) {
 	}
 }
 
-func TestAFollowWaitsForAMasterThatIsAwayLongerThanACallIsRetried(t *testing.T) {
+func TestFollowWaitsLongerThanRetryFor(t *testing.T) {
 	t.Parallel()
 	var connections, refusals, noticed atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -241,7 +241,7 @@ func TestAFollowWaitsForAMasterThatIsAwayLongerThanACallIsRetried(t *testing.T) 
 	}
 }
 
-func TestAFollowThatNeverBeganDoesNotWaitForEver(t *testing.T) {
+func TestFollowGivesUpWithoutAFirstAnswer(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -259,7 +259,7 @@ func TestAFollowThatNeverBeganDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-func TestTheTailIsReadOldestFirst(t *testing.T) {
+func TestTailIsReadOldestFirst(t *testing.T) {
 	t.Parallel()
 	c := dial(t, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
@@ -280,7 +280,7 @@ func TestTheTailIsReadOldestFirst(t *testing.T) {
 	}
 }
 
-func TestAStreamThatIsRefusedSaysWhy(t *testing.T) {
+func TestRejectedStreamReturnsTheError(t *testing.T) {
 	t.Parallel()
 	c := dial(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, lineOf(1)+`{"error":{"grpc_code":5,"http_code":404,"message":"task 't' not found"}}`+"\n")

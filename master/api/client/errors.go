@@ -130,7 +130,7 @@ func (t *transport) refused(k call, r *http.Response) *Error {
 	}
 	e.Message = message(raw)
 	if e.Message == "" {
-		e.Message = "master " + t.URL() + " answers " + r.Status
+		e.Message = "master " + t.URL() + " returned " + r.Status
 	}
 	return e
 }

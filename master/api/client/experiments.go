@@ -75,7 +75,7 @@ func (e experiments) CreateExperiment(ctx context.Context, in *apiv1.CreateExper
 func (e experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
 	out := &apiv1.GetExperimentResponse{}
 	query := url.Values{"usage": {"true"}}
-	return out, e.do(ctx, call{op: "look at experiment " + number(id), method: http.MethodGet, path: experimentPath(id), query: query, out: out})
+	return out, e.do(ctx, call{op: "get experiment " + number(id), method: http.MethodGet, path: experimentPath(id), query: query, out: out})
 }
 
 // ExperimentHistory returns the events of an experiment, oldest first.

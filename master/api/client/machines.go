@@ -165,6 +165,6 @@ func (r resources) ResourceUsage(ctx context.Context, group apiv1.ResourceUsageG
 		"groupBy":        {group.String()},
 		"timestampAfter": {from.UTC().Format(time.RFC3339)}, "timestampBefore": {until.UTC().Format(time.RFC3339)},
 	}
-	err := r.do(ctx, call{op: "sum up the use of slots", method: http.MethodGet, path: "/api/v1/resources/usage", query: query, out: out})
+	err := r.do(ctx, call{op: "get the resource usage", method: http.MethodGet, path: "/api/v1/resources/usage", query: query, out: out})
 	return out.GetUsage(), err
 }

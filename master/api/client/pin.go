@@ -23,7 +23,7 @@ func pinned(cfg Config) (*tls.Config, error) {
 	if len(cfg.CA) > 0 {
 		t.RootCAs = x509.NewCertPool()
 		if !t.RootCAs.AppendCertsFromPEM(cfg.CA) {
-			return nil, errors.New("the CA bundle holds no certificate in PEM form")
+			return nil, errors.New("the CA bundle contains no PEM certificate")
 		}
 	}
 	if cfg.Fingerprint == "" {
@@ -74,7 +74,7 @@ func Peek(ctx context.Context, address string) (Certificate, error) {
 	}}
 	conn, err := d.DialContext(ctx, "tcp", host)
 	if err != nil {
-		return Certificate{}, fmt.Errorf("look at the certificate of %s: %w", u, err)
+		return Certificate{}, fmt.Errorf("fetch the certificate of %s: %w", u, err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written
 	chain := conn.(*tls.Conn).ConnectionState().PeerCertificates

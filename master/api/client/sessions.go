@@ -29,14 +29,14 @@ func (s sessions) Logout(ctx context.Context) error {
 // Me returns the user of the client's token.
 func (s sessions) Me(ctx context.Context) (*apiv1.User, error) {
 	out := &apiv1.CurrentUserResponse{}
-	err := s.do(ctx, call{op: "ask who I am", method: http.MethodGet, path: "/api/v1/me", out: out})
+	err := s.do(ctx, call{op: "get the current user", method: http.MethodGet, path: "/api/v1/me", out: out})
 	return out.GetUser(), err
 }
 
 // Master returns the name, version and IDs of the master. It needs no token.
 func (s sessions) Master(ctx context.Context) (*apiv1.GetMasterResponse, error) {
 	out := &apiv1.GetMasterResponse{}
-	return out, s.do(ctx, call{op: "ask for the master's version", method: http.MethodGet, path: "/api/v1/master", out: out})
+	return out, s.do(ctx, call{op: "get the master's version", method: http.MethodGet, path: "/api/v1/master", out: out})
 }
 
 // MasterConfig returns the master's configuration with redacted secrets. It requires an

@@ -50,7 +50,7 @@ func (t tasks) Commands(ctx context.Context, users ...string) ([]*apiv1.Command,
 // Command returns one command with its configuration.
 func (t tasks) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
 	out := &apiv1.GetCommandResponse{}
-	return out, t.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/commands/" + url.PathEscape(id), out: out})
+	return out, t.do(ctx, call{op: "get task " + id, method: http.MethodGet, path: "/api/v1/commands/" + url.PathEscape(id), out: out})
 }
 
 // Kill kills a command. It has no effect on a command that has ended.
@@ -71,7 +71,7 @@ func (t tasks) Preempt(ctx context.Context, allocation string) error {
 // Task returns a task with its allocations and, while it is queued, the reason.
 func (t tasks) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
 	out := &apiv1.GetTaskResponse{}
-	return out, t.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/tasks/" + url.PathEscape(id), out: out})
+	return out, t.do(ctx, call{op: "get task " + id, method: http.MethodGet, path: "/api/v1/tasks/" + url.PathEscape(id), out: out})
 }
 
 // Tasks returns the queued and running allocations by ID.

@@ -16,7 +16,7 @@ type trials struct{ *transport }
 // Trial returns one trial.
 func (t trials) Trial(ctx context.Context, id int32) (*apiv1.Trial, error) {
 	out := &apiv1.GetTrialResponse{}
-	err := t.do(ctx, call{op: "look at trial " + number(id), method: http.MethodGet, path: trialPath(id), out: out})
+	err := t.do(ctx, call{op: "get trial " + number(id), method: http.MethodGet, path: trialPath(id), out: out})
 	return out.GetTrial(), err
 }
 

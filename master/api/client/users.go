@@ -28,7 +28,7 @@ func (c users) Users(ctx context.Context, all bool) ([]*apiv1.User, error) {
 func (c users) User(ctx context.Context, name string) (*apiv1.User, error) {
 	out := &apiv1.GetUserResponse{}
 	err := c.do(ctx, call{
-		op: "look at user " + name, method: http.MethodGet,
+		op: "get user " + name, method: http.MethodGet,
 		path: "/api/v1/users/" + url.PathEscape(name) + "/by-username", out: out,
 	})
 	return out.GetUser(), err

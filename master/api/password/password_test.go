@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/password"
 )
 
-func TestTheRule(t *testing.T) {
+func TestStrong(t *testing.T) {
 	t.Parallel()
 	for p, want := range map[string]bool{
 		"Abcdefg1": true, "Ünicode-Aa1": true, "": false, "short": false, "Abcdef1": false,
@@ -21,7 +21,7 @@ func TestTheRule(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatAClientHashesIsAHash(t *testing.T) {
+func TestIsHash(t *testing.T) {
 	t.Parallel()
 	h := password.Hash("short")
 	if !password.IsHash(h) {

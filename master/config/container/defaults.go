@@ -14,7 +14,7 @@ import (
 type Defaults struct {
 	ShmSize           document.Bytes   `yaml:"shm_size_bytes" doc:"Shared memory: bytes, or a text such as 4g"`
 	NetworkMode       string           `yaml:"network_mode" doc:"Docker network of tasks"`
-	PreemptionTimeout document.Seconds `yaml:"preemption_timeout" doc:"How long a task may take to stop by itself"`
+	PreemptionTimeout document.Seconds `yaml:"preemption_timeout" doc:"Time for a task to stop by itself"`
 	DtrainInterface   string           `yaml:"dtrain_network_interface" doc:"Network interface for training on several machines"`
 	NCCLPortRange     string           `yaml:"nccl_port_range" doc:"Ports for NCCL, min:max"`
 	GLOOPortRange     string           `yaml:"gloo_port_range" doc:"Ports for GLOO, min:max"`
@@ -22,17 +22,17 @@ type Defaults struct {
 	GPUPodSpec        document.Raw     `yaml:"gpu_pod_spec" doc:"Pod spec of tasks with GPUs"`
 	CheckpointGCSpec  document.Raw     `yaml:"checkpoint_gc_pod_spec" doc:"Pod spec of checkpoint deletion"`
 	Image             Images           `yaml:"image" doc:"Image, or one each for cpu, cuda, rocm"`
-	RegistryAuth      *RegistryAuth    `yaml:"registry_auth" doc:"How to sign in to the image registry"`
-	ForcePullImage    *bool            `yaml:"force_pull_image" doc:"Pull images even when they are there"`
+	RegistryAuth      *RegistryAuth    `yaml:"registry_auth" doc:"Credentials for the image registry"`
+	ForcePullImage    *bool            `yaml:"force_pull_image" doc:"Pull images even if they exist locally"`
 	Environment       Environment      `yaml:"environment_variables" doc:"Variables, or lists for cpu, cuda, rocm"`
-	AddCapabilities   []string         `yaml:"add_capabilities" doc:"Linux capabilities that tasks get"`
-	DropCapabilities  []string         `yaml:"drop_capabilities" doc:"Linux capabilities that tasks lose"`
-	Devices           []Device         `yaml:"devices" doc:"Devices of the machine that tasks get"`
-	BindMounts        []BindMount      `yaml:"bind_mounts" doc:"Directories of the machine that tasks get"`
+	AddCapabilities   []string         `yaml:"add_capabilities" doc:"Linux capabilities added to tasks"`
+	DropCapabilities  []string         `yaml:"drop_capabilities" doc:"Linux capabilities dropped from tasks"`
+	Devices           []Device         `yaml:"devices" doc:"Devices of the machine for tasks"`
+	BindMounts        []BindMount      `yaml:"bind_mounts" doc:"Directories of the machine for tasks"`
 	WorkDir           string           `yaml:"work_dir" doc:"Directory in which tasks start"`
 	StartupHook       string           `yaml:"startup_hook" doc:"Shell script that runs before each task"`
-	HarnessWheel      Wheel            `yaml:"harness_wheel" doc:"Wheel of the library determined, installed at the start of trials whose image lacks it"`
-	LogPolicies       []LogPolicy      `yaml:"log_policies" doc:"What to do when a log line matches"`
+	HarnessWheel      Wheel            `yaml:"harness_wheel" doc:"Wheel of the determined library, installed at the start of trials whose image lacks it"`
+	LogPolicies       []LogPolicy      `yaml:"log_policies" doc:"Actions for matching log lines"`
 	Slurm             document.Raw     `yaml:"slurm" doc:"Settings for Slurm"`
 	PBS               document.Raw     `yaml:"pbs" doc:"Settings for PBS"`
 	Kubernetes        *KubernetesTask  `yaml:"kubernetes" doc:"Settings for Kubernetes"`

@@ -62,7 +62,7 @@ func (d Device) Validate(at string) document.Errors {
 // BindMount is a directory of the machine for tasks.
 type BindMount struct {
 	HostPath      string `yaml:"host_path" doc:"Directory of the machine"`
-	ContainerPath string `yaml:"container_path" doc:"Where the task sees it"`
+	ContainerPath string `yaml:"container_path" doc:"Path in the container"`
 	ReadOnly      bool   `yaml:"read_only" doc:"The task may not write"`
 	Propagation   string `yaml:"propagation" doc:"Mount propagation"`
 }

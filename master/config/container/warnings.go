@@ -21,5 +21,5 @@ func WarnMount(w *document.Errors, at, host string, guarded []string) {
 		return
 	}
 	what, reached := policy.Reaches(host, guarded)
-	w.Check(!reached, at, "every task with this mount is refused: it would reach %s, which is given to no task; name another path", what)
+	w.Check(!reached, at, "every task with this mount is rejected: it resolves to %s, which tasks may not mount; name another path", what)
 }

@@ -12,7 +12,7 @@ import (
 type Wheel struct {
 	File string `yaml:"file" doc:"The wheel on the master's machine"`
 	// SHA256 is in hexadecimal. If it is empty, the file is not verified.
-	SHA256 string `yaml:"sha256" doc:"SHA-256 of the wheel; the master does not start with another one"`
+	SHA256 string `yaml:"sha256" doc:"SHA-256 of the wheel; the master does not start if it differs"`
 }
 
 type wheelObject Wheel
@@ -60,7 +60,7 @@ func (w Wheel) Validate(at string) document.Errors {
 	}
 	e.Check(filepath.IsAbs(w.File), document.Join(at, "file"), "must be absolute (is %q)", w.File)
 	e.Check(ValidWheelName(filepath.Base(w.File)), document.Join(at, "file"),
-		"must be named as pip knows wheels, such as determined-0.38.1-py3-none-any.whl (is %q)", filepath.Base(w.File))
+		"must be a valid name of a wheel, such as determined-0.38.1-py3-none-any.whl (is %q)", filepath.Base(w.File))
 	e.Check(w.SHA256 == "" || sha256Text.MatchString(w.SHA256), document.Join(at, "sha256"), "must be 64 hexadecimal digits, in lower case (is %q)", w.SHA256)
 	return e
 }

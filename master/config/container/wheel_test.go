@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
-func TestAWheelIsAPathOrAPathWithItsHash(t *testing.T) {
+func TestUnmarshalWheel(t *testing.T) {
 	t.Parallel()
 	const file, sum = "/w/determined-0.38.1-py3-none-any.whl", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for text, want := range map[string]struct {

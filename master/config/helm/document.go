@@ -13,7 +13,7 @@ import (
 
 // Document is the document that the chart passes to the master.
 type Document struct {
-	Release Release `yaml:"release" doc:"What only Helm knows"`
+	Release Release `yaml:"release" doc:"Information from Helm"`
 	Values  Values  `yaml:"values" doc:"The values, with the chart's defaults"`
 }
 

@@ -79,7 +79,7 @@ func flatten(out map[string]string, path string, v any) {
 	}
 }
 
-func TestWhatValuesMean(t *testing.T) {
+func TestMap(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, values string
@@ -267,7 +267,7 @@ func TestWhatValuesMean(t *testing.T) {
 	}
 }
 
-func TestValuesThatNoMasterTakes(t *testing.T) {
+func TestReadRejectsInvalidValues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, values, want string }{
 		{"a value that there is not", `{maxSlots: 3}`, "maxSlots: "},
@@ -293,7 +293,7 @@ func TestValuesThatNoMasterTakes(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongWithTheValuesIsSaidAtOnce(t *testing.T) {
+func TestReadReportsAllErrorsOfTheValues(t *testing.T) {
 	t.Parallel()
 	_, err := helm.Read(handed(t, `{maxSlots: 3, maxSlotsPerPod: 0, logLevel: loud, saml: {enabled: true}, db: {port: x}}`), "values.yaml", nil)
 	problems, _ := errors.AsType[document.Errors](err)
@@ -307,14 +307,14 @@ func TestAllThatIsWrongWithTheValuesIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsSwitchedOffIsNotRefused(t *testing.T) {
+func TestDisabledPartsAreAccepted(t *testing.T) {
 	t.Parallel()
 	if _, err := helm.Read(handed(t, `{oidc: {enabled: false, provider: x}, scim: {enabled: null}, saml: {}, genai: null, enterpriseEdition: false}`), "values.yaml", nil); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAFlagWinsOverAValueAndKeepsItsName(t *testing.T) {
+func TestFlagOverridesValueAndKeepsItsName(t *testing.T) {
 	t.Parallel()
 	given := []document.Given{{Path: "log.level", Value: "warn", Source: "--log-level"}}
 	l, err := helm.Read(handed(t, `{logLevel: debug}`), "values.yaml", given)
@@ -328,7 +328,7 @@ func TestAFlagWinsOverAValueAndKeepsItsName(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotBuiltYetIsNamedAsAValue(t *testing.T) {
+func TestUnbuiltSettingsAreNamedAsValues(t *testing.T) {
 	t.Parallel()
 	l, err := helm.Read(handed(t, `{logging: {type: elastic, host: h, port: 1}}`), "values.yaml", nil)
 	if err != nil {
@@ -340,7 +340,7 @@ func TestWhatIsNotBuiltYetIsNamedAsAValue(t *testing.T) {
 }
 
 // A chart of the previous version generates only one password.
-func TestAMadePasswordOfDeterminedIsTheCharts(t *testing.T) {
+func TestGeneratedPasswordOfDetermined(t *testing.T) {
 	t.Parallel()
 	for _, made := range []bool{false, true} {
 		d := helm.Document{Release: helm.Release{Name: "lab", Namespace: "ml", DeterminedPassword: made}}

@@ -10,33 +10,33 @@ import (
 // AWS launches EC2 instances.
 type AWS struct {
 	Elastic               `yaml:",inline"`
-	Region                string     `yaml:"region" doc:"AWS region; the master's own when empty"`
+	Region                string     `yaml:"region" doc:"AWS region; by default the master's"`
 	RootVolumeSize        int        `yaml:"root_volume_size" doc:"GB of the root volume, at least 100"`
 	ImageID               string     `yaml:"image_id" doc:"AMI of agents"`
-	RootDeviceName        string     `yaml:"root_device_name" doc:"Root device of the AMI, as in /dev/sda1; asked of AWS when empty"`
+	RootDeviceName        string     `yaml:"root_device_name" doc:"Root device of the AMI, such as /dev/sda1; by default read from AWS"`
 	TagKey                string     `yaml:"tag_key" doc:"Tag that marks this cluster's agents"`
-	TagValue              string     `yaml:"tag_value" doc:"Value of the tag, unique to this cluster; the master's instance when empty"`
+	TagValue              string     `yaml:"tag_value" doc:"Value of the tag, unique to this cluster; by default the master's instance"`
 	InstanceName          string     `yaml:"instance_name" doc:"Name tag of agents"`
-	SSHKeyName            string     `yaml:"ssh_key_name" doc:"EC2 key pair of agents; no SSH to them when empty"`
-	NetworkInterface      AWSNetwork `yaml:"network_interface" doc:"Where agents are connected"`
+	SSHKeyName            string     `yaml:"ssh_key_name" doc:"EC2 key pair of agents; without one, SSH to them is not possible"`
+	NetworkInterface      AWSNetwork `yaml:"network_interface" doc:"Network of agents"`
 	Subnets               []string   `yaml:"subnets" doc:"Subnets in order of preference, instead of network_interface.subnet_id"`
 	IAMInstanceProfileARN string     `yaml:"iam_instance_profile_arn" doc:"Instance profile of agents"`
 	InstanceType          string     `yaml:"instance_type" doc:"Instance type of agents"`
 	InstanceTypes         []string   `yaml:"instance_types" doc:"Instance types in order of preference, all with the same slots, instead of instance_type"`
-	InstanceSlots         *int       `yaml:"instance_slots" doc:"Slots of an instance of a type that is not known"`
+	InstanceSlots         *int       `yaml:"instance_slots" doc:"Slots per instance, for unknown instance types"`
 	CPUSlotsAllowed       bool       `yaml:"cpu_slots_allowed" doc:"Give an instance without GPUs one slot"`
 	Spot                  Spot       `yaml:"spot" doc:"Use spot instances"`
-	SpotMaxPrice          string     `yaml:"spot_max_price" doc:"Most dollars an hour for a spot instance; the on-demand price when empty"`
+	SpotMaxPrice          string     `yaml:"spot_max_price" doc:"Maximum spot price in dollars per hour; by default the on-demand price"`
 	LogGroup              string     `yaml:"log_group" doc:"CloudWatch log group of agents"`
 	LogStream             string     `yaml:"log_stream" doc:"CloudWatch log stream of agents"`
-	Metrics               *bool      `yaml:"metrics" doc:"Send metrics of agents' machines to CloudWatch; as long as there is a log_group when absent"`
-	CustomTags            []Tag      `yaml:"custom_tags" doc:"Further tags of agents"`
+	Metrics               *bool      `yaml:"metrics" doc:"Send metrics of agents' machines to CloudWatch; by default if log_group is set"`
+	CustomTags            []Tag      `yaml:"custom_tags" doc:"Additional tags of agents"`
 }
 
 // AWSNetwork configures the network of instances.
 type AWSNetwork struct {
 	PublicIP        bool   `yaml:"public_ip" doc:"Give instances a public address"`
-	SubnetID        string `yaml:"subnet_id" doc:"Subnet; the default VPC's when empty"`
+	SubnetID        string `yaml:"subnet_id" doc:"Subnet; by default one of the default VPC"`
 	SecurityGroupID string `yaml:"security_group_id" doc:"Security group"`
 }
 
@@ -113,7 +113,7 @@ func (p AWS) validateTypes(path string) document.Errors {
 			at = document.Index(document.Join(path, "instance_types"), i)
 		}
 		slots, ok := p.Slots(t)
-		e.Check(ok, at, "is not a type whose slots are known; set instance_slots (is %q)", t)
+		e.Check(ok, at, "is an unknown instance type; set instance_slots (is %q)", t)
 		if ok && first < 0 {
 			first = slots
 		}

@@ -13,18 +13,18 @@ import (
 // GCP launches Compute Engine instances.
 type GCP struct {
 	Elastic                `yaml:",inline"`
-	BaseConfig             document.Raw      `yaml:"base_config" doc:"Instance properties in Google's own form; the other settings win or are added. A disk in it binds the pool to the disk's zone"`
-	Project                string            `yaml:"project" doc:"Google project; the master's own when empty"`
-	Zone                   string            `yaml:"zone" doc:"Zone; that of a disk in base_config, or the master's own, when empty"`
+	BaseConfig             document.Raw      `yaml:"base_config" doc:"Instance properties in Google's own format; the other settings take precedence. A disk in it binds the pool to the disk's zone"`
+	Project                string            `yaml:"project" doc:"Google project; by default the master's"`
+	Zone                   string            `yaml:"zone" doc:"Zone; by default that of a disk in base_config, or the master's"`
 	Zones                  []string          `yaml:"zones" doc:"Zones in order of preference, instead of zone"`
 	BootDiskSize           int               `yaml:"boot_disk_size" doc:"GB of the boot disk, at least 100"`
 	BootDiskSourceImage    string            `yaml:"boot_disk_source_image" doc:"Image of agents: a path, the name of an image of the project, or family/ and the name of a family"`
-	BootDiskType           string            `yaml:"boot_disk_type" doc:"Type of the boot disk; when empty pd-standard, and for machines that take none pd-balanced or hyperdisk-balanced"`
-	Labels                 map[string]string `yaml:"labels" doc:"Further labels of agents"`
-	LabelKey               string            `yaml:"label_key" doc:"Label that marks this cluster's agents for people"`
-	LabelValue             string            `yaml:"label_value" doc:"Value of the label, unique to this cluster; the name of the master's instance when empty"`
-	NamePrefix             string            `yaml:"name_prefix" doc:"Beginning of agents' names; det-, the cluster and - when empty"`
-	NetworkInterface       GCPNetwork        `yaml:"network_interface" doc:"Where agents are connected"`
+	BootDiskType           string            `yaml:"boot_disk_type" doc:"Type of the boot disk; by default pd-standard, or pd-balanced or hyperdisk-balanced for machines that do not support it"`
+	Labels                 map[string]string `yaml:"labels" doc:"Additional labels of agents"`
+	LabelKey               string            `yaml:"label_key" doc:"Label that marks this cluster's agents, for display"`
+	LabelValue             string            `yaml:"label_value" doc:"Value of the label, unique to this cluster; by default the name of the master's instance"`
+	NamePrefix             string            `yaml:"name_prefix" doc:"Prefix of agents' names; by default det-, the cluster and -"`
+	NetworkInterface       GCPNetwork        `yaml:"network_interface" doc:"Network of agents"`
 	NetworkTags            []string          `yaml:"network_tags" doc:"Network tags of agents"`
 	ServiceAccount         GCPServiceAccount `yaml:"service_account" doc:"Service account of agents"`
 	InstanceType           GCPInstanceType   `yaml:"instance_type" doc:"Machine and GPUs of agents"`
@@ -33,27 +33,27 @@ type GCP struct {
 	OperationTimeoutPeriod document.Duration `yaml:"operation_timeout_period" doc:"How long Google may take to launch a machine"`
 	CPUSlotsAllowed        bool              `yaml:"cpu_slots_allowed" doc:"Give a machine without GPUs one slot"`
 	UseCloudLogging        bool              `yaml:"use_cloud_logging" doc:"Send agents' logs to Cloud Logging"`
-	Log                    string            `yaml:"log" doc:"Log in Cloud Logging, with use_cloud_logging; det-deploy- and the cluster when empty"`
-	Metrics                *bool             `yaml:"metrics" doc:"Send metrics of agents' machines to Cloud Monitoring; as long as use_cloud_logging is set when absent"`
+	Log                    string            `yaml:"log" doc:"Log in Cloud Logging, with use_cloud_logging; by default det-deploy- and the cluster"`
+	Metrics                *bool             `yaml:"metrics" doc:"Send metrics of agents' machines to Cloud Monitoring; by default if use_cloud_logging is set"`
 }
 
 // GCPNetwork configures the network of instances.
 type GCPNetwork struct {
-	Network    string `yaml:"network" doc:"Network, by name or path; the default network when empty"`
+	Network    string `yaml:"network" doc:"Network, by name or path; by default the default network"`
 	Subnetwork string `yaml:"subnetwork" doc:"Subnetwork, by name or path; needed with network"`
 	ExternalIP bool   `yaml:"external_ip" doc:"Give machines an external address"`
 }
 
 // GCPServiceAccount is the identity of instances.
 type GCPServiceAccount struct {
-	Email  string   `yaml:"email" doc:"Service account; none when empty"`
+	Email  string   `yaml:"email" doc:"Service account; none by default"`
 	Scopes []string `yaml:"scopes" doc:"Scopes of the account"`
 }
 
 // GCPInstanceType is the machine type of instances.
 type GCPInstanceType struct {
 	GCPMachine  `yaml:",inline"`
-	Preemptible bool `yaml:"preemptible" doc:"Use spot machines; the older word for spot: true"`
+	Preemptible bool `yaml:"preemptible" doc:"Use spot machines; older form of spot: true"`
 }
 
 // SetDefaults sets p to the defaults.
@@ -147,7 +147,7 @@ func (p GCP) validateLabels(path string) document.Errors {
 	check := func(key, value, path string) {
 		err := properties.CheckLabel(key, value)
 		e.Check(err == nil, path, "%v", err)
-		e.Check(!slices.Contains(properties.ReservedLabels(), key), path, "is a label that machines get anyway (is %q)", key)
+		e.Check(!slices.Contains(properties.ReservedLabels(), key), path, "is a reserved label (is %q)", key)
 	}
 	e.Check(p.LabelKey != "", at("label_key"), "is required")
 	if p.LabelKey != "" {

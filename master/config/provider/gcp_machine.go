@@ -12,8 +12,8 @@ import (
 // GCPMachine is a machine type with GPUs.
 type GCPMachine struct {
 	MachineType string  `yaml:"machine_type" doc:"Machine type"`
-	GPUType     *string `yaml:"gpu_type" doc:"GPU type, empty for none; when absent those that the machine type brings, and nvidia-tesla-t4 for N1 machines"`
-	GPUNum      *int    `yaml:"gpu_num" doc:"GPUs of one machine; when absent as many as the machine type brings, and 4 for N1 machines with a GPU type"`
+	GPUType     *string `yaml:"gpu_type" doc:"GPU type, empty for none; by default the built-in GPUs of the machine type, and nvidia-tesla-t4 for N1 machines"`
+	GPUNum      *int    `yaml:"gpu_num" doc:"GPUs per machine; by default the built-in GPUs of the machine type, and 4 for N1 machines with a GPU type"`
 }
 
 // The default GPUs of an N1 machine.
@@ -103,10 +103,10 @@ func (m GCPMachine) Validate(path string) document.Errors {
 	t, at := m.Type(), document.Join(path, "gpu_num")
 	if t.BringsGPUs() {
 		count, known := t.BroughtGPUs()
-		e.Check(known || t.GPUs > 0, at, "is needed: how many GPUs machine type %s brings is not known here", m.MachineType)
+		e.Check(known || t.GPUs > 0, at, "is required: the number of GPUs of machine type %s is unknown", m.MachineType)
 		gpu, listed := t.BroughtType()
-		e.Check(!listed || t.GPUType == gpu, document.Join(path, "gpu_type"), "must be %s, which machine type %s brings (is %q)", gpu, m.MachineType, t.GPUType)
-		e.Check(!known || t.GPUs == count, at, "must be %d, which machine type %s brings (is %d)", count, m.MachineType, t.GPUs)
+		e.Check(!listed || t.GPUType == gpu, document.Join(path, "gpu_type"), "must be %s, the built-in GPU of machine type %s (is %q)", gpu, m.MachineType, t.GPUType)
+		e.Check(!known || t.GPUs == count, at, "must be %d, the number of built-in GPUs of machine type %s (is %d)", count, m.MachineType, t.GPUs)
 		return e
 	}
 	counts := gpuCounts(t.GPUType)

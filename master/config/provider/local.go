@@ -8,8 +8,8 @@ import (
 type Local struct {
 	Elastic         `yaml:",inline"`
 	ArtificialSlots int               `yaml:"artificial_slots" doc:"Slots of each agent"`
-	StartDelay      document.Duration `yaml:"start_delay" doc:"Wait before an agent starts, as a booting machine would"`
-	FailureRate     float64           `yaml:"failure_rate" doc:"Share of launches that fail, 0 to 1, for trying out what happens then"`
+	StartDelay      document.Duration `yaml:"start_delay" doc:"Delay before an agent starts, to simulate a booting machine"`
+	FailureRate     float64           `yaml:"failure_rate" doc:"Share of launches that fail, 0 to 1, for testing"`
 }
 
 // SetDefaults sets p to the defaults.

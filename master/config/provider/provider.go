@@ -40,23 +40,23 @@ func (p Provider) Type() string {
 
 // Elastic holds the settings common to all providers.
 type Elastic struct {
-	MasterURL               string             `yaml:"master_url" doc:"Address agents use, scheme://host:port; host may be local-ipv4, public-ipv4, local-hostname, public-hostname on AWS and internal-ip, external-ip on GCP; the master's own address when empty"`
+	MasterURL               string             `yaml:"master_url" doc:"Address agents use, scheme://host:port; host may be local-ipv4, public-ipv4, local-hostname, public-hostname on AWS and internal-ip, external-ip on GCP; by default the master's own address"`
 	MasterCertName          string             `yaml:"master_cert_name" doc:"Name expected in the master's certificate"`
 	StartupScript           document.Secret    `yaml:"startup_script" doc:"Script run on the machine before the agent starts"`
 	ContainerStartupScript  document.Secret    `yaml:"container_startup_script" doc:"Script run on the machine after startup_script, with the proxies of agent_config_file_contents; agents have no container of their own"`
-	AgentDockerNetwork      string             `yaml:"agent_docker_network" doc:"Docker network of tasks, created where it is missing"`
+	AgentDockerNetwork      string             `yaml:"agent_docker_network" doc:"Docker network of tasks, created if it does not exist"`
 	AgentDockerRuntime      string             `yaml:"agent_docker_runtime" doc:"Docker runtime of tasks"`
 	AgentDockerImage        string             `yaml:"agent_docker_image" doc:"No effect: agents run without a container of their own"`
 	AgentFluentImage        string             `yaml:"agent_fluent_image" doc:"No effect: agents ship logs themselves"`
-	AgentReconnectAttempts  int                `yaml:"agent_reconnect_attempts" doc:"How often a launched agent tries to reconnect before it gives up; for ever without hooks.on_connection_lost in agent_config_file_contents"`
+	AgentReconnectAttempts  int                `yaml:"agent_reconnect_attempts" doc:"Number of attempts to reconnect before a launched agent gives up; unlimited without hooks.on_connection_lost in agent_config_file_contents"`
 	AgentReconnectBackoff   document.Seconds   `yaml:"agent_reconnect_backoff" doc:"Pause between these attempts"`
 	AgentConfigFileContents document.Raw       `yaml:"agent_config_file_contents" doc:"agent.yaml of launched agents"`
-	MaxIdleAgentPeriod      document.Duration  `yaml:"max_idle_agent_period" doc:"How long an agent may be idle before its machine is removed"`
-	MaxAgentStartingPeriod  document.Duration  `yaml:"max_agent_starting_period" doc:"How long a machine may take until its agent has joined"`
-	MinInstances            int                `yaml:"min_instances" doc:"Machines that are always kept"`
-	MaxInstances            int                `yaml:"max_instances" doc:"Most machines at a time"`
-	LaunchErrorTimeout      *document.Duration `yaml:"launch_error_timeout" doc:"How long a launch error is remembered and shown on waiting tasks"`
-	LaunchErrorRetries      int                `yaml:"launch_error_retries" doc:"Launch errors in a row that are tolerated before tasks are failed"`
+	MaxIdleAgentPeriod      document.Duration  `yaml:"max_idle_agent_period" doc:"Idle time after which an agent's machine is terminated"`
+	MaxAgentStartingPeriod  document.Duration  `yaml:"max_agent_starting_period" doc:"Time within which a machine's agent must join"`
+	MinInstances            int                `yaml:"min_instances" doc:"Minimum number of machines"`
+	MaxInstances            int                `yaml:"max_instances" doc:"Maximum number of machines"`
+	LaunchErrorTimeout      *document.Duration `yaml:"launch_error_timeout" doc:"How long a launch error is shown on queued tasks"`
+	LaunchErrorRetries      int                `yaml:"launch_error_retries" doc:"Number of consecutive launch errors before tasks fail"`
 }
 
 // DefaultElastic returns the default settings.
@@ -115,7 +115,7 @@ func (p Elastic) Validate(path string) document.Errors {
 		e.Check(ok, at("master_url"), "must be http:// or https:// with a host and no path (is %q)", p.MasterURL)
 		e.Check(!ok || u.Path == "", at("master_url"), "must not have a path (is %q)", p.MasterURL)
 		plain := !ok || u.User == nil && u.RawQuery == "" && u.Fragment == "" && !u.ForceQuery
-		e.Check(plain, at("master_url"), "must be scheme, host and port and nothing else: every machine of the pool, and every user who may list them, reads it")
+		e.Check(plain, at("master_url"), "must consist of scheme, host and port: every machine of the pool, and every user who may list them, can read it")
 	}
 	e.Check(p.MaxIdleAgentPeriod > 0, at("max_idle_agent_period"), "must be more than 0 (is %v)", p.MaxIdleAgentPeriod)
 	e.Check(p.MaxAgentStartingPeriod > 0, at("max_agent_starting_period"), "must be more than 0 (is %v)", p.MaxAgentStartingPeriod)

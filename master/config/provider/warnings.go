@@ -19,7 +19,7 @@ func (p Provider) Warnings(path string, given func(path string) bool) document.E
 	w.Check(e.LaunchErrorRetries == 0 || e.LaunchErrorTimeout != nil && *e.LaunchErrorTimeout > 0, at("launch_error_retries"), "has no effect without launch_error_timeout")
 	usual := e.AgentReconnectAttempts == DefaultElastic().AgentReconnectAttempts
 	w.Check(usual || e.ActsWhenLost(), at("agent_reconnect_attempts"),
-		"has no effect without hooks.on_connection_lost in agent_config_file_contents: an agent that would do nothing else keeps trying")
+		"has no effect without hooks.on_connection_lost in agent_config_file_contents: otherwise agents retry without a limit")
 	if p.AWS != nil {
 		w = append(w, p.AWS.listWarnings(path, given)...)
 	}
@@ -32,9 +32,9 @@ func (p Provider) Warnings(path string, given func(path string) bool) document.E
 func (p AWS) listWarnings(path string, given func(path string) bool) document.Errors {
 	var w document.Errors
 	at := func(key string) string { return document.Join(path, key) }
-	w.Check(p.LogStream == "", at("log_stream"), "has no effect: each machine writes to a stream of its own name")
+	w.Check(p.LogStream == "", at("log_stream"), "has no effect: the stream of each machine has the machine's name")
 	among := slices.Contains(p.Types(), p.InstanceType)
-	w.Check(among || !given(at("instance_type")), at("instance_type"), "has no effect: instance_types lacks it")
+	w.Check(among || !given(at("instance_type")), at("instance_type"), "has no effect: instance_types does not contain it")
 	return w
 }
 
@@ -42,7 +42,7 @@ func (p GCP) listWarnings(path string, given func(path string) bool) document.Er
 	var w document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	one := at("instance_type.machine_type")
-	w.Check(len(p.InstanceTypes) == 0 || !given(one), one, "has no effect: instance_types is given")
+	w.Check(len(p.InstanceTypes) == 0 || !given(one), one, "has no effect: instance_types is set")
 	w.Check(p.Log == "" || p.UseCloudLogging, at("log"), "has no effect without use_cloud_logging")
 	w.Check(p.ServiceAccount.Email != "" || !given(at("service_account.scopes")), at("service_account.scopes"), "has no effect without service_account.email")
 	base, err := properties.Parse(p.BaseConfig.JSON())
@@ -50,12 +50,12 @@ func (p GCP) listWarnings(path string, given func(path string) bool) document.Er
 		return w
 	}
 	sends := p.ServiceAccount.Email != "" || len(base.ServiceAccounts) > 0
-	const unsent = "has no effect without a service account, as which machines would send"
+	const unsent = "has no effect without a service account, which machines need to send data"
 	w.Check(sends || !p.UseCloudLogging, at("use_cloud_logging"), unsent)
 	w.Check(sends || p.Metrics == nil || !*p.Metrics, at("metrics"), unsent)
-	w.Check(base.MachineType == "", at("base_config.machineType"), "has no effect: the machine type is that of instance_type")
+	w.Check(base.MachineType == "", at("base_config.machineType"), "has no effect: instance_type sets the machine type")
 	gives := slices.ContainsFunc(p.Machines(), func(m GCPMachine) bool { return m.Type().GPUs > 0 })
-	w.Check(len(base.GuestAccelerators) == 0 || !gives, at("base_config.guestAccelerators"), "has no effect: the GPUs are those of instance_type; set instance_type.gpu_type to \"\" to keep these")
+	w.Check(len(base.GuestAccelerators) == 0 || !gives, at("base_config.guestAccelerators"), "has no effect: instance_type sets the GPUs; set instance_type.gpu_type to \"\" to keep these")
 	return w
 }
 

@@ -9,18 +9,18 @@ import (
 // Limits are the resource limits of anonymous clients and users. Zero means no limit. The limits of
 // users also apply to administrators, who may change them.
 type Limits struct {
-	BodyBytes        ByteLimit `yaml:"body_bytes" doc:"Bytes of request bodies of up to 1 MiB that are in memory at a time, in all; what does not fit waits and is then answered with 503"`
-	SpooledBytes     ByteLimit `yaml:"spooled_bytes" doc:"Bytes of larger request bodies, as those with the files of tasks, that are in data_dir at a time, in all; what does not fit waits and is then answered with 503"`
-	ConnectionsInAll int       `yaml:"anonymous_connections" doc:"Open connections without a login, in total"`
+	BodyBytes        ByteLimit `yaml:"body_bytes" doc:"Total bytes of request bodies of up to 1 MiB in memory; further requests wait and then fail with 503"`
+	SpooledBytes     ByteLimit `yaml:"spooled_bytes" doc:"Total bytes of larger request bodies, such as those with files of tasks, in data_dir; further requests wait and then fail with 503"`
+	ConnectionsInAll int       `yaml:"anonymous_connections" doc:"Maximum number of open connections without a login"`
 	ConnectionsEach  int       `yaml:"anonymous_connections_per_address" doc:"Such connections from one address"`
-	AgentsInAll      int       `yaml:"unadmitted_agents" doc:"Connections of agents that are not admitted yet, in all"`
+	AgentsInAll      int       `yaml:"unadmitted_agents" doc:"Maximum number of connections of agents that are not admitted yet"`
 	AgentsEach       int       `yaml:"unadmitted_agents_per_address" doc:"Such connections from one address"`
-	TasksPerUser     int       `yaml:"tasks_per_user" doc:"Tasks of one user that have not ended"`
-	ContextsPerUser  ByteLimit `yaml:"context_bytes_per_user" doc:"Bytes of files that came with one user's tasks that have not ended"`
-	StoredPerUser    ByteLimit `yaml:"stored_bytes_per_user" doc:"Bytes that one user has stored: files of tasks, model definitions of experiments, logs and metrics; what is submitted or reported beyond is refused, and what tasks print is dropped"`
-	LogPerTask       ByteLimit `yaml:"log_bytes_per_task" doc:"Bytes of one task's log; what comes after is dropped, with a line that says so"`
-	SessionsPerUser  int       `yaml:"sessions_per_user" doc:"Logins of one user; the next ends the oldest"`
-	StreamsPerUser   int       `yaml:"streams_per_user" doc:"Logs that one user follows and signals that one allocation waits for, at a time"`
+	TasksPerUser     int       `yaml:"tasks_per_user" doc:"Maximum number of active tasks per user"`
+	ContextsPerUser  ByteLimit `yaml:"context_bytes_per_user" doc:"Total bytes of files of one user's active tasks"`
+	StoredPerUser    ByteLimit `yaml:"stored_bytes_per_user" doc:"Bytes stored per user: files of tasks, model definitions of experiments, logs and metrics; beyond the limit, submissions and reports are rejected, and output of tasks is dropped"`
+	LogPerTask       ByteLimit `yaml:"log_bytes_per_task" doc:"Bytes of one task's log; later lines are dropped, after a line that reports this"`
+	SessionsPerUser  int       `yaml:"sessions_per_user" doc:"Maximum number of sessions per user; another login ends the oldest"`
+	StreamsPerUser   int       `yaml:"streams_per_user" doc:"Maximum number of logs that one user follows, and of signals that one allocation waits for"`
 }
 
 // DefaultLimits returns limits that stop accidents and attackers but do not affect ordinary use.
@@ -71,9 +71,9 @@ func (l Limits) Validate(path string) document.Errors {
 		e.Check(row.n >= 0, at(row.key), "must be at least 0, which means no limit (is %d)", row.n)
 	}
 	e.Check(l.BodyBytes == 0 || l.BodyBytes >= smallBody, at("body_bytes"),
-		"must be at least %d, what the body of one call takes, or 0 for no limit (is %d)", smallBody, l.BodyBytes)
+		"must be at least %d, the size of the largest body, or 0 for no limit (is %d)", smallBody, l.BodyBytes)
 	e.Check(l.SpooledBytes == 0 || l.SpooledBytes >= largeBody, at("spooled_bytes"),
-		"must be at least %d, the largest body of one call, or 0 for no limit (is %d)", largeBody, l.SpooledBytes)
+		"must be at least %d, the size of the largest body, or 0 for no limit (is %d)", largeBody, l.SpooledBytes)
 	return e
 }
 
@@ -98,7 +98,7 @@ func (ByteLimit) DocumentShape() string { return "bytes, or text such as 4g; 0 f
 
 // Proxies configures the load balancers and proxies in front of the master.
 type Proxies struct {
-	Trusted []string `yaml:"trusted" doc:"Networks such as 10.0.0.0/8 whose X-Forwarded-For is trusted for the address of a client; empty trusts none"`
+	Trusted []string `yaml:"trusted" doc:"Networks, such as 10.0.0.0/8, whose X-Forwarded-For header is trusted; none by default"`
 }
 
 // Prefixes returns the trusted networks.

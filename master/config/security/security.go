@@ -12,20 +12,20 @@ import (
 
 // Settings holds users, TLS and authorization.
 type Settings struct {
-	DefaultTask         AgentUser    `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
-	TrustUsers          bool         `yaml:"trust_users" doc:"Let every user submit tasks; otherwise only administrators may, for a machine on which tasks are not isolated"`
+	DefaultTask         AgentUser    `yaml:"default_task" doc:"Unix user of tasks whose owner has no linked one"`
+	TrustUsers          bool         `yaml:"trust_users" doc:"Allow every user to submit tasks; otherwise only administrators may, for machines on which tasks are not isolated"`
 	TLS                 TLS          `yaml:"tls" doc:"auto, off, or a certificate"`
 	SSH                 SSH          `yaml:"ssh" doc:"Keys generated for shells and multi-machine tasks"`
-	AuthZ               AuthZ        `yaml:"authz" doc:"Who may do what"`
+	AuthZ               AuthZ        `yaml:"authz" doc:"Authorization"`
 	Token               Token        `yaml:"token" doc:"Access tokens"`
-	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin in a new database, and of determined where that has none of its own"`
+	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin in a new database, and of determined unless that is set"`
 	DeterminedPassword  secret.Value `yaml:"initial_determined_password" doc:"Password of determined in a new database"`
 	AllowBlankPassword  bool         `yaml:"allow_blank_password" doc:"Start a new database without initial_user_password"`
-	AllowPlainHTTP      bool         `yaml:"allow_plain_http" doc:"Listen on other addresses than loopback without TLS: passwords and tokens are readable on the network, unless a proxy in front of the master encrypts"`
-	Visibility          Visibility   `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own. Administrators see all. Configurations, environments and files of a task are always for its owner and administrators"`
-	Audit               AuditLog     `yaml:"audit" doc:"Who did what: det-deploy audit"`
-	Proxies             Proxies      `yaml:"proxies" doc:"Balancers and proxies in front of the master"`
-	Limits              Limits       `yaml:"limits" doc:"What strangers and users may cost"`
+	AllowPlainHTTP      bool         `yaml:"allow_plain_http" doc:"Listen on other addresses than loopback without TLS. Passwords and tokens are readable on the network, unless a proxy in front of the master uses TLS"`
+	Visibility          Visibility   `yaml:"visibility" doc:"Logs that users may read: open, all; private, only their own. Administrators may read all. Configurations, environments and files of a task are always restricted to its owner and administrators"`
+	Audit               AuditLog     `yaml:"audit" doc:"Retention of the audit log, see det-deploy audit"`
+	Proxies             Proxies      `yaml:"proxies" doc:"Load balancers and proxies in front of the master"`
+	Limits              Limits       `yaml:"limits" doc:"Resource limits of anonymous clients and users"`
 }
 
 // Default returns the default settings.
@@ -47,7 +47,7 @@ func Default() Settings {
 
 // AuditLog configures the retention of the audit log.
 type AuditLog struct {
-	Days int `yaml:"retention_days" doc:"Days to keep the audit log; -1 for ever"`
+	Days int `yaml:"retention_days" doc:"Days to keep the audit log; -1: keep forever"`
 }
 
 // SetDefaults sets a retention of one year.
@@ -92,7 +92,7 @@ type AuthZ struct {
 	Type             string      `yaml:"type" doc:"basic; rbac is not built yet"`
 	Fallback         string      `yaml:"fallback" doc:"basic"`
 	RBACUIEnabled    *bool       `yaml:"rbac_ui_enabled" doc:"Show role assignment in the web UI"`
-	CreatorRole      CreatorRole `yaml:"workspace_creator_assign_role" doc:"Role of who creates a workspace, with rbac"`
+	CreatorRole      CreatorRole `yaml:"workspace_creator_assign_role" doc:"Role of a workspace's creator, with rbac"`
 	StrictJobControl bool        `yaml:"strict_job_queue_control" doc:"Only administrators may reorder the queue"`
 }
 
@@ -104,8 +104,8 @@ type CreatorRole struct {
 
 // Token configures the lifetime of access tokens.
 type Token struct {
-	MaxDays     int `yaml:"max_lifespan_days" doc:"Longest life of an access token in days; -1 for no limit"`
-	DefaultDays int `yaml:"default_lifespan_days" doc:"Life of an access token that does not say, in days; -1 for no limit"`
+	MaxDays     int `yaml:"max_lifespan_days" doc:"Maximum lifetime of an access token in days; -1 for no limit"`
+	DefaultDays int `yaml:"default_lifespan_days" doc:"Default lifetime of an access token in days; -1 for no limit"`
 }
 
 // Validate checks all settings below path.

@@ -53,7 +53,7 @@ func (t *translator) renameKey(m document.Map, path, from, to string) {
 	case !m.Has(from):
 	case m.Has(to) && sameText(m, from, to):
 		m.Take(from)
-		t.addWarning(line, document.Join(path, from), "is the old name of "+to+", which says the same", "remove it")
+		t.addWarning(line, document.Join(path, from), "is the old name of "+to+", which has the same value", "remove it")
 	case m.Has(to):
 		t.addProblem(line, document.Join(path, from), "is the old name of "+to+", which is also given", "keep "+to)
 		m.Take(from)

@@ -36,7 +36,7 @@ type Environment struct {
 	Variables        container.Environment `yaml:"environment_variables" doc:"Variables; they come after ours and win"`
 	Ports            map[string]int        `yaml:"ports" doc:"Ports of the container to publish, by name"`
 	ProxyPorts       []ProxyPort           `yaml:"proxy_ports" doc:"Ports that are published for the proxy"`
-	RegistryAuth     *RegistryAuth         `yaml:"registry_auth" doc:"How to sign in to the image registry; kept until the task ends"`
+	RegistryAuth     *RegistryAuth         `yaml:"registry_auth" doc:"Credentials for the image registry; kept until the task ends"`
 	ForcePullImage   *bool                 `yaml:"force_pull_image" doc:"Pull the image even when it is there"`
 	AddCapabilities  []string              `yaml:"add_capabilities" doc:"Linux capabilities to add"`
 	DropCapabilities []string              `yaml:"drop_capabilities" doc:"Linux capabilities to take away"`

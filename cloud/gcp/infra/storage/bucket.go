@@ -73,7 +73,7 @@ func (b *Bucket) refuseTaken(ctx context.Context) error {
 	}
 	return &cloud.Error{
 		Kind: cloud.Denied, Op: "storage.buckets.insert", Resource: b.FullName(),
-		Fix: "choose another --cluster-id, or ask for the right to read the bucket if it is your project's",
+		Fix: "choose another --cluster-id, or get permission to read the bucket if it is your project's",
 		Err: fmt.Errorf("the name is one for all projects, and another one may have taken it: %w", err),
 	}
 }

@@ -110,7 +110,7 @@ func (r *started) tasksAs() string {
 	case r.Runtime == "docker":
 		return "Docker containers"
 	case r.Isolated:
-		return "plain processes, each as a Unix user of its own, for no Docker daemon answers"
+		return "plain processes, each as a separate Unix user, for no Docker daemon answers"
 	default:
 		return "plain processes, for no Docker daemon answers"
 	}

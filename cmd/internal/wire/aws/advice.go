@@ -71,7 +71,7 @@ func (a Advice) Room(ctx context.Context, name string, n int) error {
 		return nil //nolint:nilerr // see above
 	}
 	if need := types[name].VCPU * n; need > limit {
-		return fmt.Errorf("%d of %s have %d vCPUs, and the account's quota of %s is %d; ask for more at %s",
+		return fmt.Errorf("%d of %s have %d vCPUs, and the account's quota of %s is %d; request an increase at %s",
 			n, name, need, q.What, limit, q.Console(a.facts.Clients.Region))
 	}
 	return nil

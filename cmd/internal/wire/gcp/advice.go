@@ -170,7 +170,7 @@ func (a Advice) Room(ctx context.Context, name string, n int) error {
 	use, _ := quotas.UsageOf(unitOf(t))
 	for _, metric := range slices.Sorted(maps.Keys(use)) {
 		if q, need := quotas[metric], use[metric]*n; need > q.Limit-q.Used {
-			return fmt.Errorf("%d of %s take %d of the quota %s of %s, which leaves %d of %d; ask for more at %s",
+			return fmt.Errorf("%d of %s take %d of the quota %s of %s, which leaves %d of %d; request an increase at %s",
 				n, name, need, metric, q.Where, max(q.Limit-q.Used, 0), q.Limit, facts.QuotasPage(a.facts.Clients.Project))
 		}
 	}

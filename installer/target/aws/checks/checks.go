@@ -58,7 +58,7 @@ func (s Subject) List() []doctor.Check {
 		{Name: "network", Look: c.checkNetwork},
 	}...)
 	if s.Spec.Network.Own() && !s.Spec.Network.PublicIP {
-		out = append(out, doctor.Check{Name: "agents' way out", Look: c.agentsWayOut})
+		out = append(out, doctor.Check{Name: "agents' internet access", Look: c.agentsWayOut})
 	}
 	if s.Spec.Network.MasterSecurityGroup != "" || s.Spec.Network.AgentSecurityGroup != "" {
 		out = append(out, doctor.Check{Name: "security groups", Look: c.checkSecurityGroups})
@@ -87,25 +87,25 @@ func (c *checker) checkIdentity(context.Context) doctor.Result {
 }
 
 func (c *checker) checkClock(ctx context.Context) doctor.Result {
-	const needed = "a clock that is right to 5 minutes: Amazon refuses what is signed at another time"
+	const needed = "a clock within 5 minutes of AWS, which otherwise rejects signatures"
 	out, err := c.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return doctor.FromError(err, needed)
 	}
 	theirs, ok := middleware.GetServerTime(out.ResultMetadata)
 	if !ok {
-		return doctor.Unsure("Amazon's answer has no time", needed, "")
+		return doctor.Unsure("the response of AWS has no time", needed, "")
 	}
 	return doctor.Clock(c.Now(), theirs, "Amazon", needed)
 }
 
 func (c *checker) checkNames(ctx context.Context) doctor.Result {
-	const needed = "names within what S3 and IAM take"
+	const needed = "names within the limits of S3 and IAM"
 	fix := "choose another --cluster-id"
 	// The limit of S3; the limit of IAM for roles is 64.
 	for _, name := range []string{control.Name(c.Spec.Cluster, c.Caller.Account), storage.DataBucket(c.Spec.Cluster, c.Caller.Account)} {
 		if len(name) > 63 {
-			return doctor.Failed(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
+			return doctor.Failed(fmt.Sprintf("bucket %s has %d characters; the limit of S3 is 63", name, len(name)), needed, fix)
 		}
 	}
 	_, err := c.Control.Get(ctx, "record.json")
@@ -155,12 +155,12 @@ func (c *checker) keyPair(ctx context.Context) doctor.Result {
 func (c *checker) diskKey(context.Context) doctor.Result {
 	switch keys := c.Known.DiskKeys(); {
 	case len(keys) > 0:
-		return doctor.Passed("%s is the account's own; its policy must let the account's users and roles use it, which is not looked at", keys[0])
+		return doctor.Passed("customer managed key %s; its key policy must admit the account's users and roles, which is not checked", keys[0])
 	case c.Known.DiskKey == "" || c.Known.DiskKey == "alias/aws/ebs":
-		return doctor.Passed("Amazon's own key")
+		return doctor.Passed("AWS managed key")
 	}
 	return doctor.Unsure(
-		"disks are encrypted with "+c.Known.DiskKey, "a key that is given by its ARN, so that roles can be allowed to use it",
+		"disks are encrypted with "+c.Known.DiskKey, "a key given by its ARN, so that roles can be granted its use",
 		"name the key itself with `aws ec2 modify-ebs-default-kms-key-id`, or machines may end with Client.InternalError",
 	)
 }

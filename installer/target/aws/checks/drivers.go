@@ -15,7 +15,7 @@ import (
 // checkDrivers compares the GPUs of each pool that uses the stock image with the driver of that
 // image. A machine joins without slots if its GPUs have no driver.
 func (c *checker) checkDrivers(ctx context.Context) doctor.Result {
-	const needed = "GPUs that the driver of the stock image runs"
+	const needed = "GPUs that the driver of the stock image supports"
 	var wrong, odd, fixes []string
 	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
 		p := c.Spec.AllPools()[name]
@@ -36,15 +36,15 @@ func (c *checker) checkDrivers(ctx context.Context) doctor.Result {
 	fixes = slices.DeleteFunc(slices.Compact(fixes), func(s string) bool { return s == "" })
 	switch {
 	case len(wrong) > 0:
-		fix := "choose another --instance-type, or bring an image with a driver with --agent-image"
+		fix := "choose another --instance-type, or use an image with a driver with --agent-image"
 		if len(fixes) > 0 {
-			fix = "choose another --instance-type, such as " + strings.Join(fixes, " or ") + ", or bring an image with a driver with --agent-image"
+			fix = "choose another --instance-type, such as " + strings.Join(fixes, " or ") + ", or use an image with a driver with --agent-image"
 		}
 		return c.FailNew(ctx, strings.Join(append(wrong, odd...), "; "), needed, fix)
 	case len(odd) > 0:
-		return doctor.Unsure(strings.Join(odd, "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
+		return doctor.Unsure(strings.Join(odd, "; "), needed, "try one machine, or use an image with a driver with --agent-image")
 	}
-	return doctor.Passed("every pool's image runs its GPUs")
+	return doctor.Passed("the images support the GPUs of all pools")
 }
 
 // factOf converts an instance type as described by EC2.

@@ -24,7 +24,7 @@ func (c *checker) checkNetwork(ctx context.Context) doctor.Result {
 // ownNetwork reports other networks with the same addresses. AWS allows them, but they cannot be
 // peered with the cluster's VPC.
 func (c *checker) ownNetwork(ctx context.Context) doctor.Result {
-	const needed = "addresses that no other network of the account has"
+	const needed = "addresses that no other network of the account uses"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
 	if err != nil {
 		return doctor.FromError(err, needed)
@@ -34,7 +34,7 @@ func (c *checker) ownNetwork(ctx context.Context) doctor.Result {
 		return doctor.FromError(err, needed)
 	}
 	if len(same) > 0 {
-		return doctor.Unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
+		return doctor.Unsure(strings.Join(same, ", "), needed, "choose another range with --network-cidr if the networks will ever be peered")
 	}
 	return doctor.Passed("%s in %s", want, strings.Join(c.Known.Used(), ", "))
 }
@@ -42,9 +42,9 @@ func (c *checker) ownNetwork(ctx context.Context) doctor.Result {
 // agentsWayOut fails for a new VPC whose agents have no public addresses, because det-deploy
 // creates no NAT gateway. It passes for a VPC that exists, whose owner may have added one.
 func (c *checker) agentsWayOut(ctx context.Context) doctor.Result {
-	return c.FailNew(ctx, "agents have no public addresses, and the cluster's own VPC gets no NAT gateway",
-		"a way to the internet for agents, who fetch images and talk to AWS",
-		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; one that you have added to the cluster's own VPC by hand will do")
+	return c.FailNew(ctx, "agents have no public addresses, and det-deploy creates no NAT gateway in the cluster's VPC",
+		"internet access for agents, which pull images and call AWS",
+		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; a NAT gateway that you have added to the cluster's VPC also works")
 }
 
 // existingNetwork checks that the subnets belong to the VPC and have a route to the internet, from
@@ -73,7 +73,7 @@ func (c *checker) existingNetwork(ctx context.Context) doctor.Result {
 		case gateway == "":
 			wrong = append(wrong, id+" has no route to the internet")
 		case public && !strings.HasPrefix(gateway, "igw-"):
-			wrong = append(wrong, fmt.Sprintf("%s goes out by %s, where public addresses do not work", id, gateway))
+			wrong = append(wrong, fmt.Sprintf("%s routes to the internet through %s, where public addresses do not work", id, gateway))
 		}
 	}
 	if v := c.Known.VolumeZone; v != "" && v != c.Known.Master.Zone {

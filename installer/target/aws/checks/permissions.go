@@ -43,13 +43,13 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	}
 	switch {
 	case c.Caller.Root():
-		return doctor.Passed("the account's root user may do everything")
+		return doctor.Passed("the account's root user has all permissions")
 	case err != nil:
-		return doctor.Unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
+		return doctor.Unsure("cannot simulate the permissions: "+err.Error(), needed, "continue: a denied call reports its action and changes nothing")
 	case len(denied) > 0:
 		return doctor.Failed("not allowed: "+strings.Join(denied, ", "), needed, fix)
 	}
-	return doctor.Passed("%d actions are allowed", len(policy.Actions(documents)))
+	return doctor.Passed("all %d actions are allowed", len(policy.Actions(documents)))
 }
 
 // broughtRoles returns a check for each role that the user provides. Such a role is never changed,
@@ -78,14 +78,14 @@ func (c *checker) roleMay(ctx context.Context, who policy.Who, role string) doct
 	denied, err := c.facts.Refused(ctx, c.Known.Roles[role], documents)
 	switch {
 	case err != nil:
-		return doctor.Unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
+		return doctor.Unsure("cannot simulate the permissions: "+err.Error(), needed, "compare the role's policies with that output")
 	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
-		return doctor.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
+		return doctor.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines work without these", needed, "see docs/reference/aws-permissions.md for their purpose")
 	case len(denied) > 0:
 		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%s-role out", command, who)
 		return doctor.Failed(role+" may not "+strings.Join(denied, ", "), needed, fix)
 	}
-	return doctor.Passed("%d actions are allowed", len(policy.Actions(documents)))
+	return doctor.Passed("all %d actions are allowed", len(policy.Actions(documents)))
 }
 
 func (c *checker) tryVPC(ctx context.Context) error {

@@ -87,7 +87,7 @@ func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
 	}
 	asked.Wait()
 	if _, err := running(); err != nil {
-		return doctor.FromError(err, "to know how much of its quotas the account uses")
+		return doctor.FromError(err, "the current usage of the quotas")
 	}
 	var v machines.Quotas
 	for _, w := range found {
@@ -164,7 +164,7 @@ func (c *checker) checkSpot(ctx context.Context) doctor.Result {
 	case "":
 		return doctor.Passed("%s", identity.SpotRoleName)
 	case cloud.NotFound:
-		return doctor.Passed("the account has never used spot instances; `up` makes the service-linked role %s", identity.SpotRoleName)
+		return doctor.Passed("the account has never used spot instances; `up` creates the service-linked role %s", identity.SpotRoleName)
 	default:
 		return doctor.FromError(err, "the service-linked role "+identity.SpotRoleName)
 	}

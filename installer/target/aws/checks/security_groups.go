@@ -32,7 +32,7 @@ func (c *checker) checkSecurityGroups(ctx context.Context) doctor.Result {
 		wrong = append(wrong, c.closedPorts(g)...)
 		if aws.ToString(g.GroupId) == n.MasterSecurityGroup {
 			for _, r := range facts.ClosedTo(g, hosted.MasterPort, c.Spec.Network.InboundRanges()) {
-				odd = append(odd, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), r, hosted.MasterPort))
+				odd = append(odd, fmt.Sprintf("%s does not admit %s on port %d", aws.ToString(g.GroupId), r, hosted.MasterPort))
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func (c *checker) checkSecurityGroups(ctx context.Context) doctor.Result {
 		return doctor.Failed(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
 	}
 	if len(odd) > 0 {
-		return doctor.Unsure(strings.Join(odd, "; "), "an existing group that admits the clients of the master", "open the port there: an existing group is not changed")
+		return doctor.Unsure(strings.Join(odd, "; "), "an existing group that admits the master's clients", "open the port there: an existing group is not changed")
 	}
 	return doctor.Passed("%s", strings.Join(ids, ", "))
 }
@@ -54,10 +54,10 @@ func (c *checker) closedPorts(g ec2types.SecurityGroup) []string {
 		out = append(out, fmt.Sprintf("%s admits no address on port %d", id, hosted.MasterPort))
 	}
 	if id == c.Spec.Network.AgentSecurityGroup && !facts.Admits(g.IpPermissions, hosted.FirstAgentPort, hosted.LastAgentPort) {
-		out = append(out, fmt.Sprintf("%s does not let the master and agents in on ports %d to %d", id, hosted.FirstAgentPort, hosted.LastAgentPort))
+		out = append(out, fmt.Sprintf("%s does not admit the master and agents on ports %d to %d", id, hosted.FirstAgentPort, hosted.LastAgentPort))
 	}
 	if !facts.Admits(g.IpPermissionsEgress, hosted.InternetPort, hosted.InternetPort) {
-		out = append(out, id+" lets nothing out to the internet")
+		out = append(out, id+" allows no traffic to the internet")
 	}
 	return out
 }

@@ -161,7 +161,7 @@ func noType(name, region string) error {
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "ec2:DescribeInstanceTypes", Resource: name,
 		Fix: "choose another --instance-type, --aux-instance-type or --master-instance-type, or another --region",
-		Err: errors.New("there is no such instance type in " + region),
+		Err: errors.New("unknown instance type in " + region),
 	}
 }
 

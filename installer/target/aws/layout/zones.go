@@ -60,7 +60,7 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 			return nil, nil, &cloud.Error{
 				Kind: cloud.Invalid, Op: "ec2:DescribeAvailabilityZones", Resource: z,
 				Fix: "choose among " + strings.Join(all, ", ") + " with --zone",
-				Err: errors.New("there is no such zone for this account in " + s.Region),
+				Err: errors.New("not a zone that this account may use in " + s.Region),
 			}
 		}
 		zones = addZone(zones, z, wanted)
@@ -123,7 +123,7 @@ func (l Layout) MoveMaster(zone string) string {
 func errNotOffered(types []string, region string) error {
 	return &cloud.Error{
 		Kind: cloud.NoCapacity, Op: "ec2:DescribeInstanceTypeOfferings", Resource: strings.Join(types, ", "),
-		Fix: "choose another instance type or --region", Err: errors.New("offered in no zone of " + region + " that the cluster may use"),
+		Fix: "choose another instance type or --region", Err: errors.New("not offered in any zone of " + region + " that the cluster may use"),
 	}
 }
 

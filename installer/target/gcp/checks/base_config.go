@@ -34,7 +34,7 @@ func (c *checker) baseConfigChecks() []doctor.Check {
 // checkBaseConfig checks that the disks of a pool's base_config exist and can be attached. The
 // syntax was checked when cluster.yaml was read.
 func (c baseCheck) checkBaseConfig(ctx context.Context, name string, p spec.GCPPool) doctor.Result {
-	const needed = "disks that the pool's machines can have"
+	const needed = "disks that the pool's machines can attach"
 	fix := "correct base_config of " + name + " in cluster.yaml"
 	base, err := properties.Parse(p.BaseConfig.JSON())
 	if err != nil {
@@ -81,14 +81,14 @@ func (c baseCheck) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Att
 		return nil, err
 	}
 	if d.Mode != "READ_ONLY" && p.MaxAgents > 1 && !isShareable(live) {
-		wrong = append(wrong, fmt.Sprintf("%s can be written to by one machine, and the pool may have %d; set mode: READ_ONLY", name, p.MaxAgents))
+		wrong = append(wrong, fmt.Sprintf("%s is writable by one machine only, but the pool may have %d; set mode: READ_ONLY", name, p.MaxAgents))
 	}
 	if d.AutoDelete {
-		wrong = append(wrong, name+" would go with the first machine; set autoDelete: false")
+		wrong = append(wrong, name+" would be deleted with the first machine; set autoDelete: false")
 	}
 	writer, err := c.findWriter(ctx, zone, live)
 	if writer != "" {
-		wrong = append(wrong, fmt.Sprintf("%s is written to by %s; detach it there", name, writer))
+		wrong = append(wrong, fmt.Sprintf("%s is attached to %s for writing; detach it there", name, writer))
 	}
 	return wrong, err
 }

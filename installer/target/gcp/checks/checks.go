@@ -77,13 +77,13 @@ func (c *checker) checkIdentity(context.Context) doctor.Result {
 }
 
 func (c *checker) checkClock(ctx context.Context) doctor.Result {
-	const needed = "a clock that is right to 5 minutes: Google refuses tokens of another time"
+	const needed = "a clock within 5 minutes of Google, which otherwise rejects tokens"
 	theirs, err := c.facts.Clock(ctx)
 	if err != nil {
 		return doctor.FromError(err, needed)
 	}
 	if theirs.IsZero() {
-		return doctor.Unsure("Google's answer has no time", needed, "")
+		return doctor.Unsure("the response of Google has no time", needed, "")
 	}
 	return doctor.Clock(c.Now(), theirs, "Google", needed)
 }
@@ -91,7 +91,7 @@ func (c *checker) checkClock(ctx context.Context) doctor.Result {
 // checkNames checks that the name of the cluster's bucket is not taken by another project. No
 // cluster ID makes a name too long.
 func (c *checker) checkNames(ctx context.Context) doctor.Result {
-	const needed = "a control bucket of the project's own: names of buckets are shared by all projects"
+	const needed = "a control bucket that belongs to the project: bucket names are shared by all projects"
 	_, err := c.Control.Get(ctx, "record.json")
 	switch cloud.KindOf(err) {
 	case "":
@@ -99,7 +99,7 @@ func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	case cloud.NotFound:
 		return doctor.Passed("bucket %s", c.Control.Name)
 	case cloud.Denied:
-		return doctor.Failed(err.Error(), needed, "choose another --cluster-id, or ask for the right to read the bucket")
+		return doctor.Failed(err.Error(), needed, "choose another --cluster-id, or get permission to read the bucket")
 	default:
 		return doctor.FromError(err, needed)
 	}
@@ -109,11 +109,11 @@ func (c *checker) checkNames(ctx context.Context) doctor.Result {
 // with those that the types support.
 func (c *checker) checkTypes(ctx context.Context) doctor.Result {
 	if wrong := c.wrongGPUs(); len(wrong) > 0 {
-		return doctor.Failed(strings.Join(wrong, "; "), "GPUs that Google has, in numbers that machines take",
-			"choose others with --machine: `gcloud compute accelerator-types list` shows which zone has which")
+		return doctor.Failed(strings.Join(wrong, "; "), "GPUs that Google offers, in numbers that the machine types support",
+			"choose others with --machine; `gcloud compute accelerator-types list` lists them by zone")
 	}
 	if wrong := c.wrongDisks(); len(wrong) > 0 {
-		return doctor.Failed(strings.Join(wrong, "; "), "types of disks that the machines take",
+		return doctor.Failed(strings.Join(wrong, "; "), "disk types that the machines support",
 			"choose others with --agent-boot-disk-type and --data-disk-type, or other machines with --machine, --aux-machine or --master-machine-type")
 	}
 	w := machines.Wanted{
@@ -132,7 +132,7 @@ func (c *checker) wrongDisks() []string {
 	var out []string
 	check := func(who string, t machinetype.Type, kind string) {
 		if !t.BootsFrom(kind) {
-			out = append(out, fmt.Sprintf("%s: %s takes no disks of type %s, but of %s", who, t.MachineType, kind, t.BootDiskType()))
+			out = append(out, fmt.Sprintf("%s: %s does not support disks of type %s, only %s", who, t.MachineType, kind, t.BootDiskType()))
 		}
 	}
 	m := c.Spec.Master
@@ -159,7 +159,7 @@ func (c *checker) wrongGPUs() []string {
 			t := m.Type()
 			switch err := facts.CheckGPUs(t, c.Known.Types[t.String()].VCPU); {
 			case facts.Withdrawn(t.GPUType):
-				out = append(out, fmt.Sprintf("pool %s: %s is offered in no zone: Google has withdrawn it", name, t.GPUType))
+				out = append(out, fmt.Sprintf("pool %s: %s is not offered in any zone: Google has withdrawn it", name, t.GPUType))
 			case err != nil:
 				out = append(out, fmt.Sprintf("pool %s: %v", name, err))
 			}

@@ -138,7 +138,7 @@ func TestChecksOfANewClusterPass(t *testing.T) {
 
 const shielded = "aux_pool: {base_config: {shieldedInstanceConfig: {enableSecureBoot: true}}}\npools: {p: {base_config: {shieldedInstanceConfig: {enableSecureBoot: true}}}}\n"
 
-func TestChecksSayWhatStandsInTheWay(t *testing.T) {
+func TestChecksReportProblems(t *testing.T) {
 	t.Parallel()
 	no := &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{DenyAll: true}
 	enforced := &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{Enforce: true}
@@ -161,15 +161,15 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		found string
 		fix   string
 	}{
-		{"GPUs that Google has no more", []string{"machine", "n1-standard-8+1xnvidia-tesla-k80"}, nil, "machine types", doctor.Fail, "nvidia-tesla-k80 is offered in no zone", "--machine"},
+		{"GPUs that Google has no more", []string{"machine", "n1-standard-8+1xnvidia-tesla-k80"}, nil, "machine types", doctor.Fail, "nvidia-tesla-k80 is not offered in any zone", "--machine"},
 		{"a number of GPUs", []string{"machine", "n1-standard-8+3xnvidia-tesla-t4"}, nil, "machine types", doctor.Fail, "machines take 1, 2 or 4", "--machine"},
 		{"too many vCPUs for a GPU", []string{"machine", "n1-standard-16+1xnvidia-tesla-v100"}, nil, "machine types", doctor.Fail, "at most 12", ""},
 		{"a type offered elsewhere", []string{"machine", "a2-ultragpu-1g", "pool-zone", "us-central1-f"}, nil, "machine types", doctor.Fail, "pool compute-pool: a2-ultragpu-1g is offered in none of its zones", "--pool-zone"},
 		{"types of different slots", []string{"machine", "g2-standard-4,g2-standard-24"}, nil, "machine types", doctor.Fail, "g2-standard-24 has 2 GPUs, g2-standard-4 has 1", ""},
 		{"a compute pool without GPUs", []string{"machine", "n2-standard-4"}, nil, "machine types", doctor.Unknown, "--cpu-slots", ""},
 		{"a master with little memory", []string{"master-machine-type", "n1-standard-1"}, nil, "machine types", doctor.Fail, "n1-standard-1 has 3840 MB", "--master-machine-type"},
-		{"a disk that machines do not take", []string{"agent-boot-disk-type", "pd-standard"}, nil, "machine types", doctor.Fail, "pool compute-pool: g2-standard-4 takes no disks of type pd-standard, but of pd-balanced", "--agent-boot-disk-type"},
-		{"a data disk that the master does not take", []string{"master-machine-type", "c3-standard-4", "data-disk-type", "pd-standard"}, nil, "machine types", doctor.Fail, "the master: c3-standard-4 takes no disks of type pd-standard", "--data-disk-type"},
+		{"a disk that machines do not take", []string{"agent-boot-disk-type", "pd-standard"}, nil, "machine types", doctor.Fail, "pool compute-pool: g2-standard-4 does not support disks of type pd-standard, only pd-balanced", "--agent-boot-disk-type"},
+		{"a data disk that the master does not take", []string{"master-machine-type", "c3-standard-4", "data-disk-type", "pd-standard"}, nil, "machine types", doctor.Fail, "the master: c3-standard-4 does not support disks of type pd-standard", "--data-disk-type"},
 		{"machines of one's own measure", []string{"machine", "custom-6-20480+1xnvidia-tesla-t4"}, nil, "machine types", doctor.Pass, "custom-6-20480+1xnvidia-tesla-t4", ""},
 		{"old GPUs", []string{"machine", "n1-standard-8+1xnvidia-tesla-v100"}, nil, "GPU drivers", doctor.Unknown, "nvidia-tesla-v100 is older", "--agent-image"},
 		{"old GPUs with an image of the user's", []string{"machine", "n1-standard-8+1xnvidia-tesla-v100", "agent-image", gcptest.ImageGPU}, nil, "GPU drivers", doctor.Pass, "", ""},
@@ -196,17 +196,17 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"an address of the master alone", []string{"agent-external-ip", "false", "nat", "true"}, constrain("compute.vmExternalIpAccess", only("projects/acme-ml/zones/us-central1-a/instances/det-lab-master")), noPolicies, doctor.Pass, "", ""},
 		{"another place", nil, constrain("gcp.resourceLocations", only("europe-west4")), noPolicies, doctor.Fail, "forbids resources in us-central1", "--region"},
 		{"places by their group", nil, constrain("gcp.resourceLocations", only("in:us-locations")), noPolicies, doctor.Pass, "", ""},
-		{"places by a group that is not known", nil, constrain("gcp.resourceLocations", only("in:northamerica-low-carbon")), noPolicies, doctor.Unknown, "lists groups", ""},
+		{"places by a group that is not known", nil, constrain("gcp.resourceLocations", only("in:northamerica-low-carbon")), noPolicies, doctor.Unknown, "lists value groups", ""},
 		{"images of others", nil, constrain("compute.trustedImageProjects", only("projects/ubuntu-os-cloud")), noPolicies, doctor.Fail, "images of project deeplearning-platform-release", "--agent-image"},
 		{"accounts", nil, constrain("iam.disableServiceAccountCreation", enforced), noPolicies, doctor.Fail, "forbids service accounts", "--master-service-account"},
 		{"guest attributes", []string{"agent-service-account", "none"}, constrain("compute.disableGuestAttributesAccess", enforced), noPolicies, doctor.Fail, "guest attributes", "--agent-service-account"},
 		{"guest attributes that nobody needs", nil, constrain("compute.disableGuestAttributesAccess", enforced), noPolicies, doctor.Pass, "", ""},
 		{"keys of Google's", nil, constrain("gcp.restrictNonCmekServices", &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{
 			Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{DeniedValues: []string{"storage.googleapis.com"}},
-		}), noPolicies, doctor.Fail, "forbids buckets with Google's own keys", ""},
+		}), noPolicies, doctor.Fail, "forbids buckets with Google-managed keys", ""},
 		{"services", nil, constrain("gcp.restrictServiceUsage", only("compute.googleapis.com")), noPolicies, doctor.Fail, "forbids the API secretmanager.googleapis.com", ""},
 		{"NAT", []string{"agent-external-ip", "false", "nat", "true"}, constrain("compute.restrictCloudNATUsage", no), noPolicies, doctor.Fail, "forbids Cloud NAT", ""},
-		{"objects that stay", nil, constrain("storage.softDeletePolicySeconds", only("604800")), noPolicies, doctor.Fail, "gone when they are deleted", ""},
+		{"objects that stay", nil, constrain("storage.softDeletePolicySeconds", only("604800")), noPolicies, doctor.Fail, "without soft delete", ""},
 		{"machines that boot anything", nil, constrain("compute.requireShieldedVm", enforced), noPolicies, doctor.Fail, "without Secure Boot", "enableSecureBoot: true"},
 		{"machines that boot what is signed", []string{spec.FileSetting, shielded}, constrain("compute.requireShieldedVm", enforced), noPolicies, doctor.Pass, "", ""},
 		{"subnetworks without logs", nil, constrain("compute.requireVpcFlowLogs", only("ESSENTIAL", "LIGHT")), noPolicies, doctor.Fail, "a subnetwork without flow logs", "--subnetwork"},
@@ -214,7 +214,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"too few addresses", []string{"network-cidr", "10.200.0.0/22", "max-agents", "1100"}, nil, "network", doctor.Fail, "addresses for 1020 machines", "--network-cidr"},
 		{"a data disk that is there", []string{"data-disk", "mine"}, nil, "quotas", doctor.Pass, "SSD_TOTAL_GB in us-central1: 40760 left, 2050 needed", ""},
 		{"rules for SSH", []string{"ssh", "true"}, nil, "quotas", doctor.Pass, "FIREWALLS in all regions: 198 left, 3 needed", ""},
-		{"no image for all", []string{"machine", "n2-standard-4,t2a-standard-4"}, nil, "images", doctor.Fail, "there is none for all machines of a pool", "--agent-image"},
+		{"no image for all", []string{"machine", "n2-standard-4,t2a-standard-4"}, nil, "images", doctor.Fail, "no stock image supports all machines of a pool", "--agent-image"},
 		{"no stock image", []string{"machine", "t2a-standard-4", "agent-image", gcptest.ImageARM, "aux-machine", "t2a-standard-4"}, nil, "images", doctor.Pass, "", ""},
 		{"a clock that is wrong", nil, func(w *gcptest.World) { w.Advance(10 * time.Minute) }, "clock", doctor.Fail, "this machine's clock is -", "set the clock"},
 	} {
@@ -233,7 +233,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 }
 
 // The usage that Google reports includes the cluster's own machines.
-func TestTheClustersOwnMachinesAreNotCountedTwice(t *testing.T) {
+func TestQuotasCountOwnMachinesOnce(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	l.world.SetQuota(gcptest.Project, "NVIDIA_L4_GPUS", 5)
@@ -285,7 +285,7 @@ func TestPermissionsOfTheCaller(t *testing.T) {
 		answer doctor.Answer
 		found  string
 	}{
-		{"", nil, doctor.Pass, "permissions are given"},
+		{"", nil, doctor.Pass, "permissions granted"},
 		{"compute.networks.create", nil, doctor.Fail, "ann@example.com may not: compute.networks.create"},
 		{"compute.networks.create", []string{"network", "default", "subnetwork", "default"}, doctor.Pass, ""},
 		{"compute.routers.create", nil, doctor.Pass, ""},
@@ -337,7 +337,7 @@ func TestAnExistingNetwork(t *testing.T) {
 	existing(t, l)
 	l.want(t, "network", doctor.Pass, "sub with 10.50.0.0/24 in net", "")
 	l.settings["max-agents"] = "300"
-	l.want(t, "network", doctor.Fail, "10.50.0.0/24 has addresses for 252 machines, and there may be 306", "--subnetwork")
+	l.want(t, "network", doctor.Fail, "10.50.0.0/24 has addresses for 252 machines, but there may be 306", "--subnetwork")
 	delete(l.settings, "max-agents")
 	l.settings["agent-external-ip"] = "false"
 	l.want(t, "network", doctor.Fail, "no router of the region has Cloud NAT for sub", "Cloud NAT")
@@ -349,7 +349,7 @@ func TestAnExistingNetwork(t *testing.T) {
 	l.world.SetRoute(gcptest.Project, "net", func(r *compute.Route) {
 		r.NextHopGateway, r.NextHopInstance = "", "projects/acme-ml/zones/us-central1-a/instances/wall"
 	})
-	l.want(t, "network", doctor.Unknown, "the default route leads by wall", "--subnetwork")
+	l.want(t, "network", doctor.Unknown, "the default route goes through wall", "--subnetwork")
 	l.world.SetRoute(gcptest.Project, "net", func(r *compute.Route) { r.Tags = []string{"web"} })
 	l.want(t, "network", doctor.Fail, "net has no route to the internet", "add a route")
 	must(t, api.Run(t.Context(), l.Clients, l.Compute.Subnetworks.Insert(l.Project, l.Region, &compute.Subnetwork{Name: "proxies", Network: "global/networks/net", IpCidrRange: "10.51.0.0/24", Purpose: "REGIONAL_MANAGED_PROXY"})))
@@ -370,7 +370,7 @@ func TestRulesOfAnExistingNetwork(t *testing.T) {
 		Name: "inwards", Network: "global/networks/net", Direction: "EGRESS", TargetTags: []string{"det-lab-master"}, DestinationRanges: []string{"0.0.0.0/0"},
 		Denied: []*compute.FirewallDenied{{IPProtocol: "all"}},
 	})))
-	l.want(t, "firewall rules", doctor.Fail, "the master is not let out to the internet", "--firewall own")
+	l.want(t, "firewall rules", doctor.Fail, "the master has no access to the internet", "--firewall own")
 	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Delete(l.Project, "inwards")))
 	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Delete(l.Project, "people")))
 	l.want(t, "firewall rules", doctor.Unknown, "203.0.113.0/24 does not reach the master on port 8443", "det-lab-master")
@@ -406,7 +406,7 @@ func TestANetworkThatIsShared(t *testing.T) {
 	})
 	l.want(t, "organization policies", doctor.Pass, "", "")
 	delete(l.settings, "share-access")
-	l.want(t, "shared subnetwork", doctor.Unknown, "not looked at", "--member serviceAccount:det-m-lab@acme-ml.iam.gserviceaccount.com --role roles/compute.networkUser")
+	l.want(t, "shared subnetwork", doctor.Unknown, "not checked", "--member serviceAccount:det-m-lab@acme-ml.iam.gserviceaccount.com --role roles/compute.networkUser")
 	l.allow(t, identity.InstallerPermissions())
 	l.want(t, "shared subnetwork", doctor.Fail, "may not: compute.subnetworks.use", "ask an administrator of project hosts-lab")
 	l.want(t, "network", doctor.Unknown, "", "")
@@ -415,7 +415,7 @@ func TestANetworkThatIsShared(t *testing.T) {
 	l.want(t, "shared subnetwork", doctor.Fail, "", "")
 }
 
-func TestWhatTheUserBrings(t *testing.T) {
+func TestExistingResources(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"
@@ -424,7 +424,7 @@ func TestWhatTheUserBrings(t *testing.T) {
 	l.settings["data-disk"] = "mine"
 	l.want(t, "data disk mine", doctor.Pass, "in us-central1-b", "")
 	l.settings["zone"] = "us-central1-a"
-	l.want(t, "data disk mine", doctor.Fail, "mine is in us-central1-b, and the master is to be in us-central1-a", "--zone us-central1-b")
+	l.want(t, "data disk mine", doctor.Fail, "mine is in us-central1-b, and the master's zone is us-central1-a", "--zone us-central1-b")
 	delete(l.settings, "zone")
 	l.settings["master-machine-type"] = "a2-ultragpu-1g"
 	l.want(t, "data disk mine", doctor.Fail, "us-central1-b, which does not offer a2-ultragpu-1g", "--master-machine-type")
@@ -452,7 +452,7 @@ func TestWhatTheUserBrings(t *testing.T) {
 	l.want(t, "secret theirs", doctor.Fail, "", "Secret Manager")
 }
 
-func TestAccountsThatTheUserBrings(t *testing.T) {
+func TestExistingAccounts(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	boss := l.world.GiveAccount(gcptest.Project, "boss")
@@ -463,7 +463,7 @@ func TestAccountsThatTheUserBrings(t *testing.T) {
 	l.world.Bind("projects/"+gcptest.Project, "roles/compute.admin", "serviceAccount:"+boss)
 	l.want(t, "master's roles", doctor.Pass, "roles/compute.admin", "")
 	l.allow(t, without("iam.serviceAccounts.actAs"))
-	l.want(t, "master's account may be used", doctor.Fail, "may not give it to machines", "roles/iam.serviceAccountUser")
+	l.want(t, "master's account may be used", doctor.Fail, "may not attach it to machines", "roles/iam.serviceAccountUser")
 	l.settings["master-service-account"] = "nobody@acme-ml.iam.gserviceaccount.com"
 	l.want(t, "master's account nobody@acme-ml.iam.gserviceaccount.com", doctor.Fail, "", "--master-service-account")
 	l.settings["master-service-account"] = "default"
@@ -480,12 +480,12 @@ func TestBaseConfig(t *testing.T) {
 	}{
 		{"a disk that several machines read", "[{mode: READ_ONLY, source: zones/us-central1-b/disks/second}]", doctor.Pass, "1 further disks"},
 		{"a full link", "[{mode: READ_ONLY, source: 'https://www.googleapis.com/compute/v1/projects/acme-ml/zones/us-central1-b/disks/second'}]", doctor.Pass, ""},
-		{"a disk that is written to", "[{source: zones/us-central1-b/disks/second}]", doctor.Fail, "second can be written to by one machine, and the pool may have 5"},
+		{"a disk that is written to", "[{source: zones/us-central1-b/disks/second}]", doctor.Fail, "second is writable by one machine only, but the pool may have 5"},
 		{"a disk that goes with the first machine", "[{mode: READ_ONLY, autoDelete: true, source: zones/us-central1-b/disks/second}]", doctor.Fail, "set autoDelete: false"},
 		{"a disk that is not there", "[{mode: READ_ONLY, source: zones/us-central1-b/disks/nobodys}]", doctor.Fail, "disks[0]: compute.disks.get"},
 		{"a disk of another region", "[{mode: READ_ONLY, source: zones/europe-west4-a/disks/second}]", doctor.Fail, "second is in europe-west4-a, and the cluster in us-central1"},
 		{"a disk where there are no such machines", "[{mode: READ_ONLY, source: zones/us-central1-f/disks/far}]", doctor.Fail, "far is in us-central1-f, which offers none of the pool's machines"},
-		{"a disk that another machine writes to", "[{mode: READ_ONLY, source: zones/us-central1-b/disks/taken}]", doctor.Fail, "taken is written to by other"},
+		{"a disk that another machine writes to", "[{mode: READ_ONLY, source: zones/us-central1-b/disks/taken}]", doctor.Fail, "taken is attached to other for writing"},
 		{"a disk that several machines write to", "[{source: zones/us-central1-b/disks/many}]", doctor.Pass, ""},
 		{"a small disk", "[{initializeParams: {diskSizeGb: 20, sourceImage: " + gcptest.ImageGPU + "}}]", doctor.Fail, "diskSizeGb is 20"},
 		{"a disk from a snapshot that is larger", "[{initializeParams: {diskSizeGb: 20, sourceSnapshot: global/snapshots/older}}]", doctor.Fail, "snapshot older is of 100 GB"},
@@ -516,7 +516,7 @@ func TestBaseConfig(t *testing.T) {
 }
 
 // A bucket name taken by another project is reported before anything is created.
-func TestABucketThatAnotherProjectHas(t *testing.T) {
+func TestCheckReportsBucketOfAnotherProject(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	l.world.AddProject("others", 99)

@@ -29,9 +29,9 @@ func (c *checker) rules() []rule {
 	out := []rule{
 		{"compute.vmExternalIpAccess", "an external address of the master", askAdministrator, []string{master}},
 		{"gcp.resourceLocations", "resources in " + s.Region, "choose another --region", placesOf(s.Region, c.Used())},
-		{"storage.softDeletePolicySeconds", "a bucket whose objects are gone when they are deleted", askAdministrator, []string{"0"}},
-		{"gcp.restrictNonCmekServices", "disks and buckets with Google's own keys", askAdministrator, []string{"compute.googleapis.com"}},
-		{"gcp.restrictNonCmekServices", "buckets with Google's own keys", askAdministrator, []string{"storage.googleapis.com"}},
+		{"storage.softDeletePolicySeconds", "a bucket without soft delete", askAdministrator, []string{"0"}},
+		{"gcp.restrictNonCmekServices", "disks and buckets with Google-managed keys", askAdministrator, []string{"compute.googleapis.com"}},
+		{"gcp.restrictNonCmekServices", "buckets with Google-managed keys", askAdministrator, []string{"storage.googleapis.com"}},
 	}
 	for _, api := range facts.RequiredAPIs() {
 		out = append(out, rule{"gcp.restrictServiceUsage", "the API " + api, askAdministrator, []string{api}})
@@ -39,27 +39,27 @@ func (c *checker) rules() []rule {
 	for _, project := range c.imageProjects() {
 		out = append(out, rule{
 			"compute.trustedImageProjects", "images of project " + project,
-			"bring images of a project that is trusted with --master-image and --agent-image",
+			"use images of a trusted project with --master-image and --agent-image",
 			[]string{"projects/" + project},
 		})
 	}
 	if s.Network.ExternalIP {
-		out = append(out, rule{"compute.vmExternalIpAccess", "external addresses of agents, whose names are not known before", "set --agent-external-ip=false and --nat", []string{"any"}})
+		out = append(out, rule{"compute.vmExternalIpAccess", "external addresses of agents, whose names are not known in advance", "set --agent-external-ip=false and --nat", []string{"any"}})
 	}
 	if s.Roles.Master == "" || s.Roles.Agent == "" {
-		out = append(out, rule{"iam.disableServiceAccountCreation", "service accounts of the cluster's own", "bring accounts with --master-service-account and --agent-service-account", nil})
+		out = append(out, rule{"iam.disableServiceAccountCreation", "service accounts created for the cluster", "use existing accounts with --master-service-account and --agent-service-account", nil})
 	}
 	if s.Roles.Agent == spec.NoAccount {
-		out = append(out, rule{"compute.disableGuestAttributesAccess", "guest attributes, by which agents without an account prove who they are", "give agents an account with --agent-service-account", nil})
+		out = append(out, rule{"compute.disableGuestAttributesAccess", "guest attributes, with which agents without an account prove their identity", "give agents an account with --agent-service-account", nil})
 	}
 	if pool := c.unshieldedPool(); pool != "" {
 		out = append(out, rule{
 			"compute.requireShieldedVm", "machines of pool " + pool + " without Secure Boot",
-			"set shieldedInstanceConfig with enableSecureBoot: true in its base_config, and bring an image whose drivers are signed with --agent-image", nil,
+			"set shieldedInstanceConfig with enableSecureBoot: true in its base_config, and use an image with signed drivers with --agent-image", nil,
 		})
 	}
 	if s.Network.Own() {
-		out = append(out, rule{"compute.requireVpcFlowLogs", "a subnetwork without flow logs", "bring one that has them with --network and --subnetwork", []string{"none"}})
+		out = append(out, rule{"compute.requireVpcFlowLogs", "a subnetwork without flow logs", "use one that has them with --network and --subnetwork", []string{"none"}})
 	}
 	if s.Network.Shared() {
 		subnet := fmt.Sprintf("projects/%s/regions/%s/subnetworks/%s", s.Network.HostProject, s.Region, s.Network.Subnetwork)
@@ -72,7 +72,7 @@ func (c *checker) rules() []rule {
 	return out
 }
 
-const askAdministrator = "ask the organization's administrator to allow it for the project, with `gcloud org-policies describe CONSTRAINT --project PROJECT --effective` at hand"
+const askAdministrator = "ask the organization's administrator to allow it for the project; `gcloud org-policies describe CONSTRAINT --project PROJECT --effective` shows the policy"
 
 // placesOf returns the names that cover a region in location lists: the region, its zones, and
 // Google's value groups for the region and its continent.
@@ -110,7 +110,7 @@ func (c *checker) imageProjects() []string {
 
 // checkConstraints checks whether the organization policy allows the plan.
 func (c *checker) checkConstraints(ctx context.Context) doctor.Result {
-	const needed = "an organization that allows what the plan needs"
+	const needed = "an organization policy that allows the plan"
 	rules := c.rules()
 	known, err := c.readConstraints(ctx, rules)
 	var wrong, odd []string
@@ -125,7 +125,7 @@ func (c *checker) checkConstraints(ctx context.Context) doctor.Result {
 			wrong = append(wrong, found)
 			fix = strings.NewReplacer("CONSTRAINT", r.constraint, "PROJECT", c.Caller.Project).Replace(r.fix)
 		case facts.Unclear:
-			odd = append(odd, fmt.Sprintf("constraints/%s lists groups, and whether these allow %s only Google knows", r.constraint, r.what))
+			odd = append(odd, fmt.Sprintf("constraints/%s lists value groups; only Google can tell whether they allow %s", r.constraint, r.what))
 		case facts.Allowed:
 		}
 	}
@@ -137,7 +137,7 @@ func (c *checker) checkConstraints(ctx context.Context) doctor.Result {
 		r.Answer = doctor.Unknown
 		return r
 	case len(odd) > 0:
-		return doctor.Unsure(strings.Join(odd, "; "), needed, "go on: what is forbidden is refused by Google, and nothing else is changed by that")
+		return doctor.Unsure(strings.Join(odd, "; "), needed, "continue: Google rejects forbidden requests, and nothing else changes")
 	}
 	return doctor.Passed("%d constraints allow it", len(known))
 }

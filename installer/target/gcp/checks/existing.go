@@ -49,7 +49,7 @@ func (c *checker) existingChecks() []doctor.Check {
 // checkDataDisk checks that an existing disk is unused, and that the master can run in its zone.
 func (c *checker) checkDataDisk(ctx context.Context) doctor.Result {
 	name, zone := c.Spec.Master.Disk.Name, c.Known.DiskZone
-	const needed = "a disk that no other machine has, in the zone of the master"
+	const needed = "a disk that no other machine uses, in the zone of the master"
 	if err := c.facts.DiskFree(ctx, name, c.Spec.Cluster); err != nil {
 		r := doctor.FromError(err, needed)
 		if r.Fix == "" {
@@ -59,7 +59,7 @@ func (c *checker) checkDataDisk(ctx context.Context) doctor.Result {
 	}
 	switch wanted := c.Spec.Master.Zone; {
 	case wanted != "" && wanted != zone:
-		return doctor.Failed(fmt.Sprintf("%s is in %s, and the master is to be in %s", name, zone, wanted), needed, "--zone "+zone)
+		return doctor.Failed(fmt.Sprintf("%s is in %s, and the master's zone is %s", name, zone, wanted), needed, "--zone "+zone)
 	case !c.Known.Types.OfferedIn(zone, []string{c.Spec.Master.MachineType}):
 		return doctor.Failed(fmt.Sprintf("%s is in %s, which does not offer %s", name, zone, c.Spec.Master.MachineType), needed, "choose another --master-machine-type")
 	}
@@ -75,9 +75,9 @@ func (c *checker) checkBucketAccess(ctx context.Context, bucket string) doctor.R
 		return doctor.FromError(err, needed)
 	}
 	if len(missing) > 0 && (c.Spec.Roles.Master == "" || c.Spec.Roles.Agent == "") {
-		return doctor.Failed(c.Caller.String()+" may not: "+strings.Join(missing, ", "), needed, "ask its owner for the role Storage Admin on it, or bring accounts that have access with --master-service-account and --agent-service-account")
+		return doctor.Failed(c.Caller.String()+" may not: "+strings.Join(missing, ", "), needed, "ask its owner for the role Storage Admin on it, or use accounts that have access with --master-service-account and --agent-service-account")
 	}
-	return doctor.Passed("the cluster's accounts can be given access")
+	return doctor.Passed("you may grant the cluster's accounts access")
 }
 
 // checkSharedSubnetwork checks whether the caller may create machines in a subnetwork of another
@@ -97,7 +97,7 @@ func (c *checker) checkSharedSubnetwork(ctx context.Context) doctor.Result {
 		return doctor.Failed(c.Caller.String()+" may not: "+strings.Join(missing, ", "), needed, fix)
 	}
 	if !c.Spec.Network.ShareAccess && fix != "" {
-		return doctor.Unsure("whether the cluster's accounts may use it is not looked at", needed, fix+"; or set --share-access")
+		return doctor.Unsure("the access of the cluster's accounts is not checked", needed, fix+"; or set --share-access")
 	}
 	return doctor.Passed("%s may use it", c.Caller)
 }

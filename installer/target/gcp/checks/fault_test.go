@@ -25,7 +25,7 @@ func looks(t *testing.T, s checks.Subject) map[string]doctor.Result {
 }
 
 // Any failed API call makes its check unknown, which does not stop the operation.
-func TestWhatCannotBeLookedAtIsUnknown(t *testing.T) {
+func TestFailedCallsMakeChecksUnknown(t *testing.T) {
 	t.Parallel()
 	prepare := func(t *testing.T) *lab {
 		l := newLab(t, gcptest.Options{}, "data-disk", "mine", "master-service-account", "default", "agent-service-account", "none")

@@ -43,15 +43,15 @@ func (c *checker) checkImages(ctx context.Context) doctor.Result {
 // errNoImage reports a pool with several architectures, or with one that has no stock image.
 func errNoImage() error {
 	return &cloud.Error{
-		Kind: cloud.Invalid, Op: "choose an image", Resource: "agents", Fix: "put them into pools of their own, or bring an image with --agent-image",
-		Err: errors.New("there is none for all machines of a pool"),
+		Kind: cloud.Invalid, Op: "choose an image", Resource: "agents", Fix: "use separate pools for them, or use an image with --agent-image",
+		Err: errors.New("no stock image supports all machines of a pool"),
 	}
 }
 
 // checkDrivers reports GPUs that current NVIDIA drivers do not support, in pools that use the stock
 // image. A machine joins without slots if its GPUs have no driver.
 func (c *checker) checkDrivers(context.Context) doctor.Result {
-	const needed = "GPUs that the driver of the stock image runs"
+	const needed = "GPUs that the driver of the stock image supports"
 	var odd []string
 	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
 		p := c.Spec.AllPools()[name]
@@ -60,12 +60,12 @@ func (c *checker) checkDrivers(context.Context) doctor.Result {
 		}
 		for _, t := range layout.TypesOf(p) {
 			if gpu := c.Known.Types[t].GPU; facts.BeforeTuring(gpu) {
-				odd = append(odd, fmt.Sprintf("pool %s: %s is older than what NVIDIA's open driver runs, and which one the stock image has is not known before it boots", name, gpu))
+				odd = append(odd, fmt.Sprintf("pool %s: %s is older than NVIDIA's open driver supports, and the driver of the stock image is unknown before it boots", name, gpu))
 			}
 		}
 	}
 	if len(odd) > 0 {
-		return doctor.Unsure(strings.Join(slices.Compact(odd), "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
+		return doctor.Unsure(strings.Join(slices.Compact(odd), "; "), needed, "try one machine, or use an image with a driver with --agent-image")
 	}
-	return doctor.Passed("every pool's image runs its GPUs")
+	return doctor.Passed("the images support the GPUs of all pools")
 }

@@ -34,20 +34,20 @@ func (c *checker) mostMachines() int {
 // checkOwnNetwork reports other networks with the same addresses. Google allows them, but they
 // cannot be peered with the cluster's network.
 func (c *checker) checkOwnNetwork(ctx context.Context) doctor.Result {
-	const needed = "addresses that no other network of the project has in the region, and enough of them"
+	const needed = "enough addresses, which no other network of the project uses in the region"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
 	if err != nil {
 		return doctor.FromError(err, needed)
 	}
 	if have := (facts.Connection{Range: want}).Addresses(); have < c.mostMachines() {
-		return doctor.Failed(fmt.Sprintf("%s has addresses for %d machines, and there may be %d", want, have, c.mostMachines()), needed, "choose a larger range with --network-cidr")
+		return doctor.Failed(fmt.Sprintf("%s has addresses for %d machines, but there may be %d", want, have, c.mostMachines()), needed, "choose a larger range with --network-cidr")
 	}
 	same, err := c.facts.Overlapping(ctx, want, c.Spec.Cluster)
 	if err != nil {
 		return doctor.FromError(err, needed)
 	}
 	if len(same) > 0 {
-		return doctor.Unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
+		return doctor.Unsure(strings.Join(same, ", "), needed, "choose another range with --network-cidr if the networks will ever be peered")
 	}
 	return doctor.Passed("%s in %s", want, c.Spec.Region)
 }
@@ -65,7 +65,7 @@ func (c *checker) place() facts.Place {
 // checkExistingNetwork checks that the subnetwork belongs to the network, has enough addresses and
 // has internet access, over which machines download programs and images.
 func (c *checker) checkExistingNetwork(ctx context.Context) doctor.Result {
-	const needed = "a subnetwork of the network with enough addresses and a way to the internet"
+	const needed = "a subnetwork of the network with enough addresses and internet access"
 	s, err := c.facts.Connection(ctx, c.place())
 	if err != nil {
 		return doctor.FromError(err, needed)
@@ -90,12 +90,12 @@ func (c *checker) judgeConnection(s facts.Connection) (wrong, odd []string) {
 		wrong = append(wrong, fmt.Sprintf("%s is for %s", n.Subnetwork, s.Purpose))
 	}
 	if most := c.mostMachines(); s.Addresses() < most {
-		wrong = append(wrong, fmt.Sprintf("%s has addresses for %d machines, and there may be %d", s.Range, s.Addresses(), most))
+		wrong = append(wrong, fmt.Sprintf("%s has addresses for %d machines, but there may be %d", s.Range, s.Addresses(), most))
 	}
 	switch {
 	case s.Gateway && (n.ExternalIP || s.NAT != ""):
 	case s.OtherRoute != "":
-		odd = append(odd, fmt.Sprintf("the default route leads by %s, behind which external addresses may not work", s.OtherRoute))
+		odd = append(odd, fmt.Sprintf("the default route goes through %s, where external addresses may not work", s.OtherRoute))
 	case s.Gateway:
 		wrong = append(wrong, "agents have no external addresses, and no router of the region has Cloud NAT for "+n.Subnetwork)
 	default:
@@ -127,8 +127,8 @@ func (c *checker) flows(subnet netip.Prefix) []flow {
 		{facts.Traffic{Machine: master, From: &agent, Range: subnet, First: hosted.MasterPort, Last: hosted.MasterPort}, fmt.Sprintf("agents do not reach the master on port %d", hosted.MasterPort), false},
 		{agents(master), fmt.Sprintf("the master does not reach agents on ports %d to %d", hosted.FirstAgentPort, hosted.LastAgentPort), false},
 		{agents(agent), fmt.Sprintf("agents do not reach each other on ports %d to %d", hosted.FirstAgentPort, hosted.LastAgentPort), false},
-		{out(master), "the master is not let out to the internet", false},
-		{out(agent), "agents are not let out to the internet", false},
+		{out(master), "the master has no access to the internet", false},
+		{out(agent), "agents have no access to the internet", false},
 	}
 	for _, r := range c.Spec.Network.InboundRanges() {
 		flows = append(flows, flow{facts.Traffic{Machine: master, Range: r, First: hosted.MasterPort, Last: hosted.MasterPort}, fmt.Sprintf("%s does not reach the master on port %d", r, hosted.MasterPort), true})

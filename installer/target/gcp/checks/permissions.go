@@ -31,7 +31,7 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	case len(missing) > 0:
 		return doctor.Unsure(c.Caller.String()+" may not: "+strings.Join(missing, ", ")+"; some checks cannot be made", needed, fix)
 	}
-	return doctor.Passed("%d permissions are given", len(wanted))
+	return doctor.Passed("all %d permissions granted", len(wanted))
 }
 
 // helpful returns the optional permissions: without them, only some checks and forms know less.
@@ -103,10 +103,10 @@ func (c *checker) mayUse(ctx context.Context, email string) doctor.Result {
 		return doctor.FromError(err, needed)
 	}
 	if len(missing) > 0 {
-		return doctor.Failed(c.Caller.String()+" may not give it to machines", needed,
-			"give yourself the role Service Account User: `gcloud iam service-accounts add-iam-policy-binding "+email+" --role roles/iam.serviceAccountUser --member MEMBER`")
+		return doctor.Failed(c.Caller.String()+" may not attach it to machines", needed,
+			"grant yourself the role Service Account User: `gcloud iam service-accounts add-iam-policy-binding "+email+" --role roles/iam.serviceAccountUser --member MEMBER`")
 	}
-	return doctor.Passed("%s may give it to machines", c.Caller)
+	return doctor.Passed("%s may attach it to machines", c.Caller)
 }
 
 // checkMasterRoles checks whether the master's account has any role in the project. It does not see
@@ -127,7 +127,7 @@ func (c *checker) checkMasterRoles(ctx context.Context, email string) doctor.Res
 	}
 	if len(roles) == 0 {
 		return doctor.Unsure(email+" has no role in project "+c.Caller.Project, needed,
-			fmt.Sprintf("`gcloud projects add-iam-policy-binding %s --member serviceAccount:%s --role roles/compute.admin`, unless a folder gives it one", c.Caller.Project, email))
+			fmt.Sprintf("`gcloud projects add-iam-policy-binding %s --member serviceAccount:%s --role roles/compute.admin`, unless it inherits a role from a folder", c.Caller.Project, email))
 	}
 	return doctor.Passed("%s", strings.Join(roles, ", "))
 }

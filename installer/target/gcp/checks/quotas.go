@@ -82,7 +82,7 @@ func (c quotaCheck) checkQuotas(ctx context.Context) doctor.Result {
 		return nil
 	})
 	if err != nil {
-		return doctor.FromError(err, "to know the project's quotas, and how much of them the cluster and others use")
+		return doctor.FromError(err, "the quotas of the project and their usage")
 	}
 	used := make(facts.Usage)
 	for _, u := range own {

@@ -94,8 +94,8 @@ func (b Bucket) addLabels(ctx context.Context) error {
 // taken reports that another project owns a bucket of this name.
 func (b Bucket) taken(why error) error {
 	return &cloud.Error{
-		Kind: cloud.Denied, Op: "storage.buckets.get", Resource: b.Name, Err: fmt.Errorf("bucket names are shared by all projects, and this one is taken: %w", why),
-		Fix: "choose another --cluster-id, or get the right to read the bucket if it is your project's",
+		Kind: cloud.Denied, Op: "storage.buckets.get", Resource: b.Name, Err: fmt.Errorf("bucket names are shared by all projects, and this one is in use: %w", why),
+		Fix: "choose another --cluster-id, or get permission to read the bucket if it belongs to your project",
 	}
 }
 

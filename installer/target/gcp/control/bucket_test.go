@@ -38,7 +38,7 @@ func fresh(t *testing.T, o gcptest.Options) (*gcptest.World, control.Bucket) {
 	return w, control.Open(clients(t, w.Client(""), gcptest.Project), "lab", gcptest.Number)
 }
 
-func TestTheRecordsContract(t *testing.T) {
+func TestBucketContract(t *testing.T) {
 	t.Parallel()
 	recordtest.Suite(t, func(t *testing.T) record.Store {
 		_, b := fresh(t, gcptest.Options{})
@@ -47,7 +47,7 @@ func TestTheRecordsContract(t *testing.T) {
 }
 
 // The same contract against a third-party emulator of Cloud Storage.
-func TestTheRecordsContractOverHTTP(t *testing.T) {
+func TestBucketContractOverHTTP(t *testing.T) {
 	t.Parallel()
 	recordtest.SuiteBut(t, func(t *testing.T) record.Store {
 		return control.Open(clients(t, googletest.FakeGCS(t), gcptest.Project), "lab", 0)
@@ -70,7 +70,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestTheBucketIsPrivateAndMarked(t *testing.T) {
+func TestMakeBucketPrivateAndLabeled(t *testing.T) {
 	t.Parallel()
 	w, b := fresh(t, gcptest.Options{})
 	must(t, b.Make(t.Context()))
@@ -91,7 +91,7 @@ func TestTheBucketIsPrivateAndMarked(t *testing.T) {
 }
 
 // The next run adds labels that the user requests later, and keeps those added by others.
-func TestLabelsOfTheUsersAreAdded(t *testing.T) {
+func TestUserLabelsAreAdded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, b := fresh(t, gcptest.Options{})
 		must(t, b.Make(t.Context()))
@@ -110,7 +110,7 @@ func TestLabelsOfTheUsersAreAdded(t *testing.T) {
 
 // Google accepts one write per second and object, and one creation or deletion of a bucket every
 // two seconds. A write that is rejected for its rate is repeated under the same condition.
-func TestWritesThatComeTooSoonAreRepeated(t *testing.T) {
+func TestRateLimitedWritesAreRetried(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		_, b := fresh(t, gcptest.Options{ObjectInterval: time.Second, BucketInterval: 2 * time.Second})
 		must(t, b.Make(t.Context()))
@@ -130,7 +130,7 @@ func TestWritesThatComeTooSoonAreRepeated(t *testing.T) {
 }
 
 // A bucket that another project owns is never written.
-func TestABucketOfAnotherProjectIsNotTouched(t *testing.T) {
+func TestBucketOfAnotherProjectIsNotTouched(t *testing.T) {
 	t.Parallel()
 	w, b := fresh(t, gcptest.Options{})
 	w.AddProject("others", 99)
@@ -157,7 +157,7 @@ func TestABucketOfAnotherProjectIsNotTouched(t *testing.T) {
 }
 
 // The bucket exists and is ours although the reply to its creation was lost.
-func TestMakeAfterALostReply(t *testing.T) {
+func TestMakeAfterLostReply(t *testing.T) {
 	for _, fault := range []faults.Fault{faults.LoseReply, faults.LoseRequest, faults.Break, faults.KillAfter, faults.ThrottleOnce} {
 		t.Run(string(fault), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestProgramsAreUploadedWhole(t *testing.T) {
 }
 
 // A rejected upload is repeated from the beginning.
-func TestAnUploadIsRepeatedFromItsBeginning(t *testing.T) {
+func TestUploadIsRetriedFromTheBeginning(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w, b := fresh(t, gcptest.Options{})
 		must(t, b.Make(t.Context()))

@@ -150,6 +150,6 @@ func noType(name, region string) error {
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "compute.machineTypes.list", Resource: name,
 		Fix: "choose another --machine, --aux-machine or --master-machine-type, or another --region",
-		Err: errors.New("there is no such machine type in " + region),
+		Err: errors.New("unknown machine type in " + region),
 	}
 }

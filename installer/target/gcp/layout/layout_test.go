@@ -56,7 +56,7 @@ func (p project) look(t *testing.T, l layout.Layout) (layout.Layout, error) {
 	return l, err
 }
 
-func TestWhatIsKnownOfAPlainCluster(t *testing.T) {
+func TestLookOfDefaultCluster(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	l, err := p.look(t, wanted(t, ""))
@@ -124,11 +124,11 @@ func TestZonesOfPools(t *testing.T) {
 	}
 }
 
-func TestWhatGoogleDoesNotHave(t *testing.T) {
+func TestLookErrors(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	_, err := p.look(t, wanted(t, "", "machine", "z9-standard-8"))
-	if err == nil || !strings.Contains(err.Error(), "there is no such machine type in us-central1") {
+	if err == nil || !strings.Contains(err.Error(), "unknown machine type in us-central1") {
 		t.Errorf("got %v, want that there is none", err)
 	}
 	l, err := p.look(t, wanted(t, "", "machine", "n1-standard-8+1xnvidia-tesla-k80"))

@@ -55,7 +55,7 @@ func errNoZone(zone, region string, all []string) error {
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "compute.zones.list", Resource: zone,
 		Fix: "choose among " + strings.Join(all, ", ") + " with --zone or --pool-zone",
-		Err: errors.New("there is no such zone in order in " + region),
+		Err: errors.New("not an available zone in " + region),
 	}
 }
 
@@ -103,7 +103,7 @@ func (r *reader) chooseMasterZone(context.Context) error {
 func errNotOffered(kind, region string) error {
 	return &cloud.Error{
 		Kind: cloud.NoCapacity, Op: "compute.machineTypes.list", Resource: kind,
-		Fix: "choose another --master-machine-type or --region", Err: errors.New("offered in no zone of " + region + " that the cluster may use"),
+		Fix: "choose another --master-machine-type or --region", Err: errors.New("not offered in any zone of " + region + " that the cluster may use"),
 	}
 }
 

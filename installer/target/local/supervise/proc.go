@@ -97,7 +97,7 @@ func (s *supervisor) adoptProcess(u Unit) (*proc, error) {
 		return nil, err
 	}
 	if err == nil && found && old.Alive() {
-		s.Log.Info("taking over", "unit", u.Name, "pid", old.PID)
+		s.Log.Info("adopted a running process", "unit", u.Name, "pid", old.PID)
 		p.id, p.since, p.restarts = old.Identity, old.Since, old.Restarts
 		p.started = Unit{Name: u.Name, Generation: old.Generation}
 	}
@@ -174,7 +174,7 @@ func (s *supervisor) writeStatus(p *proc) {
 	}
 	err := writeJSON(s.Dir.statusFile(p.unit.Name), st)
 	if err != nil && !p.untold { // once, to avoid a line per turn while the disk is full
-		s.logError(p.unit.Name, fmt.Errorf("write down what runs, to be tried again: %w", err))
+		s.logError(p.unit.Name, fmt.Errorf("store the status of the unit, to be retried: %w", err))
 	}
 	p.untold = err != nil
 }

@@ -126,7 +126,7 @@ func TestSupervisor(t *testing.T) {
 	eventually(t, "a is gone", func() bool { _, seen, _ := d.Status("a"); return !seen && !last.Alive() })
 }
 
-func TestAProcessIsNeverTakenForAnother(t *testing.T) {
+func TestIdentityDistinguishesProcesses(t *testing.T) {
 	t.Parallel()
 	me, err := supervise.Identify(os.Getpid())
 	if err != nil {
@@ -148,7 +148,7 @@ func TestAProcessIsNeverTakenForAnother(t *testing.T) {
 }
 
 // A directory in place of the temporary file simulates a full disk.
-func TestAStatusThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+func TestStatusIsWrittenLater(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
 	running(t, d)
 	unit(t, d, "a", "1", "exec sleep 1000")
@@ -169,7 +169,7 @@ func TestAStatusThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	}
 }
 
-func TestNothingIsStartedWhileItsStatusCannotBeRead(t *testing.T) {
+func TestUnreadableStatusPreventsStart(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
 	if err := d.Make(); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestNothingIsStartedWhileItsStatusCannotBeRead(t *testing.T) {
 }
 
 // A file in place of the directory simulates an unreadable directory.
-func TestUnitsThatCannotBeListedAreNotStopped(t *testing.T) {
+func TestUnlistableUnitsAreNotStopped(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
 	log := filepath.Join(string(d), "supervisor.log")
 	f, err := os.Create(log)
@@ -210,7 +210,7 @@ func TestUnitsThatCannotBeListedAreNotStopped(t *testing.T) {
 	}
 	eventually(t, "the supervisor has tried", func() bool {
 		text, err := os.ReadFile(log)
-		return err == nil && strings.Contains(string(text), "cannot read what should run")
+		return err == nil && strings.Contains(string(text), "cannot read the units")
 	})
 	if err := errors.Join(os.Remove(units), os.Rename(aside, units)); err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestUnitsThatCannotBeListedAreNotStopped(t *testing.T) {
 
 // A unit that cannot be read is not stopped, and others continue. Rewriting it and waking the
 // supervisor restores all files.
-func TestDamageIsNamedAndMendedByWritingAgain(t *testing.T) {
+func TestDamagedUnitIsReportedAndRepaired(t *testing.T) {
 	for text, want := range map[string]string{"": "it is empty", `{"name": "a", "ar`: "it ends in the middle", "\x00": "it is not the document"} {
 		d := supervise.Dir(t.TempDir())
 		t.Run(want, func(t *testing.T) {

@@ -61,7 +61,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	if err := writeJSON(c.Dir.selfFile(), Status{Identity: me, Since: time.Now()}); err != nil {
-		return fmt.Errorf("write down who supervises: %w", err)
+		return fmt.Errorf("store the supervisor's identity: %w", err)
 	}
 	defer func() { _ = removeFile(c.Dir.selfFile()) }() // the lock is authoritative
 	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16), unread: make(map[string]bool)}
@@ -132,7 +132,7 @@ func (s *supervisor) superviseLoop(ctx context.Context, woken <-chan os.Signal) 
 func (s *supervisor) reconcileUnits(now time.Time) {
 	all, err := listNames(s.Dir.unitsDir())
 	if err != nil {
-		s.Log.Warn("cannot read what should run", "err", err)
+		s.Log.Warn("cannot read the units", "err", err)
 		return
 	}
 	wanted := make(map[string]bool, len(all))
@@ -252,6 +252,6 @@ func (s *supervisor) stopAll() error {
 
 func (s *supervisor) logError(unit string, err error) {
 	if err != nil {
-		s.Log.Warn("supervision met an error", "unit", unit, "err", err)
+		s.Log.Warn("cannot supervise the unit", "unit", unit, "err", err)
 	}
 }

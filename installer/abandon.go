@@ -19,14 +19,14 @@ type Abandoned struct {
 	Changed bool `json:"changed"`
 }
 
-// errNoWayBack reports that the platform does not support Abandon.
-var errNoWayBack = errors.New("upgrades on this platform cannot be abandoned")
+// errAbandonUnsupported reports that the platform does not support Abandon.
+var errAbandonUnsupported = errors.New("upgrades on this platform cannot be abandoned")
 
 // PlanAbandon returns the result that Abandon would have. It changes nothing.
 func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 	target, able := in.Deployment.(Abandonable)
 	if !able {
-		return Abandoned{}, errNoWayBack
+		return Abandoned{}, errAbandonUnsupported
 	}
 	r, _, _, err := record.Read(ctx, in.Store)
 	if err != nil {
@@ -36,7 +36,7 @@ func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 	if err != nil {
 		return Abandoned{}, err
 	}
-	return in.decideAbandon(s)
+	return in.planAbandonFrom(s)
 }
 
 // Abandon stops an upgrade in progress, or a stuck one, and restores the previous release. It
@@ -45,7 +45,7 @@ func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	target, able := in.Deployment.(Abandonable)
 	if !able {
-		return Abandoned{}, errNoWayBack
+		return Abandoned{}, errAbandonUnsupported
 	}
 	s := &session{Installer: in, action: "abandon"}
 	var done Abandoned
@@ -55,7 +55,7 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 		phase{Name: "read the cluster's state", Do: func(ctx context.Context) (err error) {
 			seen, err := ObserveRelease(ctx, target, s.book.Record())
 			if err == nil {
-				done, err = in.decideAbandon(seen)
+				done, err = in.planAbandonFrom(seen)
 			}
 			return err
 		}},
@@ -65,9 +65,9 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	return done, err
 }
 
-// decideAbandon decides how to restore the previous release, or returns an error if that is
+// planAbandonFrom decides how to restore the previous release, or returns an error if that is
 // impossible. It is pure.
-func (in *Installer) decideAbandon(s Observation) (Abandoned, error) {
+func (in *Installer) planAbandonFrom(s Observation) (Abandoned, error) {
 	at := StandingOf(s)
 	switch at {
 	case Missing:

@@ -19,7 +19,7 @@ func TestHealthListsDifferences(t *testing.T) {
 		{ID: "aws/volume/data", Verb: plan.Refuse, Reason: "cannot be changed", Diff: []resource.Drift{{Path: "size", Have: "200", Want: "100"}}},
 		{ID: "aws/address/master", Verb: plan.Create, Reason: "does not exist"},
 	}}, "run up")
-	h.Add("the master does not answer from here", "never said: the first remedy counts")
+	h.Add("the master does not answer from here", "not shown: the first remedy counts")
 	want := installer.Health{
 		State: installer.Degraded, Try: "run up",
 		Wrong: []string{"aws/volume/data cannot be changed; size: 200", "aws/address/master does not exist", "the master does not answer from here"},

@@ -17,8 +17,8 @@ func TestStateOf(t *testing.T) {
 		want  State
 	}{
 		{"nothing", nil, Absent},
-		{"only what was kept, with nothing wanted", []plan.Step{{Verb: plan.Keep, Found: data}}, Absent},
-		{"only what was kept", []plan.Step{{Verb: plan.Keep, Found: data}, {Verb: plan.Create}}, Absent},
+		{"only retained objects, with nothing wanted", []plan.Step{{Verb: plan.Keep, Found: data}}, Absent},
+		{"only retained objects", []plan.Step{{Verb: plan.Keep, Found: data}, {Verb: plan.Create}}, Absent},
 		{"all of it", []plan.Step{{Verb: plan.Keep, Found: data}, {Verb: plan.Keep, Found: net}}, Running},
 		{"some of it", []plan.Step{{Verb: plan.Keep, Found: net}, {Verb: plan.Create}}, Degraded},
 		{"without a record", []plan.Step{{Verb: plan.Delete, Found: net}}, Degraded},

@@ -164,7 +164,7 @@ func TestMasterOnHoldReportsWhyItCannotServe(t *testing.T) {
 		spoil func(*testing.T, *config.Master)
 		want  string
 	}{
-		{"a store that is none", func(t *testing.T, cfg *config.Master) {
+		{"a damaged store", func(t *testing.T, cfg *config.Master) {
 			t.Helper()
 			if err := os.WriteFile(filepath.Join(cfg.DataDir, databaseFile), []byte(strings.Repeat("not a database ", 100)), 0o600); err != nil {
 				t.Fatal(err)

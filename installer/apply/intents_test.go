@@ -97,7 +97,7 @@ func TestIntentsAreSettledLater(t *testing.T) {
 	var later func() error
 	p := plan.Plan{Steps: []plan.Step{{Verb: plan.Create, ID: "nameless", Resource: nameless{thing{id: "nameless", made: func(string) {}}}}}}
 	if err := Run(t.Context(), p, Config{Journal: j, Later: func(settle func() error) { later = settle }}); err != nil || later == nil {
-		t.Fatalf("got %v, want what is left", err)
+		t.Fatalf("got %v, want the remaining function", err)
 	}
 	if err := later(); err != nil {
 		t.Error(err)

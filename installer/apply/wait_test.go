@@ -60,7 +60,7 @@ func TestCancellationEndsWaitsAndFinishesCalls(t *testing.T) {
 			t.Errorf("got the deletion of %q after %v, want that of the bucket finished", deleted, ended["bucket"])
 		}
 		if told != "subnet: waiting for eni-7" {
-			t.Errorf("told %q, want what the step waits for", told)
+			t.Errorf("told %q, want the object that the step waits for", told)
 		}
 	})
 }

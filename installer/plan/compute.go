@@ -9,9 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// looks is the number of objects to read concurrently. It is below the burst that the strictest
+// parallelReads is the number of objects to read concurrently. It is below the burst that the strictest
 // platform allows a new account (EC2: 20 describe calls at once).
-const looks = 16
+const parallelReads = 16
 
 // Request is the input of Compute.
 type Request struct {
@@ -54,7 +54,7 @@ func Compute(ctx context.Context, req Request) (Plan, error) {
 }
 
 // surveyAll reads the wanted resources and lists the existing objects, concurrently.
-func surveyAll(ctx context.Context, wanted []resource.Resource, req Request) (seen []sighting, inventory []resource.Found, err error) {
+func surveyAll(ctx context.Context, wanted []resource.Resource, req Request) (seen []observedResource, inventory []resource.Found, err error) {
 	var lookErr, listErr error
 	var both sync.WaitGroup
 	both.Go(func() { seen, lookErr = lookAtAll(ctx, wanted) })
@@ -66,21 +66,21 @@ func surveyAll(ctx context.Context, wanted []resource.Resource, req Request) (se
 	return seen, inventory, errors.Join(lookErr, listErr)
 }
 
-// sighting is a wanted resource and its current state.
-type sighting struct {
+// observedResource is a wanted resource and its current state.
+type observedResource struct {
 	resource resource.Resource
 	found    resource.Found
 	drift    []resource.Drift
 }
 
-func lookAtAll(ctx context.Context, wanted []resource.Resource) ([]sighting, error) {
-	seen := make([]sighting, len(wanted))
-	errs := Walk(ctx, nodesOf(wanted), looks, func(ctx context.Context, i int) error {
+func lookAtAll(ctx context.Context, wanted []resource.Resource) ([]observedResource, error) {
+	seen := make([]observedResource, len(wanted))
+	errs := Walk(ctx, nodesOf(wanted), parallelReads, func(ctx context.Context, i int) error {
 		found, drift, err := wanted[i].Find(ctx)
 		if err != nil {
 			return fmt.Errorf("look at %s: %w", wanted[i].ID(), err)
 		}
-		seen[i] = sighting{wanted[i], found, drift}
+		seen[i] = observedResource{wanted[i], found, drift}
 		return nil
 	})
 	var real []error
@@ -104,7 +104,7 @@ func nodesOf(rs []resource.Resource) []Node {
 }
 
 // unwantedFound returns the objects of the inventory that belong to no wanted resource.
-func unwantedFound(inventory []resource.Found, seen []sighting) []resource.Found {
+func unwantedFound(inventory []resource.Found, seen []observedResource) []resource.Found {
 	ours := make(map[string]bool, len(seen))
 	for _, s := range seen {
 		if s.found.Exists() {

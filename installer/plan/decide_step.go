@@ -8,7 +8,7 @@ import (
 
 // closeDrift decides the step for each wanted resource from its current state. It is pure. Seen
 // must be in dependency order.
-func closeDrift(seen []sighting, deleteData bool) []Step {
+func closeDrift(seen []observedResource, deleteData bool) []Step {
 	steps := make([]Step, len(seen))
 	replaced := make(map[string]bool)
 	for i, s := range seen {
@@ -43,7 +43,7 @@ func addReasons(s Step) Step {
 	return s
 }
 
-func decideStep(s sighting) Step {
+func decideStep(s observedResource) Step {
 	step := Step{
 		ID:       s.resource.ID(),
 		Needs:    slices.Sorted(slices.Values(s.resource.Needs())),

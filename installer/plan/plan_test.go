@@ -120,7 +120,7 @@ func TestCompute(t *testing.T) {
 			[]string{"replace x/disk/d"},
 		},
 		{
-			"what is no longer wanted goes, but neither data nor what the cluster launched",
+			"unwanted objects are deleted, except data and launched machines",
 			plan.Request{
 				Wanted: []resource.Resource{thing{id: "x/vm/a", found: vm1}},
 				Target: target{inventory: []resource.Found{net1, disk1, vm1, vm2, vm3}},
@@ -128,7 +128,7 @@ func TestCompute(t *testing.T) {
 			[]string{"keep x/vm/a", "keep vm/vm-3", "delete vm/vm-2", "keep disk/disk-1", "delete net/net-1 after vm/vm-2"},
 		},
 		{
-			"what is no longer wanted goes after what is made",
+			"unwanted objects are deleted after creations",
 			plan.Request{
 				Wanted: []resource.Resource{thing{id: "x/vm/a"}},
 				Target: target{inventory: []resource.Found{vm2}},
@@ -141,7 +141,7 @@ func TestCompute(t *testing.T) {
 			[]string{"delete address/a-1", "delete vm/vm-3 after address/a-1", "delete vm/vm-1 after address/a-1", "keep disk/disk-1", "delete net/net-1 after vm/vm-3 vm/vm-1"},
 		},
 		{
-			"only what is apart waits for what is apart",
+			"kinds that are apart wait only for such kinds",
 			plan.Request{Down: true, DeleteData: true, Target: target{inventory: []resource.Found{apart(net1), disk1, apart(vm1)}}},
 			[]string{"delete vm/vm-1", "delete disk/disk-1", "delete net/net-1 after vm/vm-1"},
 		},

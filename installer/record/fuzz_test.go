@@ -30,19 +30,19 @@ func FuzzRecord(f *testing.F) {
 		}
 		if err != nil {
 			if o, err := s.Get(ctx, record.Key); err != nil || string(o.Data) != string(data) {
-				t.Errorf("what was refused is now %q, %v", o.Data, err)
+				t.Errorf("a rejected record changed to %q, %v", o.Data, err)
 			}
 			return
 		}
 		if _, err := book.Intend(ctx, "a new thing"); err != nil {
-			t.Fatalf("what was read cannot be written: %v", err)
+			t.Fatalf("a record that was read cannot be written: %v", err)
 		}
 		if err := book.Forget(ctx, "a new thing"); err != nil {
 			t.Fatal(err)
 		}
 		after, _, _, err := record.Read(ctx, s)
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v", err)
+			t.Fatalf("a written record cannot be read: %v", err)
 		}
 		delete(before.Intents, "a new thing")
 		if len(before.Intents) == 0 {

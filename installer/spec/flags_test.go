@@ -53,12 +53,12 @@ func fileOnly(path string) string {
 		"cluster_id":    "--cluster-id belongs to every command",
 		"platform":      "the command says it",
 		"pools":         "flags are about one pool",
-		"pools.<name>":  "what is seldom changed stands in the file",
-		"aux_pool":      "what is seldom changed stands in the file",
-		"scheduler":     "what is seldom changed stands in the file",
-		"task_policy":   "what is seldom changed stands in the file",
-		"security":      "what is seldom changed stands in the file",
-		"storage.save_": "what is seldom changed stands in the file",
+		"pools.<name>":  "rarely changed settings are set in the file",
+		"aux_pool":      "rarely changed settings are set in the file",
+		"scheduler":     "rarely changed settings are set in the file",
+		"task_policy":   "rarely changed settings are set in the file",
+		"security":      "rarely changed settings are set in the file",
+		"storage.save_": "rarely changed settings are set in the file",
 	} {
 		if path == prefix || strings.HasPrefix(path, prefix+".") || strings.HasPrefix(path, prefix+"(") || strings.HasSuffix(prefix, "_") && strings.HasPrefix(path, prefix) {
 			return why

@@ -108,7 +108,7 @@ func TestReadErrorsGCP(t *testing.T) {
 			t.Parallel()
 			_, err := readGCP(tc.file, tc.flags...)
 			if !strings.Contains(fmt.Sprint(err), tc.want) {
-				t.Errorf("got:\n%v\nwant it to say %q", err, tc.want)
+				t.Errorf("got:\n%v\nwant %q in it", err, tc.want)
 			}
 		})
 	}

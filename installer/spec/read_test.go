@@ -146,14 +146,14 @@ func TestReadErrors(t *testing.T) {
 		{"a secret itself", "database: {url: 'postgres://u:hunter2@h/d'}\n", needed, []string{"database.url: must be a reference and not the secret itself"}},
 		{"a certificate without its key", "tls: {certificate: x}\n", needed, []string{"tls.key: is required", "tls.name: is required", "tls.certificate: must be one or more certificates"}},
 		{"a tag of the cluster's own", "", append(needed, "tag", "Name=x"), []string{"tags.Name: is a reserved tag that the cluster sets itself"}},
-		{"tags that IAM does not tell apart", "", append(needed, "tag", "team=a,Team=b"), []string{"tags.team: differs from Team only in case"}},
+		{"tags that differ only in case", "", append(needed, "tag", "team=a,Team=b"), []string{"tags.team: differs from Team only in case"}},
 		{"a tag with what tags may not have", "", append(needed, "tag", "team=a&b"), []string{"tags.team: must be letters, digits, spaces and"}},
 		{"the cluster's own tag in small letters", "", append(needed, "tag", "name=x"), []string{"tags.name: is a reserved tag that the cluster sets itself"}},
 		{"addresses that the master has none of", "", []string{"region", "us-west-2", "inbound-cidr", "2001:db8::/64"}, []string{"network.inbound_cidrs[0]: must be an IPv4 range"}},
 		{"a subnet for the master without a VPC", "", append(needed, "master-subnet", "subnet-0123456789abcdef0"), []string{"master.subnet: belongs to an existing VPC"}},
 		{"a zone for the master in a VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-zone", "us-west-2a"), []string{"master.zone: applies only to the cluster's own VPC"}},
 		{"addresses for an existing VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "network-cidr", "10.1.0.0/16"), []string{"network.cidr: applies only to the cluster's own VPC"}},
-		{"SSH into groups of somebody else's", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-security-group", "sg-0123456789abcdef0", "agent-security-group", "sg-0123456789abcdef1", "ssh", "true", "key-pair", "k"), []string{"network.ssh: has no effect on existing security groups"}},
+		{"SSH with existing groups", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-security-group", "sg-0123456789abcdef0", "agent-security-group", "sg-0123456789abcdef1", "ssh", "true", "key-pair", "k"), []string{"network.ssh: has no effect on existing security groups"}},
 		{"a size for an existing volume", "", append(needed, "data-volume", "vol-0123456789abcdef0", "data-volume-size", "200"), []string{"master.volume.size: has no effect on an existing volume"}},
 		{"a retention for an existing log group", "", append(needed, "log-group", "theirs", "log-retention-days", "90"), []string{"logs.retention_days: has no effect on an existing group"}},
 		{"a retention that CloudWatch does not know", "", append(needed, "log-retention-days", "31"), []string{"logs.retention_days: must be a number of days that CloudWatch supports"}},
@@ -169,11 +169,11 @@ func TestReadErrors(t *testing.T) {
 			err := spec.AWSFlags().Read(new(spec.AWS), "lab", settings)
 			for _, want := range tc.want {
 				if !strings.Contains(fmt.Sprint(err), want) {
-					t.Errorf("got:\n%v\nwant it to say %q", err, want)
+					t.Errorf("got:\n%v\nwant %q in it", err, want)
 				}
 			}
 			if tc.file == "" && strings.Contains(fmt.Sprint(err), spec.FileSetting+":") {
-				t.Errorf("got:\n%v\nwant no place in a file that nobody gave", err)
+				t.Errorf("got:\n%v\nwant no position in a file that was not given", err)
 			}
 			if strings.Contains(fmt.Sprint(err), "hunter2") {
 				t.Error("the complaint shows the secret")

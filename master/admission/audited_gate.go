@@ -43,7 +43,7 @@ func (g auditedGate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Id
 			case credential != "":
 				g.log.Record(ctx, &apiv1.AuditEntry{
 					Action: "agent.join", Target: string(p.Agent), Address: p.Address, Outcome: audit.Done,
-					Details: shownBy(p) + " for resource pool " + id.Pool,
+					Details: proofKind(p) + " for resource pool " + id.Pool,
 				})
 			}
 			return credential, err
@@ -58,12 +58,12 @@ func (g auditedGate) recordRefusal(ctx context.Context, p agentrm.JoinProof, err
 		return
 	}
 	g.log.Record(ctx, &apiv1.AuditEntry{
-		Action: "agent.join", Target: string(p.Agent), Address: p.Address, Outcome: audit.Refused, Details: shownBy(p),
+		Action: "agent.join", Target: string(p.Agent), Address: p.Address, Outcome: audit.Refused, Details: proofKind(p),
 	})
 }
 
-// shownBy returns the kind of proof that an agent presented, not the proof.
-func shownBy(p agentrm.JoinProof) string {
+// proofKind returns the kind of proof that an agent presented, not the proof.
+func proofKind(p agentrm.JoinProof) string {
 	switch {
 	case p.Credential != "":
 		return "with its credential"

@@ -114,7 +114,7 @@ func (a *admissions) Admit(in Arrival) (Admission, error) {
 func (a *admissions) admitNew(in Arrival) (Admission, error) {
 	j, err := a.signingKeys.currentKey().ReadJoin(in.JoinToken, a.cluster, a.cfg.Now())
 	if err != nil {
-		return Admission{}, notLetIn(in.Agent, err)
+		return Admission{}, errNotAdmitted(in.Agent, err)
 	}
 	if rec, found := a.findAgent(in.Agent); found && rec.Instance != "" {
 		return Admission{}, status.New(status.PermissionDenied,
@@ -128,21 +128,21 @@ func (a *admissions) admitNew(in Arrival) (Admission, error) {
 	return a.newAdmission(g)
 }
 
-func notLetIn(agent string, err error) error {
+func errNotAdmitted(agent string, err error) error {
 	return status.New(status.Unauthenticated, "agent '%s' is not admitted: %v; give it a new join token", agent, err)
 }
 
 func (a *admissions) admitKnown(in Arrival) (Admission, error) {
 	c, err := a.signingKeys.currentKey().ReadCredential(in.Credential, a.cluster)
 	if err != nil {
-		return Admission{}, notLetIn(in.Agent, err)
+		return Admission{}, errNotAdmitted(in.Agent, err)
 	}
 	if err := a.checkRevoked(c.Agent); err != nil {
 		return Admission{}, err
 	}
 	rec, found := a.findAgent(c.Agent)
 	if !found || !rec.knows(c.ID) {
-		return Admission{}, notLetIn(in.Agent, ErrRevoked)
+		return Admission{}, errNotAdmitted(in.Agent, ErrRevoked)
 	}
 	if c.Agent != in.Agent || (in.Pool != "" && in.Pool != c.Pool) || (c.Instance != "" && in.Instance != c.Instance) {
 		return Admission{}, status.New(status.PermissionDenied,
@@ -183,7 +183,7 @@ func (c *changes) checkGrant(g grant) error {
 			"agent '%s' belongs to resource pool '%s', not '%s'; choose another id, or revoke and admit that agent first",
 			g.Agent, rec.Pool, g.Pool)
 	case g.shown != "" && !rec.knows(g.shown):
-		return notLetIn(g.Agent, ErrRevoked)
+		return errNotAdmitted(g.Agent, ErrRevoked)
 	case g.proof != "":
 		return c.checkProof(g, rec, found)
 	case g.join != nil:

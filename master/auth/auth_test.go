@@ -155,7 +155,7 @@ func TestOpenRequiresInitialPassword(t *testing.T) {
 		{"none is taken where that is allowed", "", "", true, ""},
 		{"each has its own", first, "Another-1", false, ""},
 		{"a weak one of determined is refused", first, "password", false, "security.initial_determined_password: password: must have at least 8"},
-		{"one of determined alone is none of admin", "", "Another-1", false, "--allow-blank-password"},
+		{"only a password of determined", "", "Another-1", false, "--allow-blank-password"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestMachineJoinsOnceWithItsProof(t *testing.T) {
 	}
 	_, err := join("i-3", w.proof("i-3", "1"))
 	if !errors.Is(err, ErrNotLaunched) {
-		t.Errorf("a machine that nobody launched: got %v, want %v", err, ErrNotLaunched)
+		t.Errorf("a machine that was not launched: got %v, want %v", err, ErrNotLaunched)
 	}
 	if _, err := join("unlisted", w.proof("unlisted", "1")); !errors.Is(err, ErrNotLaunched) {
 		t.Errorf("a machine that the platform does not know: got %v, want %v", err, ErrNotLaunched)

@@ -48,7 +48,7 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 		{"nor but for the alphabet of all", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "\u03b1\u03b7\u03b7"}, Password: "Secret-123"}, status.AlreadyExists},
 		{"a name of another alphabet", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "Анна"}, Password: "Secret-123"}, 0},
 		{"nor to be shown so", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
-		{"nor as somebody else", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "Admin"}, Password: "Secret-123"}, status.AlreadyExists},
+		{"nor with another user's name", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "Admin"}, Password: "Secret-123"}, status.AlreadyExists},
 		{"nor by a name that is too long", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: strings.Repeat("é", 129)}, Password: "Secret-123"}, status.InvalidArgument},
 		{"but by a long one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "long", DisplayName: strings.Repeat("é", 128)}, Password: "Secret-123"}, 0},
 		{"not with half a Unix account", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: proto.Int32(1)}}, Password: "Secret-123"}, status.InvalidArgument},

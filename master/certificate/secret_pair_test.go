@@ -51,7 +51,7 @@ func TestOpenReadsCertificateFromFilesAndSecrets(t *testing.T) {
 		{"a file and a secret", security.TLS{Cert: file, Key: "env:KEY"}, true},
 		{"a secret that is no key", security.TLS{Cert: file, Key: "env:OTHER"}, false},
 		{"a secret that is not there", security.TLS{Cert: file, Key: "env:NONE"}, false},
-		{"a reference that is none", security.TLS{Cert: file, Key: "aws-sm:"}, false},
+		{"an invalid reference", security.TLS{Cert: file, Key: "aws-sm:"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -216,10 +216,10 @@ func FuzzParse(f *testing.F) {
 		m.Printable()
 		out, err := document.MarshalWithSecrets(m)
 		if err != nil {
-			t.Fatalf("write what was read: %v", err)
+			t.Fatalf("write the configuration: %v", err)
 		}
 		if _, _, err := config.Parse(out, "again.yaml"); err != nil {
-			t.Fatalf("read what was written: %v\n%s", err, out)
+			t.Fatalf("read the written configuration: %v\n%s", err, out)
 		}
 	})
 }

@@ -15,7 +15,7 @@ func TestRetentionPolicyKeep(t *testing.T) {
 		days *int
 		want time.Duration
 	}{
-		{"not said", nil, 0},
+		{"unset", nil, 0},
 		{"for ever", days(-1), 0},
 		{"not at all", days(0), 1},
 		{"a week", days(7), 7 * 24 * time.Hour},

@@ -112,7 +112,7 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 			"", "resource_pools[0].task_container_defaults.bind_mounts[0].host_path",
 		},
 		{
-			"a device that nobody gets", "task_container_defaults: {devices: [{host_path: /proc/kcore, container_path: /dev/k, mode: r}]}",
+			"a guarded device", "task_container_defaults: {devices: [{host_path: /proc/kcore, container_path: /dev/k, mode: r}]}",
 			"", "task_container_defaults.devices[0].host_path",
 		},
 		{"a pool of agents that grows", "resource_pools: [{pool_name: default, autoscaled: true}]", "resource_pools[0].autoscaled", ""},
@@ -126,7 +126,7 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"metrics of an account of base_config", gcp("metrics: true, base_config: {serviceAccounts: [{email: default}]}"), "", ""},
 		{"scopes of no account", gcp("service_account: {scopes: ['https://x']}"), "", "resource_pools[0].provider.service_account.scopes"},
 		{"a second machine type", gcp("base_config: {machineType: e2-medium}"), "", "resource_pools[0].provider.base_config.machineType"},
-		{"GPUs said twice", gcp("base_config: {guestAccelerators: [{acceleratorCount: 1, acceleratorType: nvidia-tesla-t4}]}"), "", "resource_pools[0].provider.base_config.guestAccelerators"},
+		{"GPUs set twice", gcp("base_config: {guestAccelerators: [{acceleratorCount: 1, acceleratorType: nvidia-tesla-t4}]}"), "", "resource_pools[0].provider.base_config.guestAccelerators"},
 		{"GPUs of base_config", gcp("instance_type: {gpu_type: ''}, base_config: {guestAccelerators: [{acceleratorCount: 1, acceleratorType: nvidia-tesla-t4}]}"), "", ""},
 		{
 			"AWS without what its machines need", "resource_pools: [{pool_name: default, provider: {type: aws, ssh_key_name: k}}]",
@@ -140,7 +140,7 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"an image of agents", local("agent_docker_image: i"), "", "resource_pools[0].provider.agent_docker_image"},
 		{"retries of an error that is forgotten", local("launch_error_retries: 2"), "", "resource_pools[0].provider.launch_error_retries"},
 		{"retries of an error", local("launch_error_retries: 2, launch_error_timeout: 5m"), "", ""},
-		{"a certificate's name where there is none", local("master_url: 'http://h', master_cert_name: n"), "", "resource_pools[0].provider.master_cert_name"},
+		{"a certificate's name without TLS", local("master_url: 'http://h', master_cert_name: n"), "", "resource_pools[0].provider.master_cert_name"},
 		{"a certificate's name", local("master_url: 'https://h', master_cert_name: n"), "", ""},
 		{"attempts of agents that keep trying", local("agent_reconnect_attempts: 9"), "", "resource_pools[0].provider.agent_reconnect_attempts"},
 		{
@@ -164,7 +164,7 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"round robin", "resource_manager: {scheduler: {type: round_robin}}", "", "resource_manager.scheduler.type"},
 		{"a web UI's files", "root: /x", "", "root"},
 		{"telemetry", "telemetry: {enabled: true}", "", "telemetry.enabled"},
-		{"one password for two, which is said where they are made", "security: {initial_user_password: Hunter2x}", "", ""},
+		{"one password for both users", "security: {initial_user_password: Hunter2x}", "", ""},
 		{"open to sites without their names", "enable_cors: true", "", "enable_cors"},
 		{"open to a site", "{enable_cors: true, cors_origins: ['https://portal.example.com']}", "", ""},
 		{"idle notebooks", "notebook_timeout: 60", "", "notebook_timeout"},

@@ -170,7 +170,7 @@ func (v *violations) checkMount(p Policy, m Mount) {
 	allowed, found := p.findMount(host, m.Storage)
 	switch {
 	case !found && p.isStorage(host):
-		v.checkAllowed(false, m.Field, fmt.Sprintf("%s is in the checkpoint storage, of which an experiment gets its own directory only", quoteText(host)), "")
+		v.checkAllowed(false, m.Field, fmt.Sprintf("%s is in the checkpoint storage, where an experiment may only mount its own directory", quoteText(host)), "")
 	case !found:
 		v.checkAllowed(false, m.Field, fmt.Sprintf("%s is not among the host paths that tasks may mount", quoteText(host)), list("host_paths", host))
 	case allowed.ReadOnly && !m.ReadOnly:

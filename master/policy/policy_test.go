@@ -39,7 +39,7 @@ func TestJudge(t *testing.T) {
 		want string // empty if allowed
 	}{
 		{"nothing asked", policy.Default(), policy.Asked{}, ""},
-		{"a path that nobody allowed", policy.Default(), host("/etc/ssl"), "bind_mounts[0].host_path: /etc/ssl is not among the host paths that tasks may mount; to allow it, an administrator sets task_policy.host_paths: [/etc/ssl]"},
+		{"a path that is not allowed", policy.Default(), host("/etc/ssl"), "bind_mounts[0].host_path: /etc/ssl is not among the host paths that tasks may mount; to allow it, an administrator sets task_policy.host_paths: [/etc/ssl]"},
 		{"an allowed path", data, host("/data"), ""},
 		{"below an allowed path", data, host("/data/a/b"), ""},
 		{"beside an allowed path", data, host("/database"), "host_paths: [/database]"},
@@ -53,7 +53,7 @@ func TestJudge(t *testing.T) {
 			policy.Asked{Mounts: []policy.Mount{{Path: "/data", Propagation: "rshared"}}},
 			"",
 		},
-		{"the checkpoints of all", kept, host("/kept/experiment-7-1f3a90cc"), "bind_mounts[0].host_path: /kept/experiment-7-1f3a90cc is in the checkpoint storage, of which an experiment gets its own directory only"},
+		{"the checkpoints of all", kept, host("/kept/experiment-7-1f3a90cc"), "bind_mounts[0].host_path: /kept/experiment-7-1f3a90cc is in the checkpoint storage, where an experiment may only mount its own directory"},
 		{"its own checkpoints", kept, policy.Asked{Mounts: []policy.Mount{{Path: "/kept/experiment-7-1f3a90cc", Storage: true}}}, ""},
 		{"checkpoints elsewhere", kept, policy.Asked{Mounts: []policy.Mount{{Path: "/etc/ssl", Storage: true}}}, "host_paths: [/etc/ssl]"},
 		{"checkpoints on an allowed path", data, policy.Asked{Mounts: []policy.Mount{{Path: "/data/mine", Storage: true}}}, ""},
@@ -75,7 +75,7 @@ func TestJudge(t *testing.T) {
 		{"another by dots", policy.Policy{Devices: []string{"/dev/infiniband"}}, device("/dev/infiniband/../vda"), "devices: [/dev/vda]"},
 		{"a socket as a device", policy.Policy{Free: true}, device("/run/docker.sock"), "not allowed for any task"},
 		{"root", policy.Policy{}, policy.Asked{Users: []policy.User{{Field: "user", UID: 0}}}, "user: the task would run as root"},
-		{"somebody", policy.Policy{}, policy.Asked{Users: []policy.User{{Field: "user", UID: 1000}}}, ""},
+		{"an unprivileged user", policy.Policy{}, policy.Asked{Users: []policy.User{{Field: "user", UID: 1000}}}, ""},
 		{"privileged", policy.Default(), policy.Asked{Privileged: []string{"p"}}, "task_policy.privileged: true"},
 		{"the network", policy.Default(), policy.Asked{HostNetwork: []string{"n"}}, "task_policy.host_network: true"},
 		{"the processes", policy.Default(), policy.Asked{HostPID: []string{"n"}}, "task_policy.host_pid: true"},
@@ -84,7 +84,7 @@ func TestJudge(t *testing.T) {
 		{"enough shared memory", policy.Policy{MaxShm: 10}, policy.Asked{Shm: []policy.Amount{{Bytes: 10}}}, ""},
 		{"memory without a limit", policy.Policy{}, policy.Asked{Memory: []policy.Amount{{Bytes: 1 << 60}}}, ""},
 		{"too much memory", policy.Policy{MaxMemory: 1}, policy.Asked{Memory: []policy.Amount{{Bytes: 2}}}, "task_policy.max_memory: 2"},
-		{"what nobody may have", policy.Policy{Free: true}, policy.Asked{Never: []policy.Violation{{Field: "f", Text: "never"}}}, "f: never"},
+		{"a request that no user may make", policy.Policy{Free: true}, policy.Asked{Never: []policy.Violation{{Field: "f", Text: "never"}}}, "f: never"},
 		{"text that would break a line", policy.Default(), device("/dev/a\nb"), `the device "/dev/a\nb" is not allowed`},
 		{"an administrator", policy.Policy{Free: true}, policy.Asked{Privileged: []string{"p"}, Users: []policy.User{{}}, HostPID: []string{"n"}}, ""},
 	} {

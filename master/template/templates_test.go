@@ -188,10 +188,10 @@ func TestInvalidTemplates(t *testing.T) {
 			_, err := w.Create(t.Context(), ann(), &apiv1.Template{Name: "x", Config: c})
 			return err
 		}, status.InvalidArgument},
-		"change what is not there": {func() error { _, err := w.SetConfig(t.Context(), ann(), "x", nil); return err }, status.NotFound},
-		"rename to a taken name":   {func() error { _, err := w.Rename(t.Context(), ann(), "other", "taken"); return err }, status.AlreadyExists},
-		"delete what is not there": {func() error { return w.Delete(t.Context(), ann(), "x") }, status.NotFound},
-		"look at what is not":      {func() error { _, err := w.Get(ann(), "x"); return err }, status.NotFound},
+		"change a missing template": {func() error { _, err := w.SetConfig(t.Context(), ann(), "x", nil); return err }, status.NotFound},
+		"rename to a taken name":    {func() error { _, err := w.Rename(t.Context(), ann(), "other", "taken"); return err }, status.AlreadyExists},
+		"delete a missing template": {func() error { return w.Delete(t.Context(), ann(), "x") }, status.NotFound},
+		"get a missing template":    {func() error { _, err := w.Get(ann(), "x"); return err }, status.NotFound},
 	} {
 		if err := tt.do(); status.Of(err) != tt.want {
 			t.Errorf("%s: %v", name, err)
@@ -222,7 +222,7 @@ func TestNumberOfTemplatesIsLimited(t *testing.T) {
 	w.restart()
 	one := &apiv1.Template{Name: "one more", Config: &structpb.Struct{}}
 	if _, err := w.Create(t.Context(), ann(), one); status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "user ann has 10000 templates") {
-		t.Errorf("got %v, want a refusal that says how many there are", err)
+		t.Errorf("got %v, want an error with the number of templates", err)
 	}
 	if _, err := w.Create(t.Context(), bob(), one); err != nil {
 		t.Errorf("another user: %v", err)

@@ -63,7 +63,7 @@ func wantOwnNotGiven(l *lab, dir, own string, admin bool) {
 	taken := filepath.Join(l.checkpoints, own)
 	refused("must not be in the directory of an experiment", "checkpoint_storage.host_path="+taken)
 	if !admin { // who may mount everything
-		refused("is in the checkpoint storage, of which an experiment gets its own directory only", "bind_mounts=[{host_path: "+taken+", container_path: /all}]")
+		refused("is in the checkpoint storage, where an experiment may only mount its own directory", "bind_mounts=[{host_path: "+taken+", container_path: /all}]")
 	}
 	id := l.create("line", "single.yaml", slices.Concat(quick, []string{"checkpoint_storage.storage_path=" + own})...)
 	l.await(id, "COMPLETED")

@@ -37,7 +37,7 @@ func TestControlBucketDeniesPlainHTTP(t *testing.T) {
 			_, err := b.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: name, Policy: sdk.String(before.policy)})
 			must(t, err)
 			if p := s.Plan(t); len(p) != 1 || !strings.Contains(p[0], "aws/bucket-policy/control") {
-				t.Errorf("%s: the plan says %v", before.name, p)
+				t.Errorf("%s: got the plan %v", before.name, p)
 			}
 			must(t, s.Up(t.Context()))
 			s.WantNothingToDo(t)

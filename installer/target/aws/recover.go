@@ -28,7 +28,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	if err != nil || found {
 		return r, err
 	}
-	s, c := &sightings{settings: map[string]string{}}, t.cluster
+	s, c := &liveSettings{settings: map[string]string{}}, t.cluster
 	for _, look := range []func() error{
 		func() error { return readMarked(ctx, compute.Masters(c), c.Resource("master"), s.readMaster) },
 		func() error { return readMarked(ctx, network.VPCs(c), c.Owned(), s.readNetwork) },
@@ -58,8 +58,8 @@ func readMarked[T any](ctx context.Context, k infra.Kind[T], marks map[string]st
 	return err
 }
 
-// sightings holds the settings of a cluster as read from its live objects.
-type sightings struct {
+// liveSettings holds the settings of a cluster as read from its live objects.
+type liveSettings struct {
 	settings map[string]string
 	// zone is that of the master, vpc the network of its machine, and subnet the machine's subnet.
 	zone, vpc, subnet string
@@ -68,7 +68,7 @@ type sightings struct {
 
 // known returns the facts that are not settings: the master's zone, and the zones of a managed
 // network.
-func (s *sightings) known() layout.Known {
+func (s *liveSettings) known() layout.Known {
 	k := layout.Known{Master: layout.MasterPlace{Zone: s.zone}}
 	if cidr, err := netip.ParsePrefix(s.settings["network-cidr"]); err == nil {
 		k.Zones = byAddress(cidr, s.subnets)
@@ -78,7 +78,7 @@ func (s *sightings) known() layout.Known {
 	return k
 }
 
-func (s *sightings) readMaster(i types.Instance) {
+func (s *liveSettings) readMaster(i types.Instance) {
 	s.settings["master-instance-type"] = string(i.InstanceType)
 	if key := aws.ToString(i.KeyName); key != "" {
 		s.settings["key-pair"] = key
@@ -99,9 +99,11 @@ func (s *sightings) readMaster(i types.Instance) {
 	}
 }
 
-func (s *sightings) readNetwork(v types.Vpc) { s.settings["network-cidr"] = aws.ToString(v.CidrBlock) }
+func (s *liveSettings) readNetwork(v types.Vpc) {
+	s.settings["network-cidr"] = aws.ToString(v.CidrBlock)
+}
 
-func (s *sightings) readSubnet(n types.Subnet) { s.subnets = append(s.subnets, n) }
+func (s *liveSettings) readSubnet(n types.Subnet) { s.subnets = append(s.subnets, n) }
 
 // byAddress returns the zones of subnets in the order of their address ranges, with "" for a range
 // without a subnet.
@@ -131,7 +133,7 @@ func firstAddress(n types.Subnet) netip.Addr {
 }
 
 // readSecurityGroup reads the address ranges that may reach the master.
-func (s *sightings) readSecurityGroup(g types.SecurityGroup) {
+func (s *liveSettings) readSecurityGroup(g types.SecurityGroup) {
 	var ranges []string
 	for _, p := range g.IpPermissions {
 		for _, r := range p.IpRanges {
@@ -149,7 +151,7 @@ func (s *sightings) readSecurityGroup(g types.SecurityGroup) {
 	}
 }
 
-func (s *sightings) readVolume(v types.Volume) {
+func (s *liveSettings) readVolume(v types.Volume) {
 	s.settings["data-volume-size"] = strconv.Itoa(int(aws.ToInt32(v.Size)))
 	s.zone = aws.ToString(v.AvailabilityZone)
 	if from := aws.ToString(v.SnapshotId); from != "" {

@@ -84,7 +84,7 @@ func TestRecoverIgnoresCopiedNetwork(t *testing.T) {
 		got, err := target.Recover(t.Context())
 		must(t, err)
 		if got.Settings["network-cidr"] != "10.9.0.0/16" {
-			t.Errorf("got %v, want what the cluster's own network says", got.Settings)
+			t.Errorf("got %v, want the settings of the cluster's own network", got.Settings)
 		}
 	})
 }

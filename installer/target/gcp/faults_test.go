@@ -111,11 +111,11 @@ func TestPlanFailsIfAZoneIsUnreachable(t *testing.T) {
 			_, err = in.PlanDown(t.Context(), true)
 		}
 		if err == nil {
-			t.Error("got a plan of what is left when a zone is out of reach")
+			t.Error("got a plan although a zone is unreachable")
 		}
 		s.world.Unreachable()
 		if got := s.world.Live(); !slices.Equal(got, before) {
-			t.Errorf("got %v, want what was there", got)
+			t.Errorf("got %v, want the former objects", got)
 		}
 	})
 }

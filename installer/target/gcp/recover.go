@@ -26,7 +26,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	if err != nil || found {
 		return r, err
 	}
-	s, c := &sightings{in: t.cluster, settings: map[string]string{}}, t.cluster
+	s, c := &liveSettings{in: t.cluster, settings: map[string]string{}}, t.cluster
 	for _, look := range []func() error{
 		func() error { return readMarked(ctx, c, compute.Masters(c), s.readMaster) },
 		func() error { return readMarked(ctx, c, network.Subnetworks(c), s.readSubnetwork) },
@@ -56,8 +56,8 @@ func readMarked[T any](ctx context.Context, c *mark.Cluster, k mark.Kind[T], rea
 	return err
 }
 
-// sightings holds the settings of a cluster as read from its live objects.
-type sightings struct {
+// liveSettings holds the settings of a cluster as read from its live objects.
+type liveSettings struct {
 	in       *mark.Cluster
 	settings map[string]string
 	// zone is that of the master; network and subnetwork are those of its machine.
@@ -65,7 +65,7 @@ type sightings struct {
 }
 
 // nameNetwork adds the network of the master's machine if it belongs to the user.
-func (s *sightings) nameNetwork() {
+func (s *liveSettings) nameNetwork() {
 	if s.settings["network-cidr"] != "" || s.subnetwork == "" {
 		return
 	}
@@ -79,7 +79,7 @@ func (s *sightings) nameNetwork() {
 // projectPath removes the address of the service from a link.
 func projectPath(link string) string { return link[max(0, strings.Index(link, "projects/")):] }
 
-func (s *sightings) readMaster(i *engine.Instance) {
+func (s *liveSettings) readMaster(i *engine.Instance) {
 	s.settings["master-machine-type"] = path.Base(i.MachineType)
 	s.zone = path.Base(i.Zone)
 	for _, nic := range i.NetworkInterfaces {
@@ -104,7 +104,7 @@ func (s *sightings) readMaster(i *engine.Instance) {
 }
 
 // readAccount reads the master's account if it belongs to the user.
-func (s *sightings) readAccount(i *engine.Instance) {
+func (s *liveSettings) readAccount(i *engine.Instance) {
 	for _, a := range i.ServiceAccounts {
 		if name, _, _ := strings.Cut(a.Email, "@"); !strings.HasPrefix(name, "det-m-") {
 			s.settings["master-service-account"] = a.Email
@@ -113,7 +113,7 @@ func (s *sightings) readAccount(i *engine.Instance) {
 }
 
 // readTags reads the network tags that the user added.
-func (s *sightings) readTags(i *engine.Instance) {
+func (s *liveSettings) readTags(i *engine.Instance) {
 	if i.Tags == nil {
 		return
 	}
@@ -123,12 +123,12 @@ func (s *sightings) readTags(i *engine.Instance) {
 	}
 }
 
-func (s *sightings) readSubnetwork(n *engine.Subnetwork) {
+func (s *liveSettings) readSubnetwork(n *engine.Subnetwork) {
 	s.settings["network-cidr"] = n.IpCidrRange
 }
 
 // readFirewall reads the address ranges that may reach the machines.
-func (s *sightings) readFirewall(f *engine.Firewall) {
+func (s *liveSettings) readFirewall(f *engine.Firewall) {
 	switch f.Name {
 	case s.in.FullName("master-port"):
 		s.settings["inbound-cidr"] = strings.Join(slices.Sorted(slices.Values(f.SourceRanges)), ",")
@@ -137,9 +137,9 @@ func (s *sightings) readFirewall(f *engine.Firewall) {
 	}
 }
 
-func (s *sightings) readRouter(*engine.Router) { s.settings["nat"] = "true" }
+func (s *liveSettings) readRouter(*engine.Router) { s.settings["nat"] = "true" }
 
-func (s *sightings) readDisk(d *engine.Disk) {
+func (s *liveSettings) readDisk(d *engine.Disk) {
 	if d.Name != s.in.FullName(mark.DataDisk) {
 		return
 	}

@@ -56,7 +56,7 @@ func TestRecoverFromLiveObjects(t *testing.T) {
 				got, err := s.byID(t).Deployment.(*gcp.Target).Recover(t.Context())
 				must(t, err)
 				if _, known := got.Settings[hosted.KnownSetting]; !known || got.Whole {
-					t.Errorf("got %+v, want what is known, and not whole", got)
+					t.Errorf("got %+v, want the known settings, not whole", got)
 				}
 				delete(got.Settings, hosted.KnownSetting)
 				tc.want["project"], tc.want["region"], tc.want["master-machine-type"] = gcptest.Project, "us-central1", "n2-standard-2"

@@ -49,7 +49,7 @@ func adoptionOf(info helm.Info, parts helm.Parts, wanted []helm.Object, changes 
 	}
 	for _, c := range changes {
 		if c.Verb == helm.Foreign {
-			errs = append(errs, inTheWay(c, cluster))
+			errs = append(errs, blockedChange(c, cluster))
 		}
 	}
 	return out, errors.Join(errs...)

@@ -197,7 +197,7 @@ func (t claims) otherVersionError(name, have, want string) error {
 		Err: errors.New("it records that version " + have + " was the last to use the cluster's data"),
 		Fix: fmt.Sprintf("install version %[1]s, the recorded one, and then run `det-deploy k8s upgrade --cluster-id %[2]s` with version %[3]s, which writes a backup first; "+
 			"or use another claim with `--set db.existingClaim=NAME`; "+
-			"or, where the data is of version %[3]s by now (an upgrade by Helm records nothing), say so with `kubectl -n %[4]s annotate pvc %[5]s %[6]s=%[3]s --overwrite`; "+
+			"or, if the data already has version %[3]s (`helm upgrade` records nothing), record it with `kubectl -n %[4]s annotate pvc %[5]s %[6]s=%[3]s --overwrite`; "+
 			"or delete the data with `det-deploy k8s uninstall --delete-data --cluster-id %[2]s`", have, t.Cluster, want, t.Namespace, name, versionAnnotation),
 	}
 }

@@ -49,7 +49,7 @@ func (t *Target) Ill(ctx context.Context) ([]string, error) {
 	v := explain.Judge(s, time.Now())
 	out := v.Progress
 	for _, one := range v.Troubles {
-		out = append(out, withLastWord(one))
+		out = append(out, withLastLogLine(one))
 	}
 	return out, nil
 }
@@ -73,8 +73,8 @@ func troubleLine(t explain.Trouble) string {
 	return s
 }
 
-// withLastWord returns a problem as one line, with the last log line of its program.
-func withLastWord(t explain.Trouble) string {
+// withLastLogLine returns a problem as one line, with the last log line of its program.
+func withLastLogLine(t explain.Trouble) string {
 	if n := len(t.LogTail); n > 0 {
 		return troubleLine(t) + "; last log line: " + t.LogTail[n-1]
 	}
@@ -84,8 +84,8 @@ func withLastWord(t explain.Trouble) string {
 // isLasting reports whether the most serious problem needs intervention.
 func isLasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
 
-// lastWords returns the end of the logs of a Job's pods, and other problems that they met.
-func (t place) lastWords(ctx context.Context, job string) string {
+// lastLogLines returns the end of the logs of a Job's pods, and other problems that they met.
+func (t place) lastLogLines(ctx context.Context, job string) string {
 	var b strings.Builder
 	for _, one := range t.diagnosePod(ctx, "job-name="+job).Troubles {
 		b.WriteString("\n" + one.String())

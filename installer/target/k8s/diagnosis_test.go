@@ -18,10 +18,10 @@ func TestATroubleInALine(t *testing.T) {
 	if got := troubleLine(trouble); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := withLastWord(trouble), want+"; last log line: the database does not answer"; got != want {
+	if got, want := withLastLogLine(trouble), want+"; last log line: the database does not answer"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := withLastWord(explain.Trouble{Object: "pod a", What: "waits"}), "pod a: waits"; got != want {
+	if got, want := withLastLogLine(explain.Trouble{Object: "pod a", What: "waits"}), "pod a: waits"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

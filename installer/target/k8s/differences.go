@@ -61,7 +61,7 @@ func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 			out = append(out, resource.Drift{Path: c.Object.String(), Have: notThere, Want: "is made"})
 		case helm.Delete:
 			if c.Object.Kind == claimKind {
-				errs = append(errs, inTheWay(c, cluster))
+				errs = append(errs, blockedChange(c, cluster))
 				continue
 			}
 			out = append(out, resource.Drift{Path: c.Object.String(), Have: "is there", Want: "none"})
@@ -71,20 +71,20 @@ func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 				out = append(out, d)
 			}
 		case helm.Replace, helm.Foreign:
-			errs = append(errs, inTheWay(c, cluster))
+			errs = append(errs, blockedChange(c, cluster))
 		}
 	}
 	return out, errors.Join(errs...)
 }
 
-// inTheWay reports an object on which Helm would fail, or which Helm would delete with the data in
+// blockedChange reports an object on which Helm would fail, or which Helm would delete with the data in
 // it.
-func inTheWay(c helm.Change, cluster string) error {
+func blockedChange(c helm.Change, cluster string) error {
 	e := &cloud.Error{Kind: cloud.Conflict, Op: "change", Resource: c.Object.String(), Err: errors.New(c.Reason)}
 	if c.Verb == helm.Delete {
 		e.Op, e.Err = "drop", errors.New("the values no longer include it, and Helm would delete it with the cluster's data")
 	}
-	e.Fix = wayOut(c, fmt.Sprintf("give back the value that it has; `det-deploy k8s values --cluster-id %s` shows the values", cluster))
+	e.Fix = remedyFor(c, fmt.Sprintf("give back the value that it has; `det-deploy k8s values --cluster-id %s` shows the values", cluster))
 	return e
 }
 
@@ -94,9 +94,9 @@ const (
 	spaceKind = "Namespace"
 )
 
-// wayOut returns the remedy for an object in the way; back is to restore its current value. It
+// remedyFor returns the remedy for an object in the way; back is to restore its current value. It
 // never advises to delete an object that holds data.
-func wayOut(c helm.Change, back string) string {
+func remedyFor(c helm.Change, back string) string {
 	name := c.Object.Name
 	switch {
 	case c.Object.Kind == claimKind && c.Verb == helm.Foreign:

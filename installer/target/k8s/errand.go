@@ -183,7 +183,7 @@ func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell f
 		case done && why == "":
 			return nil
 		case done:
-			return fmt.Errorf("run `%s` in job %s: %s%s", programOf(e.args), name, why, t.lastWords(ctx, name))
+			return fmt.Errorf("run `%s` in job %s: %s%s", programOf(e.args), name, why, t.lastLogLines(ctx, name))
 		}
 		v, succeeded := t.diagnoseErrand(ctx, name)
 		if succeeded {

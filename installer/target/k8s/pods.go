@@ -125,11 +125,11 @@ func (t place) describePodsLeft(ctx context.Context, ns, selector, owner string)
 	if err != nil {
 		return "", t.refuseIn(ns, "list", "pods", "", err)
 	}
-	return sayLeft(list.Items, owner, time.Now()), nil
+	return formatPodsLeft(list.Items, owner, time.Now()), nil
 }
 
-// sayLeft is pure.
-func sayLeft(pods []corev1.Pod, owner string, now time.Time) string {
+// formatPodsLeft is pure.
+func formatPodsLeft(pods []corev1.Pod, owner string, now time.Time) string {
 	var out []string
 	for _, p := range pods {
 		s := "pod " + p.Name + " is " + stateOf(p)
@@ -161,7 +161,7 @@ func (t place) describeHolders(ctx context.Context, kind, ns, name string) (stri
 		if err != nil {
 			return "", t.refuseIn(ns, "list", "pods", "", err)
 		}
-		return sayLeft(podsUsing(list.Items, name), "it", time.Now()), nil
+		return formatPodsLeft(podsUsing(list.Items, name), "it", time.Now()), nil
 	}
 	return "it is still there", nil
 }

@@ -21,7 +21,7 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 		{nil, "it", "it is still there"},
 		{[]corev1.Pod{going}, "it", "pod master is Terminating since 3m0s on node n1, held by example.com/hold"},
 	} {
-		if got := sayLeft(tc.pods, tc.owner, now); got != tc.want {
+		if got := formatPodsLeft(tc.pods, tc.owner, now); got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)
 		}
 	}

@@ -49,7 +49,7 @@ type notReadyError struct {
 func (e *notReadyError) Error() string {
 	s := fmt.Sprintf("the master of cluster %s is not ready after %s", e.cluster, e.waited.Round(time.Second))
 	if len(e.verdict.Troubles) == 0 {
-		return s + ": " + cmp.Or(progressLine(e.verdict), "nothing says why")
+		return s + ": " + cmp.Or(progressLine(e.verdict), "the reason is unknown")
 	}
 	for _, t := range e.verdict.Troubles {
 		s += "\n" + t.String()

@@ -89,7 +89,7 @@ func TestTasksReachKeepsTheAddress(t *testing.T) {
 	defer s.Close()
 	target := &Target{Docker: socket, Place: At(t.TempDir(), "lab"), Spec: Spec{Cluster: "lab", Port: 8080}}
 	if got, err := target.TasksReach(t.Context()); err == nil || got != "" || !strings.Contains(err.Error(), "try again when the Docker daemon") {
-		t.Errorf("got %q and %v for a new cluster, want an error that says what to do", got, err)
+		t.Errorf("got %q and %v for a new cluster, want an error with a remedy", got, err)
 	}
 	told, err := agentYAML(target.Spec, target.Place, "1", "10.88.0.1")
 	if err != nil {
@@ -102,7 +102,7 @@ func TestTasksReachKeepsTheAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := target.TasksReach(t.Context()); got != "10.88.0.1" || err != nil {
-		t.Errorf("got %q and %v, want what the agents were told", got, err)
+		t.Errorf("got %q and %v, want the agents' address", got, err)
 	}
 }
 

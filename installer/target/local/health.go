@@ -37,7 +37,7 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	})
 	if !ok {
 		return wrapRefusal("wait for", "the agents", errors.Join(err, ctx.Err(),
-			fmt.Errorf("%d of %d have joined; the last one's log says: %s (%s)", len(joined), t.Spec.Agents,
+			fmt.Errorf("%d of %d have joined; last log line of the last one: %s (%s)", len(joined), t.Spec.Agents,
 				lastLogLine(t.Place.Log(fmt.Sprintf("agent-%d", t.Spec.Agents))), t.Place.pathOf("logs"))))
 	}
 	return nil

@@ -24,10 +24,10 @@ const (
 	startLimit = 60 * time.Second
 	// stopLimit is how long a process may take to end. The supervisor kills it after 20 s.
 	stopLimit = 30 * time.Second
-	// tooManyDeaths is how often a process may die while Create waits for it. A process that loses
+	// maxDeaths is how often a process may die while Create waits for it. A process that loses
 	// a race for a port starts the next time, but one that cannot read its configuration never
 	// does.
-	tooManyDeaths = 3
+	maxDeaths = 3
 )
 
 // supervisor is the process that restarts the others.
@@ -64,7 +64,7 @@ func (s *supervisor) Create(ctx context.Context) error {
 		return err
 	}
 	if !waitUntil(ctx, startLimit, func() bool { _, alive := d.Holder(); return alive }) {
-		return wrapRefusal("start", "the supervisor", fmt.Errorf("it does not come up; its log says: %s (%s)", lastLogLine(log), log))
+		return wrapRefusal("start", "the supervisor", fmt.Errorf("it does not start; last log line: %s (%s)", lastLogLine(log), log))
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, s
 		return err
 	}
 	if ill := wait(ctx, generation); ill != "" {
-		return wrapRefusal("start", p.unit, fmt.Errorf("%s; its log says: %s (%s)", ill, lastLogLine(log), log))
+		return wrapRefusal("start", p.unit, fmt.Errorf("%s; last log line: %s (%s)", ill, lastLogLine(log), log))
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (p *process) awaitUnit(
 		} else {
 			ill, final = ask(ctx)
 		}
-		return final || deaths >= tooManyDeaths
+		return final || deaths >= maxDeaths
 	})
 	return ill
 }

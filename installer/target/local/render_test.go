@@ -97,6 +97,6 @@ func TestRecoverMasterConfig(t *testing.T) {
 	}
 	got, err := target.Place.Recover()
 	if err != nil || got[ConfigSetting] != over {
-		t.Errorf("got %v and %v, want what was given", got, err)
+		t.Errorf("got %v and %v, want the given settings", got, err)
 	}
 }

@@ -55,7 +55,7 @@ func wantRunning(t *testing.T, m *machine, r record.Release) {
 		must(t, err)
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", st.PID))
 		if err != nil {
-			t.Skip("only Linux tells which program a process runs")
+			t.Skip("the program of a process is only known on Linux")
 		}
 		if !seen || !strings.Contains(exe, r.Programs["linux-amd64"]+r.Programs["linux-arm64"]) {
 			t.Errorf("%s runs %s, want the one of %v", name, exe, r.Programs)
@@ -95,7 +95,7 @@ func TestUpgradeRollsBackIfTheNewMasterCannotServe(t *testing.T) {
 	must(t, os.WriteFile(complaint, []byte("the store is from Mars"), 0o600))
 	_, err := m.upgrade(t.Context(), next)
 	if err == nil || !strings.Contains(err.Error(), "the store is from Mars") {
-		t.Errorf("got %v, want what the master on hold said", err)
+		t.Errorf("got %v, want the error of the master on hold", err)
 	}
 	must(t, os.Remove(complaint))
 	st, _, err := m.dir().Status("master")

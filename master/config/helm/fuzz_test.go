@@ -34,7 +34,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if problems := l.Master.Validate(""); len(problems) > 0 {
-			t.Errorf("a master was read that is none: %v", problems)
+			t.Errorf("got an invalid master: %v", problems)
 		}
 		if l.Master.ResourceManager.Kubernetes == nil || l.Master.ResourceManager.Kubernetes.DefaultNamespace == "" {
 			t.Error("got a master without Kubernetes, or without a namespace for its tasks")

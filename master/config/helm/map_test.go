@@ -274,14 +274,14 @@ func TestReadRejectsInvalidValues(t *testing.T) {
 		{"no slots in a pod", `{maxSlotsPerPod: 0}`, "values.yaml: maxSlotsPerPod: must be at least 1"},
 		{"CPU slots without CPUs", `{slotType: cpu}`, "values.yaml: slotResourceRequests.cpu: must be more than 0 with slot_type cpu"},
 		{"an unknown scheduler", `{defaultScheduler: volcano}`, "values.yaml: defaultScheduler: must be one of"},
-		{"a default pool that is none", `{defaultAuxResourcePool: x}`, `values.yaml: defaultAuxResourcePool: names no pool ("x")`},
+		{"a default pool that does not exist", `{defaultAuxResourcePool: x}`, `values.yaml: defaultAuxResourcePool: names no pool ("x")`},
 		{"both forms of Azure", `{checkpointStorage: {type: azure, container: c, connection_string: s, account_url: u}}`, "checkpointStorage.connection_string: exactly one of"},
 		{"a weak password", `{initialUserPassword: secret}`, "values.yaml: initialUserPassword: must have at least 8 characters"},
 		{"a weak password of determined", `{initialDeterminedPassword: secret}`, "values.yaml: initialDeterminedPassword: must have at least 8 characters"},
 		{"an external database without a user", `{db: {hostAddress: h, user: "", password: x}}`, "db.user: is required"},
 		{"the enterprise edition", `{enterpriseEdition: true}`, "enterpriseEdition: the enterprise edition is not part of det-deploy; remove it"},
 		{"SAML", `{saml: {enabled: true}}`, "saml: saml is not part of det-deploy"},
-		{"a setting of a pool that is none", `{resourcePools: [{pool_name: default, kubernetes_namespace: x}]}`, "resourcePools[0].kubernetes_namespace"},
+		{"an unknown setting of a pool", `{resourcePools: [{pool_name: default, kubernetes_namespace: x}]}`, "resourcePools[0].kubernetes_namespace"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -48,16 +48,16 @@ func (c *checker) vcpuDemands() map[string]demand {
 	return out
 }
 
-// weighed is the remainder of a quota, or the reason why it is unknown. It is zero for a resource
+// quotaResult is the remainder of a quota, or the reason why it is unknown. It is zero for a resource
 // that the cluster already has.
-type weighed struct {
+type quotaResult struct {
 	demand
 
 	free int
 	err  error
 }
 
-func (w weighed) add(to *machines.Quotas, region string) {
+func (w quotaResult) add(to *machines.Quotas, region string) {
 	switch {
 	case w.err != nil:
 		to.Unknown(w.err)
@@ -73,15 +73,15 @@ func (c *checker) checkQuotas(ctx context.Context) doctor.Result {
 	running := c.listRunning(ctx, &asked)
 	all := c.vcpuDemands()
 	codes := slices.Sorted(maps.Keys(all))
-	asks := []func() weighed{}
+	asks := []func() quotaResult{}
 	for _, code := range codes {
-		asks = append(asks, func() weighed { return c.weighVCPUs(ctx, all[code], running) })
+		asks = append(asks, func() quotaResult { return c.weighVCPUs(ctx, all[code], running) })
 	}
-	asks = append(asks, func() weighed { return c.weighOne(ctx, c.hasAddress, c.facts.Addresses) })
+	asks = append(asks, func() quotaResult { return c.weighOne(ctx, c.hasAddress, c.facts.Addresses) })
 	if c.Spec.Network.Own() {
-		asks = append(asks, func() weighed { return c.weighOne(ctx, c.hasVPC, c.facts.VPCs) })
+		asks = append(asks, func() quotaResult { return c.weighOne(ctx, c.hasVPC, c.facts.VPCs) })
 	}
-	found := make([]weighed, len(asks))
+	found := make([]quotaResult, len(asks))
 	for i, ask := range asks {
 		asked.Go(func() { found[i] = ask() })
 	}
@@ -112,7 +112,7 @@ func (c *checker) listRunning(ctx context.Context, asked *sync.WaitGroup) func()
 }
 
 // weighVCPUs returns the remainder of a vCPU quota.
-func (c *checker) weighVCPUs(ctx context.Context, d demand, running func() ([]facts.Machine, error)) weighed {
+func (c *checker) weighVCPUs(ctx context.Context, d demand, running func() ([]facts.Machine, error)) quotaResult {
 	var limit, used int
 	err := infra.SideBySide(func() (err error) {
 		limit, err = c.facts.Limit(ctx, d.quota)
@@ -124,12 +124,12 @@ func (c *checker) weighVCPUs(ctx context.Context, d demand, running func() ([]fa
 		}
 		return err
 	})
-	return weighed{d, limit - used, err}
+	return quotaResult{d, limit - used, err}
 }
 
 // weighOne returns the remainder of the quota of a resource that the cluster needs once, unless the
 // cluster already has one.
-func (c *checker) weighOne(ctx context.Context, has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) weighed {
+func (c *checker) weighOne(ctx context.Context, has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) quotaResult {
 	var have bool
 	var r facts.Room
 	var roomErr error // ignored if the cluster already has one
@@ -141,9 +141,9 @@ func (c *checker) weighOne(ctx context.Context, has func(context.Context) (bool,
 		return nil
 	})
 	if have || err != nil {
-		return weighed{err: err}
+		return quotaResult{err: err}
 	}
-	return weighed{demand{machines.Demand{Least: 1, Most: 1}, r.Quota}, r.Free(), roomErr}
+	return quotaResult{demand{machines.Demand{Least: 1, Most: 1}, r.Quota}, r.Free(), roomErr}
 }
 
 func (c *checker) hasAddress(ctx context.Context) (bool, error) {

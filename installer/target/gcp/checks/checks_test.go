@@ -200,7 +200,7 @@ func TestChecksReportProblems(t *testing.T) {
 		{"images of others", nil, constrain("compute.trustedImageProjects", only("projects/ubuntu-os-cloud")), noPolicies, doctor.Fail, "images of project deeplearning-platform-release", "--agent-image"},
 		{"accounts", nil, constrain("iam.disableServiceAccountCreation", enforced), noPolicies, doctor.Fail, "forbids service accounts", "--master-service-account"},
 		{"guest attributes", []string{"agent-service-account", "none"}, constrain("compute.disableGuestAttributesAccess", enforced), noPolicies, doctor.Fail, "guest attributes", "--agent-service-account"},
-		{"guest attributes that nobody needs", nil, constrain("compute.disableGuestAttributesAccess", enforced), noPolicies, doctor.Pass, "", ""},
+		{"guest attributes that are not needed", nil, constrain("compute.disableGuestAttributesAccess", enforced), noPolicies, doctor.Pass, "", ""},
 		{"keys of Google's", nil, constrain("gcp.restrictNonCmekServices", &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{
 			Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{DeniedValues: []string{"storage.googleapis.com"}},
 		}), noPolicies, doctor.Fail, "forbids buckets with Google-managed keys", ""},
@@ -208,7 +208,7 @@ func TestChecksReportProblems(t *testing.T) {
 		{"NAT", []string{"agent-external-ip", "false", "nat", "true"}, constrain("compute.restrictCloudNATUsage", no), noPolicies, doctor.Fail, "forbids Cloud NAT", ""},
 		{"objects that stay", nil, constrain("storage.softDeletePolicySeconds", only("604800")), noPolicies, doctor.Fail, "without soft delete", ""},
 		{"machines that boot anything", nil, constrain("compute.requireShieldedVm", enforced), noPolicies, doctor.Fail, "without Secure Boot", "enableSecureBoot: true"},
-		{"machines that boot what is signed", []string{spec.FileSetting, shielded}, constrain("compute.requireShieldedVm", enforced), noPolicies, doctor.Pass, "", ""},
+		{"machines with Secure Boot", []string{spec.FileSetting, shielded}, constrain("compute.requireShieldedVm", enforced), noPolicies, doctor.Pass, "", ""},
 		{"subnetworks without logs", nil, constrain("compute.requireVpcFlowLogs", only("ESSENTIAL", "LIGHT")), noPolicies, doctor.Fail, "a subnetwork without flow logs", "--subnetwork"},
 		{"addresses of another network", []string{"network-cidr", "10.132.0.0/16"}, nil, "network", doctor.Unknown, "default of network default has 10.132.0.0/20", "--network-cidr"},
 		{"too few addresses", []string{"network-cidr", "10.200.0.0/22", "max-agents", "1100"}, nil, "network", doctor.Fail, "addresses for 1020 machines", "--network-cidr"},

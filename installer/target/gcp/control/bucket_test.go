@@ -80,10 +80,10 @@ func TestMakeBucketPrivateAndLabeled(t *testing.T) {
 		t.Errorf("got name %q, want cluster and project number in it", b.Name)
 	}
 	if !live.IamConfiguration.UniformBucketLevelAccess.Enabled || live.IamConfiguration.PublicAccessPrevention != "enforced" {
-		t.Errorf("got %+v, want nobody to have access but by roles", live.IamConfiguration)
+		t.Errorf("got %+v, want access by roles only", live.IamConfiguration)
 	}
 	if live.SoftDeletePolicy == nil || live.SoftDeletePolicy.RetentionDurationSeconds != 0 {
-		t.Errorf("got %+v, want what is deleted to be gone", live.SoftDeletePolicy)
+		t.Errorf("got %+v, want no soft delete", live.SoftDeletePolicy)
 	}
 	if live.Labels["det-deploy-cluster"] != "lab" {
 		t.Errorf("got labels %v, want the mark", live.Labels)
@@ -146,7 +146,7 @@ func TestBucketOfAnotherProjectIsNotTouched(t *testing.T) {
 	} {
 		e, ok := errors.AsType[*cloud.Error](err)
 		if !ok || e.Kind != cloud.Denied || e.Hint() == "" {
-			t.Errorf("%s: got %v, want a refusal that says the name is taken", what, err)
+			t.Errorf("%s: got %v, want an error that the name is taken", what, err)
 		}
 	}
 	for _, call := range w.Journal()[before:] {
@@ -167,7 +167,7 @@ func TestMakeAfterLostReply(t *testing.T) {
 				if fault == faults.ThrottleOnce {
 					must(t, first)
 				} else if cloud.KindOf(first) != cloud.Ambiguous {
-					t.Errorf("got %v, want that nobody knows", first)
+					t.Errorf("got %v, want an unknown outcome", first)
 				}
 				w.Revive()
 				must(t, b.Make(t.Context()))

@@ -78,7 +78,7 @@ func TestLookOfDefaultCluster(t *testing.T) {
 	again, err := p.look(t, l)
 	must(t, err)
 	if diff := cmp.Diff(again.Known, l.Known); diff != "" || len(p.world.Journal()) != before {
-		t.Errorf("got %d further calls, want what is known to be kept (-got +want):\n%s", len(p.world.Journal())-before, diff)
+		t.Errorf("got %d further calls, want the known facts kept (-got +want):\n%s", len(p.world.Journal())-before, diff)
 	}
 }
 

@@ -17,7 +17,7 @@ func droppedPaths() []struct{ path, why string } {
 		{"enterpriseEdition", "there is no such edition"},
 		{"defaultImages.postgreSQL", "the version is that of the old database"},
 		{"defaultImages.kubeScheduler", "it is too old"},
-		{"db", "the old database cannot be read; the new one is embedded, of the old one's size and class, unless --set db.type and so on say otherwise"},
+		{"db", "the old database cannot be read; the new one is embedded, of the old one's size and class, unless --set db.type and related values differ"},
 	}
 }
 

@@ -16,7 +16,7 @@ type effect struct {
 const oldestPostgres = 13
 
 func upstreamEffects() []effect {
-	const unbuilt = "has no effect yet: what it is for is not built"
+	const unbuilt = "has no effect yet: the feature is not built"
 	return []effect{
 		{"detVersion", "is the tag of det-deploy's image, and not a version of Determined", nil},
 		{"defaultImages.postgreSQL", "is too old: the master needs PostgreSQL " + strconv.Itoa(oldestPostgres) + " or newer; leave it out for the chart's own", oldPostgres},

@@ -56,7 +56,7 @@ func wake(t *testing.T, d supervise.Dir) {
 	t.Helper()
 	id, ok := d.Holder()
 	if !ok {
-		t.Fatal("nobody supervises")
+		t.Fatal("no supervisor runs")
 	}
 	if err := id.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -104,18 +104,18 @@ func TestSupervisor(t *testing.T) {
 	unit(t, d, "a", "2", "exec sleep 1000")
 	eventually(t, "a runs as it is now wanted", func() bool { s := status(t, d, "a"); return s.Alive() && s.Generation == "2" })
 	if got := status(t, d, "a").Restarts; got != 1 {
-		t.Errorf("got %d restarts, want 1: a change is none", got)
+		t.Errorf("got %d restarts, want 1: a change does not count", got)
 	}
 
 	unit(t, d, "b", "1", "echo cannot; exit 3")
 	// The exit status is only set between two runs.
-	eventually(t, "b died several times, and how is told", func() bool {
+	eventually(t, "b died several times, with its exit status", func() bool {
 		s := status(t, d, "b")
 		return s.Restarts >= 2 && s.Exit == "exit status 3"
 	})
 	log, err := os.ReadFile(filepath.Join(string(d), "b.log"))
 	if err != nil || strings.Count(string(log), "cannot") < 2 {
-		t.Errorf("got log %q and %v, want what it said each time", log, err)
+		t.Errorf("got log %q and %v, want the output of each run", log, err)
 	}
 
 	last := status(t, d, "a")
@@ -159,7 +159,7 @@ func TestStatusIsWrittenLater(t *testing.T) {
 	}
 	started := filepath.Join(string(d), "started")
 	unit(t, d, "a", "2", "echo $$ >"+started+"; exec sleep 1000")
-	eventually(t, "a runs anew", func() bool { _, err := os.Stat(started); return err == nil })
+	eventually(t, "a runs again", func() bool { _, err := os.Stat(started); return err == nil })
 	if err := os.Remove(inTheWay); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestUnlistableUnitsAreNotStopped(t *testing.T) {
 	unit(t, d, "b", "1", "exec sleep 1000")
 	eventually(t, "b runs", func() bool { return status(t, d, "b").Alive() })
 	if got := status(t, d, "a"); got.Identity != first || !got.Alive() {
-		t.Errorf("got %v, want %v alive: nobody took it back", got, first)
+		t.Errorf("got %v, want %v alive: its unit was not deleted", got, first)
 	}
 }
 

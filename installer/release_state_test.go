@@ -119,7 +119,7 @@ func TestFirstAnswerIsRecorded(t *testing.T) {
 			t.Errorf("the same command again: got %v", err)
 		}
 		if want := append(slices.Clone(smooth), "it is finished"); !slices.Equal(m.story, want) {
-			t.Errorf("got %q, want %q: the master that answers is not told to go back", m.story, want)
+			t.Errorf("got %q, want %q: a master that has answered is not rolled back", m.story, want)
 		}
 		wantAt(installer.Serving)
 		m.release = record.Release{Version: "v3"} // an upgrade by another user

@@ -144,7 +144,7 @@ func (a *Agent) takeWelcome(w *agentv1.Welcome, s *session) {
 	for id, u := range a.tasks {
 		k := known[id]
 		if k == nil {
-			u.Log.Info("the master does not know the container; removing it")
+			u.Log.Info("removing a container unknown to the master")
 			u.Forget()
 			continue
 		}
@@ -260,7 +260,7 @@ func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error 
 			return
 		}
 		if err != nil {
-			u.Log.Error("cannot remove container; remove it by hand", "err", err)
+			u.Log.Error("cannot remove container; remove it manually", "err", err)
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -400,7 +400,7 @@ func TestASecondAgentOnOneDirectoryIsRefused(t *testing.T) {
 	s := settings(t, p)
 	run(t, s)
 	p.await("the first is there", func() bool { return len(p.hellos) == 1 })
-	if err := run(t, s).wait(); err == nil || !strings.Contains(err.Error(), "another agent runs there") {
+	if err := run(t, s).wait(); err == nil || !strings.Contains(err.Error(), "another agent is using it") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -410,7 +410,7 @@ func TestTheMastersConfiguration(t *testing.T) {
 	p := newPeer(t)
 	s := settings(t, p)
 	p.config = []byte("artificial_slots: 5\n")
-	if err := run(t, s).wait(); err == nil || !strings.Contains(err.Error(), "takes none") {
+	if err := run(t, s).wait(); err == nil || !strings.Contains(err.Error(), "does not accept a configuration") {
 		t.Errorf("without Overlay: got %v", err)
 	}
 	runConfig(t, Config{

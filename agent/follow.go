@@ -40,7 +40,7 @@ const (
 // executes Program in place of this process; containers keep running.
 type SupersededError struct{ Program string }
 
-func (e *SupersededError) Error() string { return "this agent's program was replaced by its master's" }
+func (e *SupersededError) Error() string { return "the agent's program was replaced by the master's" }
 
 // followed records the times of recent updates.
 type followed struct {
@@ -69,10 +69,10 @@ func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agent
 		return ctx.Err()
 	}
 	if err != nil {
-		log.Warn("cannot follow the master's version; continuing with this one", "err", err)
+		log.Warn("cannot update to the master's version; continuing with the current one", "err", err)
 		return nil
 	}
-	log.Info("following the master's version", "program", cfg.Program)
+	log.Info("updating to the master's version", "program", cfg.Program)
 	return &SupersededError{cfg.Program}
 }
 
@@ -86,7 +86,7 @@ func (cfg Config) followsMaster() bool {
 func mayFollow(dir string, now time.Time) error {
 	file := filepath.Join(dir, "followed.json")
 	var f followed
-	err := atomicfile.ReadJSON(file, "remove it: it only counts how often this agent's program was changed", &f)
+	err := atomicfile.ReadJSON(file, "remove it: it only records the agent's updates", &f)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -97,7 +97,7 @@ func mayFollow(dir string, now time.Time) error {
 		}
 	}
 	if len(kept) >= followMost {
-		return fmt.Errorf("it was changed %d times within %s; do masters of different versions take turns?", len(kept), followWindow)
+		return fmt.Errorf("%d updates within %s; check whether masters of different versions take turns", len(kept), followWindow)
 	}
 	data, err := json.Marshal(followed{append(kept, now)})
 	if err != nil {
@@ -149,7 +149,7 @@ func installProgram(ctx context.Context, program string, open func(context.Conte
 	tctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	if err := tryProgram(tctx, next.Name()); err != nil {
-		return fmt.Errorf("try the master's program: %w", err)
+		return fmt.Errorf("run the master's program: %w", err)
 	}
 	return next.Commit()
 }
@@ -181,7 +181,7 @@ func fetchProgram(ctx context.Context, to *atomicfile.Pending, open func(context
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != wanted {
-		return fmt.Errorf("the master's program has the SHA-256 %s, and not %s as it said", got, wanted)
+		return fmt.Errorf("checksum mismatch of the master's program: got SHA-256 %s, want %s", got, wanted)
 	}
 	return to.Finish()
 }

@@ -71,8 +71,8 @@ func TestAProgramIsNotTakenUnlessItIsWhatWasSaidAndRuns(t *testing.T) {
 		prepare func(p *peer)
 		want    string
 	}{
-		"another hash": {func(p *peer) { p.hands("#!/bin/sh\n"); p.program = []byte("#!/bin/sh\nevil\n") }, "and not"},
-		"does not run": {func(p *peer) { p.hands("#!/bin/sh\necho cannot; exit 1\n") }, "try the master's program"},
+		"another hash": {func(p *peer) { p.hands("#!/bin/sh\n"); p.program = []byte("#!/bin/sh\nevil\n") }, "checksum mismatch"},
+		"does not run": {func(p *peer) { p.hands("#!/bin/sh\necho cannot; exit 1\n") }, "run the master's program"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

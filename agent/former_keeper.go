@@ -38,7 +38,7 @@ func endFormerKeeper(ctx context.Context, dir string) error {
 		err = errors.Join(os.Remove(name), os.RemoveAll(name+".log"))
 	}
 	if err != nil {
-		return fmt.Errorf("end the keeper of data_dir %s: %w", dir, err)
+		return fmt.Errorf("stop the keeper of data_dir %s: %w", dir, err)
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func endLockHolder(ctx context.Context, f *os.File) error {
 			return err
 		}
 		if err := wait.For(ctx, 10*time.Millisecond); err != nil {
-			return fmt.Errorf("process %d does not end: %w", pid, err)
+			return fmt.Errorf("process %d does not exit: %w", pid, err)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func lockHolder(f *os.File) (pid int, err error) {
 		return 0, err
 	}
 	if l.Pid <= 0 {
-		return 0, errors.New("it runs in another PID namespace; end it there")
+		return 0, errors.New("it runs in another PID namespace; kill it there")
 	}
 	return int(l.Pid), nil
 }

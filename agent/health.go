@@ -38,7 +38,7 @@ func (a *Agent) setHealth(err error, change func(health.State) health.State) (ch
 	switch {
 	case !changed:
 	case now.Sick():
-		a.cfg.Log.Warn("this machine cannot start containers; taking nothing new", "lack", string(now.Lack), "err", err)
+		a.cfg.Log.Warn("this machine cannot start containers; rejecting new ones", "lack", string(now.Lack), "err", err)
 	default:
 		a.cfg.Log.Info("this machine can start containers again", "was", string(was.Lack), "took", now.Since.Sub(was.Since))
 	}

@@ -21,15 +21,15 @@ func describeLimits(cfg Config, p processLimits) (notIsolated, noFixedPaths stri
 		notIsolated = reasonWithRemedy(err)
 		because = append(because, notIsolated)
 		if cfg.Settings.TrustUsers {
-			follows = append(follows, "tasks are not isolated: users who may submit them can do whatever this agent's user can")
+			follows = append(follows, "tasks are not isolated: users who may submit tasks can do everything that this agent's user can")
 		} else {
-			follows = append(follows, "tasks are not isolated: the master runs only administrators' here, unless agent.yaml trusts every user of the cluster with this machine (trust_users: true)")
+			follows = append(follows, "tasks are not isolated: only tasks of administrators run here; to run tasks of all users, set trust_users: true in agent.yaml")
 		}
 	}
 	if err := p.FixedPaths(); err != nil {
 		noFixedPaths = reasonWithRemedy(err)
 		because = append(because, noFixedPaths)
-		follows = append(follows, "files of tasks are not at fixed paths: the master runs no trials of experiments here")
+		follows = append(follows, "files of tasks are not at fixed paths: trials of experiments do not run here")
 	}
 	if len(follows) > 0 {
 		cfg.Log.Warn("this agent cannot run every task", "tasks", strings.Join(follows, "; "), "because", strings.Join(slices.Compact(because), "; "))
@@ -50,5 +50,5 @@ func remedyOf(err error) string {
 	}](err); ok {
 		return hinted.Hint()
 	}
-	return "run the agent as root, or with a Docker daemon"
+	return "run the agent as root, or start Docker"
 }

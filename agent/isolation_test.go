@@ -22,12 +22,12 @@ type noRuncError struct{}
 func (noRuncError) Error() string { return "runc is not installed on this machine" }
 
 func (noRuncError) Hint() string {
-	return "install it, as with apt-get install runc, and restart the agent"
+	return "install runc, for example with `apt-get install runc`, and restart the agent"
 }
 
 func TestTheMasterLearnsWhatTasksDoNotHaveHere(t *testing.T) {
 	t.Parallel()
-	const noRunc = "runc is not installed on this machine; install it, as with apt-get install runc, and restart the agent"
+	const noRunc = "runc is not installed on this machine; install runc, for example with `apt-get install runc`, and restart the agent"
 	notRoot := errors.New("the agent is not root")
 	for name, tc := range map[string]struct {
 		of                        limited
@@ -39,10 +39,10 @@ func TestTheMasterLearnsWhatTasksDoNotHaveHere(t *testing.T) {
 		"without runc":          {of: limited{noRuncError{}, noRuncError{}}, notIsolated: noRunc, noFixedPaths: noRunc, warned: []string{"apt-get install runc", "trust_users: true"}},
 		"all users are trusted": {of: limited{noRuncError{}, noRuncError{}}, trusts: true, notIsolated: noRunc, noFixedPaths: noRunc, warned: []string{"users who may submit", "apt-get install runc"}},
 		"not root": {
-			of: limited{isolation: notRoot}, notIsolated: "the agent is not root; run the agent as root, or with a Docker daemon",
-			warned: []string{"only administrators' here", "run the agent as root", "trust_users: true"},
+			of: limited{isolation: notRoot}, notIsolated: "the agent is not root; run the agent as root, or start Docker",
+			warned: []string{"only tasks of administrators run here", "run the agent as root", "trust_users: true"},
 		},
-		"an error of several lines": {of: limited{paths: errors.Join(notRoot, notRoot)}, noFixedPaths: "the agent is not root; the agent is not root; run the agent as root, or with a Docker daemon"},
+		"an error of several lines": {of: limited{paths: errors.Join(notRoot, notRoot)}, noFixedPaths: "the agent is not root; the agent is not root; run the agent as root, or start Docker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -66,7 +66,7 @@ func identifyMachine(ctx context.Context, m Machine, s config.Agent, log *slog.L
 	}
 	for _, file := range []string{credentialFile(s), overlayFile(s)} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return self{}, fmt.Errorf("forget what was another machine's: %w", err)
+			return self{}, fmt.Errorf("remove the state of another machine: %w", err)
 		}
 	}
 	now := self{Instance: proof.Instance}
@@ -79,14 +79,14 @@ func askProof(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) 
 	for {
 		p, err := m.Proof(ctx, s.ClusterID)
 		if err == nil && p.Instance == "" {
-			err = errors.New("ask this machine for a proof of its identity: it does not name itself")
+			err = errors.New("get the identity of this machine: the proof has no instance ID")
 		}
 		if err == nil || ctx.Err() != nil {
 			return p, err
 		}
 		if err.Error() != told {
 			told = err.Error()
-			log.Warn("the machine does not say which one it is, asking again", "err", err)
+			log.Warn("cannot get the identity of this machine; retrying", "err", err)
 		}
 		if err := wait.For(ctx, retryPause); err != nil {
 			return p, err
@@ -96,9 +96,9 @@ func askProof(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) 
 
 func readSelf(dir string) (self, error) {
 	var s self
-	err := atomicfile.ReadJSON(filepath.Join(dir, selfFile), "remove it: the agent then joins as the machine that it is on", &s)
+	err := atomicfile.ReadJSON(filepath.Join(dir, selfFile), "remove it: the agent then joins with the identity of the current machine", &s)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return s, fmt.Errorf("read what this machine knows of itself: %w", err)
+		return s, fmt.Errorf("read the identity of this machine: %w", err)
 	}
 	return s, nil
 }
@@ -109,7 +109,7 @@ func writeSelf(dir string, s self) error {
 		err = atomicfile.Write(filepath.Join(dir, selfFile), data, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write what this machine knows of itself: %w", err)
+		return fmt.Errorf("write the identity of this machine: %w", err)
 	}
 	return nil
 }

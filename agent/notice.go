@@ -30,7 +30,7 @@ func (a *Agent) watchMachine(ctx context.Context, m Machine) {
 		case err != nil:
 			if err.Error() != told {
 				told = err.Error()
-				a.cfg.Log.Warn("the machine cannot be asked for notices, asking again", "err", err)
+				a.cfg.Log.Warn("cannot get interruption notices; retrying", "err", err)
 			}
 			_ = wait.For(ctx, noticePause) // the loop ends when ctx is canceled
 		case found:

@@ -38,7 +38,7 @@ func setUpMachine(ctx context.Context, cfg Config, me self) error {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return fmt.Errorf("name this machine: %w", err)
+		return fmt.Errorf("get the host name: %w", err)
 	}
 	p := &preparer{cfg: cfg, host: host, orders: make(chan *agentv1.Welcome, 1), done: make(chan struct{})}
 	links, client, err := linkOf(cfg)
@@ -134,7 +134,7 @@ func (p *preparer) carryOut(ctx context.Context, client *http.Client, me self) e
 	me.Prepared = err == nil
 	if err != nil {
 		me.Failure = err.Error()
-		p.cfg.Log.Error("this machine cannot be set up", "err", err)
+		p.cfg.Log.Error("cannot set up this machine", "err", err)
 	}
 	return errors.Join(err, writeSelf(p.cfg.Settings.DataDir, me))
 }
@@ -167,6 +167,6 @@ func (p *preparer) runScript(ctx context.Context, s script.Script) error {
 	if len(s.Text) == 0 {
 		return nil
 	}
-	p.cfg.Log.Info("running a script of the pool's", "script", s.Name, "output", s.Output())
+	p.cfg.Log.Info("running a script of the resource pool", "script", s.Name, "output", s.Output())
 	return script.Run(ctx, s)
 }

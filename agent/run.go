@@ -33,7 +33,7 @@ import (
 const agentsPath = "/agents"
 
 // errReconfigured restarts the agent with a configuration from the master.
-var errReconfigured = errors.New("the master sent another configuration")
+var errReconfigured = errors.New("the master sent a new configuration")
 
 // Run runs an agent until ctx ends, the master asks it to shut down, the master rejects it or the
 // master stays unreachable. If ctx ends, Run returns nil and the containers keep running for the
@@ -46,7 +46,7 @@ func Run(ctx context.Context, cfg Config) error {
 	// Mode 0711: tasks may run as other users, which need to traverse the directory but not list
 	// it.
 	if err := os.MkdirAll(dir, 0o711); err != nil {
-		return fmt.Errorf("make data_dir: %w", err)
+		return fmt.Errorf("create data_dir: %w", err)
 	}
 	unlock, err := lockDir(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
@@ -139,7 +139,7 @@ func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 	}
 	defer func() { _ = links.Lease.Close() }()
 	if err := endFormerKeeper(ctx, cfg.Settings.DataDir); err != nil {
-		cfg.Log.Warn("a process of an earlier version is left; it ends with the last preemptible task", "err", err)
+		cfg.Log.Warn("cannot stop the keeper of an earlier version; it exits with the last preemptible task", "err", err)
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -173,7 +173,7 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	s := cfg.Settings
 	hostname, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("name this machine: %w", err)
+		return nil, fmt.Errorf("get the host name: %w", err)
 	}
 	id := s.AgentID
 	if id == "" {
@@ -188,7 +188,7 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("detect slots: %w", err)
 	}
 	for _, p := range found.Problems {
-		cfg.Log.Warn("a tool for GPUs fails; its GPUs are not used", "err", p)
+		cfg.Log.Warn("cannot detect GPUs of one vendor; not using them", "err", p)
 	}
 	a := &Agent{
 		cfg: cfg, devices: found.Devices, hostname: hostname,
@@ -199,7 +199,7 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	if damage := a.disk.Damage(); damage != nil {
-		cfg.Log.Error("some orders of tasks are lost; what runs of these is ended", "kept", len(a.disk.Entries()), "err", damage)
+		cfg.Log.Error("some orders are lost; killing their containers", "kept", len(a.disk.Entries()), "err", damage)
 	}
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
 		return nil, err
@@ -288,7 +288,7 @@ func tlsOf(s config.Agent) (*tls.Config, error) {
 	// Trust only the configured CA.
 	c.RootCAs = x509.NewCertPool()
 	if !c.RootCAs.AppendCertsFromPEM(cert) {
-		return nil, fmt.Errorf("security.tls.master_cert %s: there is no certificate in it", t.MasterCert)
+		return nil, fmt.Errorf("security.tls.master_cert %s contains no certificate", t.MasterCert)
 	}
 	return c, nil
 }
@@ -321,7 +321,7 @@ func lockDir(ctx context.Context, name string) (unlock func(), err error) {
 		return func() { _ = l.Close() }, nil
 	}
 	if errors.Is(err, ctx.Err()) {
-		err = errors.New("another agent runs there; stop it, or give this one a data_dir of its own")
+		err = errors.New("another agent is using it; stop that agent, or use another data_dir")
 	}
 	return nil, errors.Join(err, l.Close())
 }
@@ -362,11 +362,11 @@ func (a *Agent) checkOverlay(document []byte) error {
 		return nil
 	}
 	if a.cfg.Overlay == nil {
-		return &link.Final{Err: errors.New("the master sends a configuration to this agent, which takes none")}
+		return &link.Final{Err: errors.New("this agent does not accept a configuration from the master")}
 	}
 	settings, err := overlayConfig(a.cfg, document)
 	if err != nil {
-		return &link.Final{Err: fmt.Errorf("read the configuration that the master sent: %w", err)}
+		return &link.Final{Err: fmt.Errorf("read the configuration sent by the master: %w", err)}
 	}
 	if reflect.DeepEqual(settings, a.cfg.Settings) {
 		return nil
@@ -383,13 +383,13 @@ func storeOverlay(cfg Config, document []byte) error {
 		return nil
 	}
 	if cfg.Overlay == nil {
-		return errors.New("the master sends a configuration to this agent, which takes none")
+		return errors.New("this agent does not accept a configuration from the master")
 	}
 	if _, err := overlayConfig(cfg, document); err != nil {
-		return fmt.Errorf("read the configuration that the master sent: %w", err)
+		return fmt.Errorf("read the configuration sent by the master: %w", err)
 	}
 	if err := atomicfile.Write(overlayFile(cfg.Settings), document, 0o600); err != nil {
-		return fmt.Errorf("store the configuration that the master sent: %w", err)
+		return fmt.Errorf("store the configuration sent by the master: %w", err)
 	}
 	return nil
 }

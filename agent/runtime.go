@@ -34,13 +34,13 @@ func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRunt
 	switch {
 	case err == nil:
 		if !d.HasInit() {
-			cfg.Log.Warn("the docker engine has no init program; tasks must reap their own children")
+			cfg.Log.Warn("the Docker Engine has no init program; zombie processes of tasks are not reaped")
 		}
 		return d, nil
 	case wanted == config.RuntimeDocker:
 		return nil, err
 	default:
-		cfg.Log.Info("no docker engine answers; tasks run as plain processes", "err", err)
+		cfg.Log.Info("Docker is not running; tasks run as plain processes", "err", err)
 		return plainProcesses(ctx, cfg)
 	}
 }
@@ -67,12 +67,12 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 		return nil, fmt.Errorf("task_users: %w", err)
 	}
 	if err := process.SweepLent(lentDir); err != nil { // they belong to another agent and only use disk space
-		cfg.Log.Warn("files of tasks whose agent is gone are left", "err", err)
+		cfg.Log.Warn("cannot remove files of tasks of removed agents", "err", err)
 	}
 	former := filepath.Join(s.DataDir, "processes")
 	err = process.SweepFormer(former, filepath.Join(s.DataDir, "processes-files"), filepath.Join(s.DataDir, "shims"))
 	if err != nil {
-		cfg.Log.Warn("files of tasks that are gone are left", "err", err)
+		cfg.Log.Warn("cannot remove files of removed tasks", "err", err)
 	}
 	r, err := process.New(ctx, process.Options{
 		Dir: filepath.Join(s.DataDir, "tasks"), Former: former,
@@ -89,9 +89,9 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 		return plain{r}, err
 	}
 	if why := r.Unlimited(); why != nil && limitsAreSet(s) {
-		return plain{r}, fmt.Errorf("task_process_limit and task_memory_limit cannot be kept on this machine: %w; without them set, tasks have no limits", why)
+		return plain{r}, fmt.Errorf("task_process_limit and task_memory_limit cannot be enforced on this machine: %w; remove them to run tasks without limits", why)
 	} else if why != nil {
-		cfg.Log.Warn("tasks have no limit of processes", "because", why)
+		cfg.Log.Warn("tasks have no process limit", "because", why)
 	}
 	return plain{r}, nil
 }

@@ -116,14 +116,14 @@ func (s *session) takeMessage(m *agentv1.MasterMessage) {
 			s.touchContainer(u.ID())
 		}
 	case *agentv1.MasterMessage_Shutdown:
-		s.agent.cfg.Log.Info("the master sends this agent home", "reason", b.Shutdown.GetReason())
+		s.agent.cfg.Log.Info("shutting down at the master's request", "reason", b.Shutdown.GetReason())
 		select {
 		case <-s.shutdown:
 		default:
 			close(s.shutdown)
 		}
 	default:
-		s.agent.cfg.Log.Debug("the master says what this version does not know")
+		s.agent.cfg.Log.Debug("ignoring an unknown message from the master")
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *session) takeStart(o *agentv1.Start) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.agent.cfg.Log.Warn("cannot keep an order", "container", id, "err", err)
+		s.agent.cfg.Log.Warn("cannot store an order", "container", id, "err", err)
 		s.refuseStart(o, err)
 		return
 	}
@@ -168,7 +168,7 @@ func (s *session) takeSignal(sig *agentv1.Signal) {
 		}
 		u.RequestEnd(true, grace)
 	default:
-		s.agent.cfg.Log.Warn("the master sends a signal that this version does not know", "container", sig.GetContainerId(), "signal", sig.GetKind().String())
+		s.agent.cfg.Log.Warn("ignoring an unknown signal from the master", "container", sig.GetContainerId(), "signal", sig.GetKind().String())
 	}
 }
 
@@ -199,7 +199,7 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 	defer cancel()
 	for len(s.agent.listTasks()) > 0 {
 		if wait.For(ctx, 50*time.Millisecond) != nil {
-			s.agent.cfg.Log.Warn("containers are left behind", "containers", len(s.agent.listTasks()))
+			s.agent.cfg.Log.Warn("containers are still running", "containers", len(s.agent.listTasks()))
 			break
 		}
 	}
@@ -215,7 +215,7 @@ func (a *Agent) endAll(ctx context.Context) {
 	defer cancel()
 	for a.countLiving() > 0 {
 		if wait.For(ctx, 50*time.Millisecond) != nil {
-			a.cfg.Log.Warn("containers are left behind", "containers", a.countLiving())
+			a.cfg.Log.Warn("containers are still running", "containers", a.countLiving())
 			return
 		}
 	}

@@ -182,8 +182,8 @@ func (s *session) sendLines(ctx context.Context, u *task.Task, c *cursor, v task
 	}
 	lines, err := u.Journal.Read(c.lines, batchSize)
 	if err != nil {
-		u.Log.Error("cannot read log lines back", "err", err)
-		u.SetUnread(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
+		u.Log.Error("cannot read log lines", "err", err)
+		u.SetUnread(fmt.Sprintf("log lines from line %d on could not be read: %v", c.lines, err))
 		s.touchContainer(u.ID())
 		return nil // the exit message of the container contains the error
 	}

@@ -11,55 +11,55 @@ import (
 
 // Agent is the content of agent.yaml.
 type Agent struct {
-	ConfigFile string `yaml:"config_file" doc:"Configuration file; can only be set by flag or environment variable"`
-	Log        Log    `yaml:"log" doc:"What the agent logs about itself"`
+	ConfigFile string `yaml:"config_file" doc:"Configuration file; set by flag or environment variable"`
+	Log        Log    `yaml:"log" doc:"Log of the agent itself"`
 
 	MasterHost          string `yaml:"master_host" doc:"Host of the master"`
 	MasterPort          int    `yaml:"master_port" doc:"Port of the master; 0 means 443 with TLS and 80 without"`
-	AgentID             string `yaml:"agent_id" doc:"Name of this agent, unique in the cluster; the host's name when empty"`
-	ResourcePool        string `yaml:"resource_pool" doc:"Pool this agent joins"`
-	ContainerMasterHost string `yaml:"container_master_host" doc:"Host of the master as tasks reach it; master_host when empty"`
-	ContainerMasterPort int    `yaml:"container_master_port" doc:"Port of the master as tasks reach it; master_port when 0"`
-	JoinTokenFile       string `yaml:"join_token_file" doc:"File with the token that proves this agent may join; for agents on other machines than the master's"`
-	MachineSocket       string `yaml:"machine_socket" doc:"Unix socket on which this machine proves its identity and gives notice of its end; on machines that a master launched"`
-	MachineSecretFile   string `yaml:"machine_secret_file" doc:"File by which this machine proves its identity; on machines that are processes of their master's"`
-	ClusterID           string `yaml:"cluster_id" doc:"Cluster that this machine was launched for; a proof of its identity is good for no other"`
-	DataDir             string `yaml:"data_dir" doc:"Directory of the agent's credential and of what the master has not acknowledged"`
+	AgentID             string `yaml:"agent_id" doc:"ID of this agent, unique in the cluster; default: the host name"`
+	ResourcePool        string `yaml:"resource_pool" doc:"Resource pool of this agent"`
+	ContainerMasterHost string `yaml:"container_master_host" doc:"Host of the master as seen by tasks; default: master_host"`
+	ContainerMasterPort int    `yaml:"container_master_port" doc:"Port of the master as seen by tasks; 0 means master_port"`
+	JoinTokenFile       string `yaml:"join_token_file" doc:"File with the join token; required if the master is on another machine"`
+	MachineSocket       string `yaml:"machine_socket" doc:"Unix socket for identity proofs and interruption notices; only on machines launched by a master"`
+	MachineSecretFile   string `yaml:"machine_secret_file" doc:"File with the secret that proves the identity of this machine; only on machines that are processes of their master"`
+	ClusterID           string `yaml:"cluster_id" doc:"ID of the cluster that launched this machine; identity proofs are valid for this cluster only"`
+	DataDir             string `yaml:"data_dir" doc:"Directory for the agent's credential, orders and unacknowledged logs"`
 
-	ProtectedPaths []string `yaml:"protected_paths" doc:"Paths of the machine that no task may mount, administrators' included, besides the agent's own and those of container engines"`
+	ProtectedPaths []string `yaml:"protected_paths" doc:"Paths that no task may mount, not even an administrator's, in addition to the agent's own and those of container engines"`
 
 	SlotType        string `yaml:"slot_type" doc:"auto, cuda (or gpu), rocm, cpu or none"`
-	VisibleGPUs     string `yaml:"visible_gpus" doc:"GPUs to use, by number or id, separated by commas; ROCR_VISIBLE_DEVICES, then CUDA_VISIBLE_DEVICES when empty"`
+	VisibleGPUs     string `yaml:"visible_gpus" doc:"Comma-separated list of GPUs to use, by index or UUID; default: ROCR_VISIBLE_DEVICES, then CUDA_VISIBLE_DEVICES"`
 	ArtificialSlots int    `yaml:"artificial_slots" doc:"Number of fake slots, for testing; overrides slot_type"`
 
-	ContainerRuntime            string         `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
-	TaskUsers                   string         `yaml:"task_users" doc:"Unused Unix user IDs, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty disables the isolation"`
-	TaskProcessLimit            int64          `yaml:"task_process_limit" doc:"Most processes and threads of one task that is isolated without Docker; 0 for no limit"`
-	TaskMemoryLimit             document.Bytes `yaml:"task_memory_limit" doc:"Most memory of one such task; no limit but that of the cluster's task_policy when empty"`
-	TrustUsers                  bool           `yaml:"trust_users" doc:"Run tasks of all users as plain processes even where they cannot be isolated, not only those of administrators: users who may submit tasks can then do whatever this agent's user can"`
-	DockerNetwork               string         `yaml:"docker_network" doc:"Docker network of tasks that name none, made when it is missing; host, or docker's own when empty or default"`
-	DockerRuntime               string         `yaml:"docker_runtime" doc:"Docker runtime of tasks; the daemon's own when empty or runc"`
+	ContainerRuntime            string         `yaml:"container_runtime" doc:"docker, process, or auto: docker if the Docker daemon is running, else process"`
+	TaskUsers                   string         `yaml:"task_users" doc:"Range of unused Unix user IDs, FIRST-LAST. With container_runtime process and an agent that runs as root, each task runs as one of them, isolated from the machine and from other tasks. Empty disables isolation"`
+	TaskProcessLimit            int64          `yaml:"task_process_limit" doc:"Maximum number of processes and threads per task that is isolated without Docker; 0 means no limit"`
+	TaskMemoryLimit             document.Bytes `yaml:"task_memory_limit" doc:"Memory limit per task that is isolated without Docker; empty means only the limit of the cluster's task_policy"`
+	TrustUsers                  bool           `yaml:"trust_users" doc:"Run the tasks of all users, not only of administrators, if they cannot be isolated. Users who may submit tasks can then do everything that this agent's user can"`
+	DockerNetwork               string         `yaml:"docker_network" doc:"Default Docker network of tasks, created if it does not exist; host, or Docker's default if empty or default"`
+	DockerRuntime               string         `yaml:"docker_runtime" doc:"Docker runtime of tasks; empty or runc means the daemon's default"`
 	ContainerAutoRemoveDisabled bool           `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`
 
-	Security Security `yaml:"security" doc:"How the connection to the master is protected"`
+	Security Security `yaml:"security" doc:"Security of the connection to the master"`
 
-	Debug      bool   `yaml:"debug" doc:"Log at level debug"`
+	Debug      bool   `yaml:"debug" doc:"Enable debug logging"`
 	APIEnabled bool   `yaml:"api_enabled" doc:"Serve profiles of this agent"`
-	BindIP     string `yaml:"bind_ip" doc:"Address the profiles are served on"`
-	BindPort   int    `yaml:"bind_port" doc:"Port the profiles are served on"`
+	BindIP     string `yaml:"bind_ip" doc:"Address on which profiles are served"`
+	BindPort   int    `yaml:"bind_port" doc:"Port on which profiles are served"`
 	TLS        bool   `yaml:"tls" doc:"Serve the profiles with TLS"`
 	TLSCert    string `yaml:"tls_cert" doc:"Certificate file for the profiles"`
 	TLSKey     string `yaml:"tls_key" doc:"Private key file for the profiles"`
 
-	HTTPProxy  document.Secret `yaml:"http_proxy" doc:"Proxy that tasks get as HTTP_PROXY"`
-	HTTPSProxy document.Secret `yaml:"https_proxy" doc:"Proxy that tasks get as HTTPS_PROXY"`
-	FTPProxy   document.Secret `yaml:"ftp_proxy" doc:"Proxy that tasks get as FTP_PROXY"`
-	NoProxy    string          `yaml:"no_proxy" doc:"Hosts that tasks reach without a proxy, separated by commas"`
+	HTTPProxy  document.Secret `yaml:"http_proxy" doc:"Value of HTTP_PROXY for tasks"`
+	HTTPSProxy document.Secret `yaml:"https_proxy" doc:"Value of HTTPS_PROXY for tasks"`
+	FTPProxy   document.Secret `yaml:"ftp_proxy" doc:"Value of FTP_PROXY for tasks"`
+	NoProxy    string          `yaml:"no_proxy" doc:"Value of NO_PROXY for tasks: comma-separated hosts to reach without a proxy"`
 
-	AgentReconnectAttempts int              `yaml:"agent_reconnect_attempts" doc:"How often the agent tries to reconnect before it gives up; 0 for ever"`
-	AgentReconnectBackoff  document.Seconds `yaml:"agent_reconnect_backoff" doc:"Pause between these attempts"`
+	AgentReconnectAttempts int              `yaml:"agent_reconnect_attempts" doc:"Maximum number of attempts to reconnect; 0 means unlimited"`
+	AgentReconnectBackoff  document.Seconds `yaml:"agent_reconnect_backoff" doc:"Delay between attempts to reconnect"`
 
-	AutoUpdate bool `yaml:"auto_update" doc:"Update to the master's version; always on for machines that a master launched"`
+	AutoUpdate bool `yaml:"auto_update" doc:"Update to the master's version; always enabled on machines launched by a master"`
 
 	Hooks  Hooks         `yaml:"hooks" doc:"Commands run on events"`
 	Fluent *document.Raw `yaml:"fluent" doc:"No effect: agents ship logs themselves"`
@@ -67,8 +67,8 @@ type Agent struct {
 
 // Hooks are commands that run on events.
 type Hooks struct {
-	OnConnectionLost []string `yaml:"on_connection_lost" doc:"Command and its arguments, run when the agent gives up its master"`
-	OnJoinRefused    []string `yaml:"on_join_refused" doc:"Command and its arguments, run when the master does not want this machine; on machines that a master launched it switches them off"`
+	OnConnectionLost []string `yaml:"on_connection_lost" doc:"Command and arguments to run when all attempts to reconnect have failed"`
+	OnJoinRefused    []string `yaml:"on_join_refused" doc:"Command and arguments to run when the master rejects this machine, usually to switch it off; only on machines launched by a master"`
 }
 
 // Paths returns the default locations of agent.yaml.
@@ -154,6 +154,6 @@ func (a Agent) Validate(path string) document.Errors {
 	}
 	e.Check(a.MachineSocket == "" || a.MachineSecretFile == "", at("machine_secret_file"), "excludes machine_socket; keep one")
 	e.Check(!a.Launched() || a.ClusterID != "", at("cluster_id"), "is required with machine_socket and machine_secret_file")
-	e.Check(a.Launched() || len(a.Hooks.OnJoinRefused) == 0, at("hooks.on_join_refused"), "is for machines that a master launched, which have a machine_socket")
+	e.Check(a.Launched() || len(a.Hooks.OnJoinRefused) == 0, at("hooks.on_join_refused"), "requires machine_socket: it is only for machines launched by a master")
 	return append(e, a.Security.TLS.Validate(at("security.tls"))...)
 }

@@ -60,10 +60,10 @@ func decodeConfig(d *document.Document, given []document.Given) (Loaded, error) 
 // set explicitly.
 func (a Agent) Warnings(given func(path string) bool) document.Errors {
 	var w document.Errors
-	w.Check(!given("config_file"), "config_file", "has no effect: the file is chosen by --config-file or DET_CONFIG_FILE")
+	w.Check(!given("config_file"), "config_file", "has no effect in the file; use --config-file or DET_CONFIG_FILE")
 	w.Check(!given("fluent"), "fluent", "has no effect: agents ship logs themselves")
 	if a.ArtificialSlots > 0 && given("slot_type") {
-		w.Add("slot_type", "has no effect beside artificial_slots")
+		w.Add("slot_type", "has no effect with artificial_slots")
 	}
 	if given("container_auto_remove_disabled") && a.ContainerRuntime == RuntimeProcess {
 		w.Add("container_auto_remove_disabled", "has no effect with container_runtime process")
@@ -74,8 +74,8 @@ func (a Agent) Warnings(given func(path string) bool) document.Errors {
 		}
 	}
 	if a.Launched() {
-		w.Check(!given("join_token_file"), "join_token_file", "has no effect: this machine proves by itself which one it is")
-		w.Check(!given("resource_pool"), "resource_pool", "has no effect: the master knows the pool of a machine that it launched")
+		w.Check(!given("join_token_file"), "join_token_file", "has no effect: this machine proves its identity itself")
+		w.Check(!given("resource_pool"), "resource_pool", "has no effect: the master assigns the resource pool of machines that it launched")
 	}
 	return w
 }
@@ -84,7 +84,7 @@ func (a Agent) Warnings(given func(path string) bool) document.Errors {
 // such a setting does not start.
 func Unbuilt(a Agent) []document.Problem {
 	var e document.Errors
-	e.Check(!a.APIEnabled, "api_enabled", "serving profiles is not built yet; remove the setting")
-	e.Check(a.Security.TLS.ClientCert == "", "security.tls.client_cert", "client certificates are not built yet; join with join_token_file")
+	e.Check(!a.APIEnabled, "api_enabled", "is not implemented yet; remove the setting")
+	e.Check(a.Security.TLS.ClientCert == "", "security.tls.client_cert", "is not implemented yet; use join_token_file")
 	return e
 }

@@ -10,9 +10,9 @@ type Security struct {
 // TLS configures encryption and trust of the connection.
 type TLS struct {
 	Enabled        bool   `yaml:"enabled" doc:"Use TLS"`
-	SkipVerify     bool   `yaml:"skip_verify" doc:"Do not check the master's certificate"`
-	MasterCert     string `yaml:"master_cert" doc:"CA file for the master's certificate; the system's when empty"`
-	MasterCertName string `yaml:"master_cert_name" doc:"Name expected in the certificate; master_host when empty"`
+	SkipVerify     bool   `yaml:"skip_verify" doc:"Do not verify the master's certificate"`
+	MasterCert     string `yaml:"master_cert" doc:"CA file for the master's certificate; default: the system's CAs"`
+	MasterCertName string `yaml:"master_cert_name" doc:"Name in the master's certificate; default: master_host"`
 	ClientCert     string `yaml:"client_cert" doc:"Certificate file of this agent"`
 	ClientKey      string `yaml:"client_key" doc:"Private key file of this agent"`
 }
@@ -25,6 +25,6 @@ func (t TLS) Validate(path string) document.Errors {
 	e.Check(t.ClientCert == "" || t.ClientKey != "", at("client_key"), "is required when client_cert is set")
 	e.Check(t.ClientKey == "" || t.ClientCert != "", at("client_cert"), "is required when client_key is set")
 	others := t.SkipVerify || t.MasterCert != "" || t.MasterCertName != "" || t.ClientCert != ""
-	e.Check(t.Enabled || !others, at("enabled"), "must be true, or the other settings of tls have no effect")
+	e.Check(t.Enabled || !others, at("enabled"), "must be true if other settings of tls are set")
 	return e
 }

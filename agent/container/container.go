@@ -45,7 +45,7 @@ type Runtime interface {
 
 // ErrGone is returned for a container that ran and no longer exists, or that exited without an exit
 // code.
-var ErrGone = errors.New("the container vanished without leaving an exit code")
+var ErrGone = errors.New("the container disappeared without an exit code")
 
 // ErrNoAnswer is returned if the engine of a runtime is unreachable or does not answer in time. The
 // requested operation may have happened, or may still happen.

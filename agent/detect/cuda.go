@@ -60,7 +60,7 @@ func parseQuery(out []byte) ([]card, error) {
 	for _, row := range rows {
 		index, err := strconv.Atoi(row[0])
 		if err != nil || !strings.HasPrefix(row[2], "GPU-") {
-			return nil, fmt.Errorf("line %q is not index, name, uuid", strings.Join(row, ", "))
+			return nil, fmt.Errorf("invalid line %q: must be index, name, uuid", strings.Join(row, ", "))
 		}
 		cards = append(cards, card{index: index, brand: row[1], uuid: row[2]})
 	}
@@ -81,10 +81,10 @@ func addParts(cards []card, out []byte) error {
 			if strings.TrimSpace(line) == "" {
 				continue
 			}
-			return fmt.Errorf("line %q is neither a GPU nor a MIG instance", line)
+			return fmt.Errorf("invalid line %q: neither a GPU nor a MIG instance", line)
 		}
 		if current == nil {
-			return fmt.Errorf("MIG instance %s belongs to no GPU of the query", m[3])
+			return fmt.Errorf("MIG instance %s belongs to an unknown GPU", m[3])
 		}
 		current.parts = append(current.parts, card{brand: current.brand + " MIG " + m[1], uuid: m[3]})
 	}
@@ -127,7 +127,7 @@ func newDevices(slots []card, t apiv1.Device_Type, renumber bool) ([]*apiv1.Devi
 			id = i
 		}
 		if id < 0 || id > math.MaxInt32 || ids[id] || uuids[s.uuid] {
-			return nil, fmt.Errorf("device %d (%.100q): the index is out of range, or index or UUID is there twice", id, s.uuid)
+			return nil, fmt.Errorf("device %d (%.100q): index out of range, or duplicate index or UUID", id, s.uuid)
 		}
 		ids[id], uuids[s.uuid] = true, true
 		out[i] = &apiv1.Device{Id: int32(id), Brand: s.brand, Uuid: s.uuid, Type: t}

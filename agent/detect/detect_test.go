@@ -130,7 +130,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{name: "an absent tool with an explicit type", opts: Options{SlotType: ROCm}, want: "run rocm-smi", is: ErrNoTool},
 		{name: "no GPU of any vendor", opts: Options{SlotType: GPU}, is: ErrNoDevice, want: "slot_type gpu"},
 		{name: "gpu keeps the cause", opts: Options{SlotType: GPU}, tools: noDriver, is: ErrNoDevice, want: "exit code 9"},
-		{name: "a visible GPU that is not there", opts: Options{SlotType: CUDA, VisibleGPUs: "0,7"}, tools: twoA100, want: `no GPU is "7" (found 2)`},
+		{name: "a visible GPU that is not there", opts: Options{SlotType: CUDA, VisibleGPUs: "0,7"}, tools: twoA100, want: `no GPU matches "7" (found 2)`},
 		{name: "an unknown type", opts: Options{SlotType: "tpu"}, want: "must be one of"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

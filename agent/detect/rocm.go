@@ -47,7 +47,7 @@ func parseROCm(out []byte) ([]card, error) {
 		}
 		index, err := strconv.Atoi(number)
 		if err != nil {
-			return nil, fmt.Errorf("key %q is not card<number>", name)
+			return nil, fmt.Errorf("invalid key %q: must be card<number>", name)
 		}
 		c := card{
 			index: index,

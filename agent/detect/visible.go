@@ -26,7 +26,7 @@ func visibleOnly(cards []card, list string) ([]card, error) {
 			}
 		}
 		if !hit {
-			return nil, fmt.Errorf("visible_gpus: no GPU is %q (found %d)", item, len(cards))
+			return nil, fmt.Errorf("visible_gpus: no GPU matches %q (found %d)", item, len(cards))
 		}
 	}
 	var out []card

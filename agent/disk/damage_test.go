@@ -77,7 +77,7 @@ func TestAFileOfALaterVersionIsLeftAlone(t *testing.T) {
 	write(t, name, later)
 	_, err := Open(dir)
 	named, ok := errors.AsType[*atomicfile.DamagedError](err)
-	if !ok || named.Path != name || !strings.Contains(named.Fix, "install that version again") {
+	if !ok || named.Path != name || !strings.Contains(named.Fix, "install that version,") {
 		t.Errorf("got %v, want how to repair it", err)
 	}
 	if !bytes.Equal(read(t, name), later) {

@@ -49,7 +49,7 @@ func Open(dataDir string) (*Disk, error) {
 	d := newDisk(dataDir)
 	for _, dir := range []string{d.dir, d.logs} {
 		if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o700)); err != nil {
-			return nil, fmt.Errorf("make the directories of containers: %w", err)
+			return nil, fmt.Errorf("create the directories of containers: %w", err)
 		}
 	}
 	if err := d.convertOrders(ordersFile(dataDir)); err != nil {
@@ -85,9 +85,9 @@ func (d *Disk) read(id string) error {
 	case errors.Is(err, errBlank):
 		return nil // sweep deletes it
 	case errors.Is(err, errLater):
-		return &atomicfile.DamagedError{Path: path, Err: err, Fix: "install that version again, or remove the file: its container is then reported as lost"}
+		return &atomicfile.DamagedError{Path: path, Err: err, Fix: "install that version, or remove the file: its container is then reported as lost"}
 	}
-	d.damage = errors.Join(d.damage, &atomicfile.DamagedError{Path: path, Err: err, Fix: "look for a failing disk: the container is reported as lost"})
+	d.damage = errors.Join(d.damage, &atomicfile.DamagedError{Path: path, Err: err, Fix: "check the disk for errors; the container is reported as lost"})
 	return os.Rename(path, path+damagedSuffix)
 }
 
@@ -149,7 +149,7 @@ func (d *Disk) sweep() error {
 				continue
 			}
 			if err := os.RemoveAll(filepath.Join(dir, f.Name())); err != nil {
-				return fmt.Errorf("remove a file of a container that is gone: %w", err)
+				return fmt.Errorf("remove a file of a removed container: %w", err)
 			}
 		}
 	}

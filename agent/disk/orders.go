@@ -34,7 +34,7 @@ const (
 	trimmedKind  = 2 // an order without its secrets, replacing the complete one
 	stateKind    = 3 // a State as JSON
 	overwritten  = 4 // a record that was removed in place: the rest is zeros
-	ordersDamage = "look for a failing disk: containers whose orders were there are reported as lost"
+	ordersDamage = "check the disk for errors; containers in the damaged part are reported as lost"
 )
 
 func ordersFile(dataDir string) string { return filepath.Join(dataDir, "orders") }
@@ -55,7 +55,7 @@ func (d *Disk) convertOrders(path string) error {
 		}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the orders of the last version: %w", err)
+		return fmt.Errorf("remove the orders of the previous version: %w", err)
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (d *Disk) convertOrders(path string) error {
 func readOrders(path string) (items map[string]*item, damage, err error) {
 	rest, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("read the orders of the last version: %w", err)
+		return nil, nil, fmt.Errorf("read the orders of the previous version: %w", err)
 	}
 	items = map[string]*item{}
 	for len(bytes.Trim(rest, "\x00")) > 0 { // a failed machine leaves zeros
@@ -78,7 +78,7 @@ func readOrders(path string) (items map[string]*item, damage, err error) {
 	return items, nil, nil
 }
 
-var errNotWhole = errors.New("a record and all that follows are not as they were written")
+var errNotWhole = errors.New("a record and the data after it are damaged")
 
 // applyOrder parses the first record of data, of n bytes, and applies it to items.
 func applyOrder(items map[string]*item, data []byte) (n int, err error) {

@@ -65,10 +65,10 @@ func withoutSecrets(s *agentv1.Start) *agentv1.Start {
 }
 
 var (
-	errBlank    = errors.New("it was never written")
-	errChecksum = errors.New("its checksum is wrong")
-	errOther    = errors.New("it is not the record of this container")
-	errLater    = errors.New("a later version wrote it")
+	errBlank    = errors.New("the file is empty")
+	errChecksum = errors.New("checksum mismatch")
+	errOther    = errors.New("the record belongs to another container")
+	errLater    = errors.New("written by a later version")
 )
 
 // decodeRecord decodes a record. It returns errBlank for a file that a failing machine left without
@@ -93,7 +93,7 @@ func decodeRecord(id string, data []byte) (*item, error) {
 	}
 	var order agentv1.Start
 	if err := proto.Unmarshal(r.Order, &order); err != nil {
-		return nil, fmt.Errorf("its order is not one: %w", err)
+		return nil, fmt.Errorf("invalid order: %w", err)
 	}
 	if order.GetContainerId() != id {
 		return nil, errOther

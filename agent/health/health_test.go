@@ -65,7 +65,7 @@ func TestACauseNamesNothingOfATask(t *testing.T) {
 		{Engine, fmt.Errorf("container secret: %w", container.ErrNoAnswer), "the container engine does not answer"},
 		{Engine, errors.New("ping secret: connection refused"), "the container engine does not answer"},
 		{Memory, fmt.Errorf("secret: %w", &SickError{Lack: Memory, Reason: "cannot allocate memory"}), "cannot allocate memory"},
-		{Disk, &os.PathError{Op: "open", Path: "/secret", Err: unix.EROFS}, "a probe of it failed; the agent's log says how"},
+		{Disk, &os.PathError{Op: "open", Path: "/secret", Err: unix.EROFS}, "a probe failed; see the agent's log"},
 	} {
 		if got := Cause(c.lack, c.err); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.err, got, c.want)

@@ -68,7 +68,7 @@ func Cause(l Lack, err error) string {
 	if l == Engine {
 		return container.ErrNoAnswer.Error()
 	}
-	return "a probe of it failed; the agent's log says how"
+	return "a probe failed; see the agent's log"
 }
 
 // findLack returns the lack of an error and the matching error in the table.
@@ -98,5 +98,5 @@ type SickError struct {
 }
 
 func (e *SickError) Error() string {
-	return fmt.Sprintf("the agent takes nothing until its machine is well (%s): %s", e.Lack, e.Reason)
+	return fmt.Sprintf("the agent rejects new containers until its machine is healthy (%s): %s", e.Lack, e.Reason)
 }

@@ -91,7 +91,7 @@ func tryProcess(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("run a program: %w", err)
+		return fmt.Errorf("run a process: %w", err)
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 		return nil, nil
 	}
 	if from < j.First() {
-		return nil, fmt.Errorf("read log journal at line %d: the master had acknowledged all before line %d, and they are gone", from, j.First())
+		return nil, fmt.Errorf("read log journal at line %d: lines before %d were acknowledged and released", from, j.First())
 	}
 	// Do not buffer more than there is, because most tasks write little.
 	r := bufio.NewReaderSize(io.NewSectionReader(j.file, start, end-start), int(min(end-start, 64<<10)))

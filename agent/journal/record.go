@@ -33,7 +33,7 @@ const (
 const skipStream = "none"
 
 // errTorn is returned for an incomplete record.
-var errTorn = errors.New("the record is not whole")
+var errTorn = errors.New("the record is incomplete")
 
 type record struct {
 	line Line

@@ -48,7 +48,7 @@ func (j *Journal) Release(next uint64) error {
 	// The first block contains the record that was just written.
 	err := unix.Fallocate(int(j.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, holeStart, to-holeStart)
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
-		return fmt.Errorf("give back the room of log lines: %w", err)
+		return fmt.Errorf("release log lines: %w", err)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (j *Journal) recoverFirst() error {
 	}
 	lines, at := rec.line.Seq, rec.pos.Stdout
 	if at < releaseStep || at > info.Size() || lines%indexStep != 0 || lines > uint64(at)/(prefixSize+fixedSize) {
-		return fmt.Errorf("it says that %d lines end at byte %d of %d", lines, at, info.Size())
+		return fmt.Errorf("invalid release record: %d lines end at byte %d of %d", lines, at, info.Size())
 	}
 	j.first, j.next = lines, lines
 	j.freed, j.size = at, at

@@ -64,7 +64,7 @@ func TestWhatTheMasterHasTakesNoRoom(t *testing.T) {
 			t.Errorf("from %d: got %d lines", from, len(got))
 		}
 	}
-	if _, err := again.Read(again.First()-1, 1000); err == nil || !strings.Contains(err.Error(), "are gone") {
+	if _, err := again.Read(again.First()-1, 1000); err == nil || !strings.Contains(err.Error(), "and released") {
 		t.Errorf("a line that was given up: got %v", err)
 	}
 	if err := again.Append(long(n, 3)); err != nil {
@@ -102,7 +102,7 @@ func TestAJournalThatSaysNonsenseIsNotRead(t *testing.T) {
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "says that") {
+		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "invalid release record") {
 			t.Errorf("at %d: got %v", at, err)
 		}
 	}

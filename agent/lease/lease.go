@@ -85,7 +85,7 @@ func readTerm(f *os.File, boot string) (Term, error) {
 	var was string
 	var length, from int64
 	if _, err := fmt.Sscanf(string(buf[:n]), recordFormat, &was, &length, &from); err != nil {
-		return Term{}, fmt.Errorf("it is no lease: %w", err)
+		return Term{}, fmt.Errorf("invalid lease: %w", err)
 	}
 	if was != boot {
 		return Term{}, nil

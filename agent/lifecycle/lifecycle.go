@@ -52,7 +52,7 @@ func (s State) To(to State) (State, error) {
 			return to, nil
 		}
 	}
-	return s, fmt.Errorf("a container cannot go from %s to %s", s, to)
+	return s, fmt.Errorf("invalid transition of a container from %s to %s", s, to)
 }
 
 // Proto returns the state as an API value.

@@ -43,7 +43,7 @@ func (l *link) proveIdentity(ctx context.Context, h *agentv1.Hello) error {
 		return finalUnlessLacking(fmt.Errorf("read join_token_file: %w", err))
 	}
 	if h.GetJoinToken() == "" {
-		return &Final{Err: fmt.Errorf("join_token_file %s: there is no token in it", l.cfg.JoinTokenFile)}
+		return &Final{Err: fmt.Errorf("join_token_file %s is empty", l.cfg.JoinTokenFile)}
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (l *link) keepCredential(credential string) error {
 		return err
 	}
 	l.unstored = credential
-	l.cfg.Log.Warn("cannot store the agent's credential; it is lost when the agent is restarted before it can", "err", err)
+	l.cfg.Log.Warn("cannot store the agent's credential; it is lost if the agent restarts before it can be stored", "err", err)
 	return nil
 }
 
@@ -87,8 +87,8 @@ func (l *link) readCredential() (string, error) {
 	if damage == nil {
 		return text, nil
 	}
-	lost := &atomicfile.DamagedError{Path: name, Err: damage, Fix: "this agent joins again, with join_token_file if its master is on another machine"}
-	l.cfg.Log.Warn("the credential is damaged and removed", "err", lost)
+	lost := &atomicfile.DamagedError{Path: name, Err: damage, Fix: "the agent joins again, with join_token_file if its master is on another machine"}
+	l.cfg.Log.Warn("removed the damaged credential", "err", lost)
 	_, err = dropCredential(name)
 	return "", err
 }
@@ -98,7 +98,7 @@ func credentialDamage(text string) error {
 	case text == "":
 		return atomicfile.ErrEmpty
 	case strings.ContainsFunc(text, unicode.IsControl), token.CutShort(token.Text(text)):
-		return errors.New("there is only a part of a credential in it")
+		return errors.New("the credential is truncated")
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func dropCredential(name string) (dropped bool, err error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("drop the agent's credential: %w", err)
+		return false, fmt.Errorf("remove the agent's credential: %w", err)
 	}
 	return true, nil
 }

@@ -28,9 +28,9 @@ func TestADamagedCredentialIsNamedAndAJoinTokenShown(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"whole", whole + "\n", ""},
 		{"empty", "", "it is empty"},
-		{"zeros", "\x00\x00\x00\x00", "there is only a part"},
-		{"half", whole[:len(whole)/2], "there is only a part"},
-		{"without its last letters", whole[:len(whole)-3], "there is only a part"},
+		{"zeros", "\x00\x00\x00\x00", "the credential is truncated"},
+		{"half", whole[:len(whole)/2], "the credential is truncated"},
+		{"without its last letters", whole[:len(whole)-3], "the credential is truncated"},
 	} {
 		dir := t.TempDir()
 		file, join := filepath.Join(dir, "credential"), filepath.Join(dir, "join")

@@ -63,7 +63,7 @@ type Proof struct {
 const unknownPatience = 10 * time.Minute
 
 // ErrLost is returned when all attempts to reach the master have failed.
-var ErrLost = errors.New("the master cannot be reached")
+var ErrLost = errors.New("the master is unreachable")
 
 // Final wraps an error of Serve that a new connection would not fix.
 type Final struct{ Err error }
@@ -85,7 +85,7 @@ type RefusedError struct {
 }
 
 // Error returns the master's reason.
-func (e *RefusedError) Error() string { return "the master refuses this agent: " + e.Reason }
+func (e *RefusedError) Error() string { return "the master rejects this agent: " + e.Reason }
 
 // Unwanted reports whether the machine is not one of the master's. A machine that was launched for
 // the master should then switch off.
@@ -98,12 +98,12 @@ func (e *RefusedError) Revoked() bool { return e.revoked }
 // Hint returns a suggested fix.
 func (e *RefusedError) Hint() string {
 	if e.revoked && !e.unwanted {
-		return "have an administrator run `det-deploy agent admit`, and give this agent a new join token"
+		return "ask an administrator to run `det-deploy agent admit`, and give this agent a new join token"
 	}
 	if e.unwanted {
-		return "remove this machine; to keep it as an agent of its own, give it a join token and no machine_socket"
+		return "remove this machine; to keep it as a static agent, set join_token_file and remove machine_socket"
 	}
-	return "check agent_id, resource_pool, join_token_file and the version of this agent against the master's"
+	return "compare agent_id, resource_pool, join_token_file and the version of this agent with the master's"
 }
 
 // Run keeps p connected to its master until ctx ends, and then returns nil.
@@ -160,7 +160,7 @@ func (l *link) classifyError(err error) (again bool, final error) {
 			dropped, l.unstored = dropped || l.unstored != "", ""
 		}
 		if dropped {
-			l.cfg.Log.Info("credential is no longer good, joining again", "reason", r.Reason)
+			l.cfg.Log.Info("the credential is no longer valid; joining again", "reason", r.Reason)
 			return true, nil
 		}
 		if r.final || r.rejoin && l.cfg.JoinTokenFile != "" || r.unwanted && time.Since(l.began) > unknownPatience {
@@ -169,13 +169,13 @@ func (l *link) classifyError(err error) (again bool, final error) {
 	}
 	if err.Error() != l.last {
 		l.last = err.Error()
-		l.cfg.Log.Warn("no connection to the master", "url", l.cfg.URL, "err", err)
+		l.cfg.Log.Warn("cannot connect to the master; retrying", "url", l.cfg.URL, "err", err)
 	}
 	return false, nil
 }
 
 func (l *link) giveUp(ctx context.Context, failed int) error {
-	err := fmt.Errorf("connect to %s, %d times: %w", l.cfg.URL, failed, ErrLost)
+	err := fmt.Errorf("connect to %s (%d attempts): %w", l.cfg.URL, failed, ErrLost)
 	if len(l.cfg.OnLost) == 0 {
 		return err
 	}

@@ -67,7 +67,7 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 		return nil, fmt.Errorf("receive from the master: %w", err)
 	}
 	if kind != websocket.MessageBinary {
-		return nil, errors.New("receive from the master: a text frame; is this the agents' address of a master?")
+		return nil, errors.New("receive from the master: unexpected text frame; check master_host and master_port")
 	}
 	var m agentv1.MasterMessage
 	if err := proto.Unmarshal(c.in.Bytes(), &m); err != nil { // Unmarshal copies the data
@@ -156,7 +156,7 @@ func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 	}
 	w := m.GetWelcome()
 	if w == nil {
-		return nil, fmt.Errorf("the master answers hello with %T", m.GetBody())
+		return nil, fmt.Errorf("unexpected answer to hello: %T", m.GetBody())
 	}
 	return w, nil
 }

@@ -52,7 +52,7 @@ func truncateOutput(name string) error {
 	if _, rest, found := bytes.Cut(end, []byte{'\n'}); found {
 		end = rest
 	}
-	kept := append(fmt.Appendf(nil, "(some %d bytes of output were dropped here)\n", info.Size()-int64(len(end))), end...)
+	kept := append(fmt.Appendf(nil, "(about %d bytes of output were dropped here)\n", info.Size()-int64(len(end))), end...)
 	if err := f.Truncate(0); err != nil { // before the write, because the disk may be full
 		return err
 	}

@@ -47,7 +47,7 @@ func (b *backlog) noteDropped() error {
 	if b.lines == 0 {
 		return nil
 	}
-	text := fmt.Appendf(nil, "%d lines of output were dropped here: the master has not taken those before for too long", b.lines)
+	text := fmt.Appendf(nil, "%d lines of output were dropped here because the master did not acknowledge earlier lines for too long", b.lines)
 	b.lines, b.bytes = 0, 0
 	return b.journal.Append([]container.Line{{At: time.Now(), Stream: container.Stderr, Text: text, Next: b.behind}})
 }

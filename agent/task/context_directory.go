@@ -65,7 +65,7 @@ func fetchContext(ctx context.Context, s contextSource, dir string) ([]container
 		return nil, refusedFiles(resp, fmt.Errorf("get %s: %s: %.200s", address, resp.Status, body))
 	}
 	if len(body) > maxPacked {
-		return nil, fmt.Errorf("get %s: the answer is larger than %d bytes", address, maxPacked)
+		return nil, fmt.Errorf("get %s: the response is larger than %d bytes", address, maxPacked)
 	}
 	var answer struct {
 		B64Tgz string `json:"b64Tgz"`
@@ -123,7 +123,7 @@ func unpackContext(r io.Reader, dir string) ([]container.File, error) {
 func readEntry(h *tar.Header, r io.Reader, dir string) (f container.File, skip bool, err error) {
 	name := path.Clean(h.Name)
 	if !isLocalPath(name) {
-		return f, false, errors.New("the path leads out of the work directory")
+		return f, false, errors.New("the path is outside of the work directory")
 	}
 	f = container.File{
 		Path: path.Join(dir, name), Mode: uint32(h.Mode & 0o777),
@@ -138,14 +138,14 @@ func readEntry(h *tar.Header, r io.Reader, dir string) (f container.File, skip b
 		return f, false, err
 	case tar.TypeSymlink:
 		if path.IsAbs(h.Linkname) || !isLocalPath(path.Join(path.Dir(name), h.Linkname)) {
-			return f, false, fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)
+			return f, false, fmt.Errorf("the link to %q is outside of the work directory", h.Linkname)
 		}
 		f.Link = h.Linkname
 		return f, false, nil
 	case tar.TypeXGlobalHeader:
 		return f, true, nil
 	default:
-		return f, false, fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)
+		return f, false, fmt.Errorf("unsupported type %q; only files, directories and symbolic links are allowed", h.Typeflag)
 	}
 }
 
@@ -162,7 +162,7 @@ const restartTime = 30 * time.Second
 func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
 	dir := u.Order.GetSpec().GetWorkDir()
 	if dir == "" {
-		return nil, errors.New("the order has files for a work_dir and names none")
+		return nil, errors.New("the order has a context directory but no work_dir")
 	}
 	from := contextSource{
 		Client: u.cfg.Client, Master: u.cfg.Master, Task: u.Order.GetTaskId(), Token: u.Order.GetSpec().GetSessionToken(),
@@ -173,10 +173,10 @@ func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
 		if _, away := errors.AsType[awayError](err); !away || ctx.Err() != nil {
 			return files, err
 		}
-		u.Log.Warn("cannot fetch the files of a task, trying again", "err", err)
+		u.Log.Warn("cannot fetch the files of a task; retrying", "err", err)
 		if !told && time.Since(began) > restartTime {
 			told = true
-			u.logNote("cannot fetch the files of this task, trying again: " + err.Error())
+			u.logNote("cannot fetch the files of this task; retrying: " + err.Error())
 		}
 		if err := wait.For(ctx, retryPause); err != nil {
 			return nil, err

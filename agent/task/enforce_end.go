@@ -78,9 +78,9 @@ func (u *Task) sendTerminate(ctx context.Context) {
 
 // sendSignal sends a signal. If that fails, it returns a channel that fires when to retry.
 func (u *Task) sendSignal(ctx context.Context, s container.Signal) <-chan time.Time {
-	u.Log.Info("ending container", "signal", string(s))
+	u.Log.Info("stopping container", "signal", string(s))
 	if err := u.cfg.Runtime.Signal(ctx, u.ID(), s); err != nil && ctx.Err() == nil {
-		u.Log.Warn("cannot signal container, trying again", "err", err)
+		u.Log.Warn("cannot signal container; retrying", "err", err)
 		return time.After(retryPause)
 	}
 	return nil

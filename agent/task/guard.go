@@ -94,7 +94,7 @@ type walk struct {
 func (w *walk) followLinks(field, path string) string {
 	real, err := resolveLinks(path)
 	if err != nil {
-		w.err = errors.Join(w.err, fmt.Errorf("%s: look where %s leads: %w", field, path, err))
+		w.err = errors.Join(w.err, fmt.Errorf("%s: resolve %s: %w", field, path, err))
 		return path
 	}
 	for _, g := range w.guarded {
@@ -112,7 +112,7 @@ func (w *walk) followStorage(asked policy.Mount, m *agentv1.Mount) {
 	above := w.followLinks(asked.Field, m.GetStorage())
 	rel, err := filepath.Rel(m.GetStorage(), asked.Path)
 	if err != nil || !policy.Below(m.GetStorage(), asked.Path) || filepath.Join(above, rel) != m.GetHostPath() {
-		w.never = append(w.never, policy.Violation{Field: asked.Field, Text: fmt.Sprintf("%s leads out of its place in the checkpoint storage", asked.Path)})
+		w.never = append(w.never, policy.Violation{Field: asked.Field, Text: fmt.Sprintf("%s is outside of its directory in the checkpoint storage", asked.Path)})
 	}
 	m.Storage = above
 }
@@ -140,9 +140,9 @@ func (g guarded) checkReached(asked, real string) string {
 func (g guarded) refusalText(asked, real string) string {
 	where := asked
 	if real != filepath.Clean(asked) {
-		where += ", which leads to " + real + ","
+		where += ", which resolves to " + real + ","
 	}
-	return fmt.Sprintf("%s would reach %s, which is given to no task", where, g.path)
+	return fmt.Sprintf("%s gives access to %s, which tasks may not mount", where, g.path)
 }
 
 // guardedPaths returns the protected paths according to the machine's current mounts.
@@ -153,7 +153,7 @@ func (g Guard) guardedPaths() ([]guarded, error) {
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("look at the mounts of this machine: %w", err)
+		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
 	table := parseMountinfo(string(data))
 	var out []guarded
@@ -209,7 +209,7 @@ func resolveLinks(path string) (string, error) {
 		return "", err
 	}
 	if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return "", errors.New("it is a link to what is not there")
+		return "", errors.New("it is a dangling link")
 	}
 	dir, err := resolveLinks(filepath.Dir(path))
 	if err != nil {

@@ -155,14 +155,14 @@ func refuseOrder(o *agentv1.Start, h Host) string {
 		switch f.GetType() {
 		case 0, tarFile, tarDir, tarSymlink:
 		default:
-			return "file " + f.GetPath() + ": only files, directories and symbolic links can be put into a container"
+			return "file " + f.GetPath() + ": only files, directories and symbolic links can be created in a container"
 		}
 	}
 	if o.GetSpec().GetStartupHook() != "" && len(o.GetSpec().GetEntrypoint()) == 0 {
-		return "a startup hook needs an entrypoint to run before"
+		return "a startup hook requires an entrypoint"
 	}
 	if strings.TrimSpace(o.GetAllocationId()) == "" {
-		return "the order names no allocation"
+		return "the order has no allocation ID"
 	}
 	return ""
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // errEndWanted is returned by a start that was canceled.
-var errEndWanted = errors.New("it was ended before it had started")
+var errEndWanted = errors.New("it was stopped before it started")
 
 // Live runs the task. It returns nil when the task has been forgotten and everything is removed, or
 // the context's error, which leaves the container for the next agent.
@@ -104,7 +104,7 @@ func (u *Task) inspectContainer(ctx context.Context) (container.Status, error) {
 			return s, err
 		}
 		u.cfg.Failed(err)
-		u.Log.Warn("cannot inspect container, trying again", "err", err)
+		u.Log.Warn("cannot inspect container; retrying", "err", err)
 		if err := wait.For(ctx, retryPause); err != nil {
 			return s, err
 		}
@@ -213,7 +213,7 @@ func (u *Task) watchContainer(ctx context.Context) lifecycle.Exit {
 	err := u.copyLogs(ctx)
 	exit := u.waitForEnd(ctx)
 	if err != nil && ctx.Err() == nil {
-		exit.Message = joinMessages(exit.Message, "its output could not be read to the end: "+err.Error())
+		exit.Message = joinMessages(exit.Message, "its output could not be read completely: "+err.Error())
 	}
 	return exit
 }
@@ -230,7 +230,7 @@ func (u *Task) waitForEnd(ctx context.Context) lifecycle.Exit {
 		case errors.Is(err, container.ErrGone):
 			return lifecycle.Exit{Kind: lifecycle.Lost, Message: err.Error()}
 		}
-		u.Log.Warn("cannot wait for container, trying again", "err", err)
+		u.Log.Warn("cannot wait for container; retrying", "err", err)
 		if wait.For(ctx, retryPause) != nil {
 			return lifecycle.Exit{}
 		}
@@ -257,7 +257,7 @@ func (u *Task) copyLogs(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil || errors.Is(err, container.ErrGone) || !giveUp.IsZero() && time.Now().After(giveUp) {
 			return err
 		}
-		u.Log.Warn("cannot copy the output of container, trying again", "err", err)
+		u.Log.Warn("cannot copy the output of container; retrying", "err", err)
 		if giveUp.IsZero() && u.hasEnded(ctx) {
 			giveUp = time.Now().Add(logPatience)
 		}
@@ -283,7 +283,7 @@ func (u *Task) cleanUp(ctx context.Context) error {
 			// Close first, because Remove deletes its file.
 			return errors.Join(u.Journal.Close(), u.entry.Remove())
 		}
-		u.Log.Warn("cannot remove container, trying again", "err", err)
+		u.Log.Warn("cannot remove container; retrying", "err", err)
 		if wait.For(ctx, retryPause) != nil {
 			return err
 		}

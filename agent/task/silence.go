@@ -12,7 +12,7 @@ func (u *Task) Silence(why string) {
 	u.state.Silent = u.state.Silent || first
 	u.mu.Unlock()
 	if first {
-		u.Log.Warn("ending what the master starts elsewhere", "because", why)
+		u.Log.Warn("killing a preemptible container; the master starts it elsewhere", "because", why)
 		u.RequestEnd(false, 0)
 	}
 }
@@ -25,7 +25,7 @@ func (u *Task) orSilenced(exit lifecycle.Exit) lifecycle.Exit {
 	if !u.state.Silent || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
 		return exit
 	}
-	return lifecycle.Exit{Kind: lifecycle.Lost, Silent: true, Message: "it had no answer from the master for the reconnect wait, and ended what is run again elsewhere"}
+	return lifecycle.Exit{Kind: lifecycle.Lost, Silent: true, Message: "the agent had no answer from the master for the reconnect wait and killed the container, which is restarted elsewhere"}
 }
 
 // killedCode is the exit code of a process killed by SIGKILL, as in shells.

@@ -57,7 +57,7 @@ func makeOwn(above, dir string, u *agentv1.User) error {
 	}
 	root, err := os.OpenRoot(above)
 	if err != nil {
-		return fmt.Errorf("this machine must have the directory, which the tasks' users may write: %w", err)
+		return fmt.Errorf("the directory must exist on this machine and be writable for the users of tasks: %w", err)
 	}
 	defer func() { _ = root.Close() }()
 	like, err := root.Stat(".")
@@ -68,7 +68,7 @@ func makeOwn(above, dir string, u *agentv1.User) error {
 	for name := range strings.SplitSeq(rel, "/") {
 		at = filepath.Join(at, name)
 		if err := makeLike(root, at, like); err != nil {
-			return fmt.Errorf("make %s: %w", filepath.Join(above, at), err)
+			return fmt.Errorf("create %s: %w", filepath.Join(above, at), err)
 		}
 	}
 	return giveOwn(root, rel, like, u)
@@ -80,7 +80,7 @@ func makeLike(root *os.Root, name string, like fs.FileInfo) error {
 	if errors.Is(err, fs.ErrExist) {
 		info, err := root.Lstat(name)
 		if err == nil && !info.IsDir() {
-			err = errors.New("something else is there, and no directory")
+			err = errors.New("not a directory")
 		}
 		return err
 	}

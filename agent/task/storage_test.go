@@ -69,10 +69,10 @@ func TestCheckpointsAreMadeInNoOtherPlace(t *testing.T) {
 		change func(dir string) error
 		want   string
 	}{
-		"the machine lacks the storage":       {os.RemoveAll, "this machine must have the directory"},
-		"a link in place of its directory":    {func(dir string) error { return os.Symlink("other", filepath.Join(dir, "in")) }, "something else is there"},
-		"a link in place of the checkpoint":   {func(dir string) error { return putInPlace(dir, "../../other") }, "something else is there"},
-		"a file in place of the checkpoint":   {func(dir string) error { return putInPlace(dir, "") }, "something else is there"},
+		"the machine lacks the storage":       {os.RemoveAll, "the directory must exist on this machine"},
+		"a link in place of its directory":    {func(dir string) error { return os.Symlink("other", filepath.Join(dir, "in")) }, "not a directory"},
+		"a link in place of the checkpoint":   {func(dir string) error { return putInPlace(dir, "../../other") }, "not a directory"},
+		"a file in place of the checkpoint":   {func(dir string) error { return putInPlace(dir, "") }, "not a directory"},
 		"the checkpoint to start from is not": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "other", "u")) }, "the checkpoint to start from is not on this machine"},
 	} {
 		dir := newStorage(t, 0o700)

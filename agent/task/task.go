@@ -128,12 +128,12 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 	u.mu.Unlock()
 	switch {
 	case err != nil:
-		u.Log.Debug("no step", "err", err)
+		u.Log.Debug("ignoring a repeated state", "err", err)
 	case passing:
-		u.Log.Debug("container has changed", "state", string(to))
+		u.Log.Debug("container state changed", "state", string(to))
 		u.cfg.Passing(u.ID())
 	default:
-		u.Log.Info("container has changed", "state", string(to))
+		u.Log.Info("container state changed", "state", string(to))
 		u.cfg.Changed(u.ID())
 	}
 }
@@ -144,7 +144,7 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 // tokens.
 func (u *Task) saveState() {
 	if err := u.entry.SetState(u.state); err != nil {
-		u.Log.Error("cannot write state; a restarted agent may not know it", "err", err)
+		u.Log.Error("cannot store the container state; a restarted agent may not know it", "err", err)
 	}
 }
 
@@ -217,7 +217,7 @@ func (u *Task) AckLogs(next uint64) {
 	u.mu.Unlock()
 	// Without the lock, because a disk may be slow and sessions read the state of the task.
 	if err := u.Journal.Release(acked); err != nil {
-		u.Log.Warn("cannot give back the room of log lines that the master has", "err", err)
+		u.Log.Warn("cannot release acknowledged log lines", "err", err)
 	}
 }
 

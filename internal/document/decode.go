@@ -172,7 +172,7 @@ func (d *decoder) complainUnknown(key *yaml.Node, path string, v reflect.Value, 
 	if k := naming.Nearest(key.Value, known); k != "" {
 		hint, meant = "did you mean "+k+"?", Join(path, k)
 	} else if len(known) > 0 && len(known) <= 12 {
-		hint = "known here: " + strings.Join(known, ", ")
+		hint = "valid keys: " + strings.Join(known, ", ")
 	}
 	d.addProblem(key, Join(path, key.Value), "unknown key", hint)
 	last := &d.problems[len(d.problems)-1]

@@ -54,7 +54,7 @@ func Parse(data []byte, name string) (*Document, error) {
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		return nil, d.refuseLine(second.Line, "has a second document; keep one per file")
+		return nil, d.refuseLine(second.Line, "has a second document; use one document per file")
 	case !errors.Is(err, io.EOF):
 		return nil, d.syntaxError(err, data)
 	}
@@ -145,7 +145,7 @@ func (d *Document) syntaxError(err error, data []byte) error {
 	}
 	if line, key := findOrphanList(data); line > 0 {
 		p.Line, p.Orphan = line, key
-		p.Text, p.Hint = "is not valid YAML: a list begins here and belongs to no key", "write the key of the list above it"
+		p.Text, p.Hint = "is not valid YAML: a list without a key", "add the key of the list above it"
 	}
 	return Errors{p}
 }

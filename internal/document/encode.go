@@ -173,7 +173,7 @@ func (e *encoder) encodeConcealed(x Concealed, path string) *yaml.Node {
 		return e.encodeScalar(reflect.ValueOf(""))
 	}
 	if e.refuse && x.Conceal() == Masked {
-		e.problems.Add(path, "is a secret and not a reference to one, so it is not written")
+		e.problems.Add(path, "contains a secret; use a reference to a secret")
 	}
 	return e.encodeScalar(reflect.ValueOf(e.secret(x)))
 }

@@ -27,7 +27,7 @@ func ParseJSON(data []byte, name string) (*Document, error) {
 	root, err := r.readNode(0)
 	if err == nil {
 		if _, more := r.dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("is not valid JSON: something follows the document")
+			err = errors.New("is not valid JSON: data after the document")
 		}
 	}
 	if err != nil {

@@ -43,7 +43,7 @@ func TestJSONIsBoundedAndRefused(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, text, want string }{
 		{"not JSON", `{"a"`, "is not valid JSON"},
-		{"two documents", `{} {}`, "something follows"},
+		{"two documents", `{} {}`, "data after"},
 		{"a list", `[]`, "must be a mapping of keys to values, is a list"},
 		{"depth", strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100), "nested more than 64 levels"},
 		{"many", `{"a": [` + strings.Repeat("1,", 300_000) + "1]}", "more than 200000 values"},

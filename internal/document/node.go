@@ -22,7 +22,7 @@ func (e *expander) expandNode(n *yaml.Node, depth int) *yaml.Node {
 	switch {
 	case e.problem != nil:
 	case e.left < 0:
-		e.problem = &Problem{Line: n.Line, Text: fmt.Sprintf("has more than %d values once its aliases are written out", maxNodes)}
+		e.problem = &Problem{Line: n.Line, Text: fmt.Sprintf("has more than %d values after expanding aliases", maxNodes)}
 	case depth > maxDepth:
 		e.problem = &Problem{Line: n.Line, Text: fmt.Sprintf("is nested more than %d levels deep", maxDepth)}
 	}
@@ -94,7 +94,7 @@ func describeNode(n *yaml.Node) string {
 	case "!!null":
 		return "empty"
 	case "!!bool":
-		return "the truth value " + n.Value
+		return "the boolean " + n.Value
 	case "!!int", "!!float":
 		return "the number " + n.Value
 	case "!!str":

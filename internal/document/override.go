@@ -134,10 +134,10 @@ func (d *Document) splitOverride(n *yaml.Node) *yaml.Node {
 func Overlay(base, over []byte) ([]byte, error) {
 	var below, above map[string]any
 	if err := yaml.Unmarshal(base, &below); err != nil {
-		return nil, fmt.Errorf("read what is below: %w", err)
+		return nil, fmt.Errorf("parse the base document: %w", err)
 	}
 	if err := yaml.Unmarshal(over, &above); err != nil {
-		return nil, fmt.Errorf("read what goes over it: %w", err)
+		return nil, fmt.Errorf("parse the overlay: %w", err)
 	}
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)

@@ -16,7 +16,7 @@ type Raw struct{ json []byte }
 // RawJSON returns a Raw of data. It returns an error if data is not valid JSON.
 func RawJSON(data []byte) (Raw, error) {
 	if !json.Valid(data) {
-		return Raw{}, fmt.Errorf("keep raw configuration: %d bytes are not JSON", len(data))
+		return Raw{}, fmt.Errorf("store raw configuration: invalid JSON (%d bytes)", len(data))
 	}
 	return Raw{json: bytes.Clone(data)}, nil
 }
@@ -124,6 +124,6 @@ func (v Value) plainScalar(n *yaml.Node, path string) (any, bool) {
 	case "!!str", "!!timestamp":
 		return n.Value, true
 	}
-	v.dec.addProblem(n, path, "is "+describeNode(n)+", which has no place in configuration", "")
+	v.dec.addProblem(n, path, "is "+describeNode(n)+", which is not supported", "")
 	return nil, false
 }

@@ -68,7 +68,7 @@ func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
 // UnmarshalText stores the text unchanged.
 func (s *Secret) UnmarshalText(text []byte) error {
 	if s == nil {
-		return errors.New("read a secret into nothing")
+		return errors.New("decode a secret into a nil pointer")
 	}
 	*s = NewSecret(string(text))
 	return nil

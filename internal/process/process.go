@@ -24,7 +24,7 @@ type Identity struct {
 func Identify(pid int) (Identity, error) {
 	start, err := startOf(pid)
 	if err != nil {
-		return Identity{}, fmt.Errorf("look at process %d: %w", pid, err)
+		return Identity{}, fmt.Errorf("inspect process %d: %w", pid, err)
 	}
 	return Identity{PID: pid, Start: start}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-const noRunc = "runc is not installed on this machine; install it, as with apt-get install runc, and restart the agent"
+const noRunc = "runc is not installed on this machine; install runc, for example with `apt-get install runc`, and restart the agent"
 
 func cannotIsolate(h *agentv1.Hello)   { h.NotIsolated = noRunc }
 func hasNoFixedPaths(h *agentv1.Hello) { h.NoFixedPaths = noRunc }

@@ -73,15 +73,15 @@ func TestMissingKeysAreNamed(t *testing.T) {
 	for _, tc := range []struct{ name, yaml, want string }{
 		{
 			"as it is printed", "  startup_script: |\n                  mkdir -p /mnt/disks/second\n  type: gcp\n      - " + disk + "  boot_disk_size: 200\n",
-			"master.yaml:4: is not valid YAML: a list begins here and belongs to no key (write base_config: and below it disks: above the list)",
+			"master.yaml:4: is not valid YAML: a list without a key (write base_config: and below it disks: above the list)",
 		},
 		{
 			"in a pool", head + "    type: gcp\n    - " + disk,
-			"master.yaml:5: is not valid YAML: a list begins here and belongs to no key (write base_config: and below it disks: above the list)",
+			"master.yaml:5: is not valid YAML: a list without a key (write base_config: and below it disks: above the list)",
 		},
 		{
 			"a list of others", "port: 8080\n- pool_name: default\n",
-			"master.yaml:2: is not valid YAML: a list begins here and belongs to no key (write the key of the list above it)",
+			"master.yaml:2: is not valid YAML: a list without a key (add the key of the list above it)",
 		},
 		{"the disks alone", head + "    type: gcp\n    disks: []\n", "master.yaml:5: resource_pools[0].provider.disks: unknown key (belongs to base_config: write that key above it)"},
 		{"a disk alone", head + "    type: gcp\n    autoDelete: false\n", "provider.autoDelete: unknown key (belongs to a disk: write base_config: and below it disks: above the list that it is in)"},

@@ -70,7 +70,7 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	info, err := r.api.Info(ctx, client.InfoOptions{})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("ask the docker engine about itself: %w", err), r.Close())
+		return nil, errors.Join(fmt.Errorf("get information about the Docker Engine: %w", err), r.Close())
 	}
 	// The engine reports "N/A" for a missing program, and "" for one of an unknown commit.
 	r.init, r.root = info.Info.InitCommit.ID != "N/A", info.Info.DockerRootDir
@@ -85,10 +85,10 @@ func Reach(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	api, err := client.New(opts...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the docker engine: %w", err)
+		return nil, fmt.Errorf("connect to the Docker Engine: %w", err)
 	}
 	if _, err := api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-		return nil, errors.Join(fmt.Errorf("ask the docker engine for its version: %w", err), api.Close())
+		return nil, errors.Join(fmt.Errorf("ping the Docker Engine: %w", err), api.Close())
 	}
 	return &Runtime{opts: o, api: api}, nil
 }

@@ -140,11 +140,11 @@ func (r *Runtime) Answers(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("ask the docker engine whether it is there: %w", err)
+		return fmt.Errorf("ping the Docker Engine: %w", err)
 	}
 	var st unix.Statfs_t
 	if r.root != "" && unix.Statfs(r.root, &st) == nil && st.Blocks > 0 && st.Bavail == 0 {
-		return fmt.Errorf("the docker engine's directory %s: %w", r.root, unix.ENOSPC)
+		return fmt.Errorf("directory %s of the Docker Engine: %w", r.root, unix.ENOSPC)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (r *Runtime) prepareImage(ctx context.Context, spec container.Spec, note co
 		return err
 	}
 	if spec.Image == "" {
-		return fmt.Errorf("the task names no image")
+		return fmt.Errorf("the task has no image")
 	}
 	if err := r.wrapRefusal(spec); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (r *Runtime) prepareImage(ctx context.Context, spec container.Spec, note co
 			return nil
 		}
 		if !cerrdefs.IsNotFound(err) {
-			return fmt.Errorf("look for image %s: %w", spec.Image, err)
+			return fmt.Errorf("inspect image %s: %w", spec.Image, err)
 		}
 	}
 	if err := r.pullImage(ctx, spec, note); err != nil {
@@ -55,7 +55,7 @@ func (r *Runtime) pullImage(ctx context.Context, spec container.Spec, note conta
 		var err error
 		if a, err = loginFor(ctx, loginFile(), spec.Image); err != nil {
 			// The pull proceeds without a login, and the registry decides.
-			note("this agent's own logins at registries are not used: " + err.Error())
+			note("cannot use the agent's registry credentials: " + err.Error())
 		}
 	}
 	if a != (container.Auth{}) {

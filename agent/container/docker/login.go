@@ -72,7 +72,7 @@ func decodeLogin(server, auth, identity string) (container.Auth, error) {
 	a := container.Auth{ServerAddress: server, IdentityToken: identity}
 	text, err := base64.StdEncoding.DecodeString(auth)
 	if err != nil {
-		return container.Auth{}, fmt.Errorf("read the login for registry %s: it is not base64", server)
+		return container.Auth{}, fmt.Errorf("read the credentials for registry %s: invalid base64", server)
 	}
 	a.Username, a.Password, _ = strings.Cut(string(text), ":")
 	return a, nil
@@ -91,7 +91,7 @@ func registryOf(image string) string {
 // credentials for the registry.
 func askHelper(ctx context.Context, helper, server string) (container.Auth, error) {
 	if strings.ContainsAny(helper, "/\\") {
-		return container.Auth{}, fmt.Errorf("credential helper %q: must be a name", helper)
+		return container.Auth{}, fmt.Errorf("credential helper %q: must be a name without a path", helper)
 	}
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
@@ -108,7 +108,7 @@ func askHelper(ctx context.Context, helper, server string) (container.Auth, erro
 		err = json.Unmarshal(out.Bytes(), &answer)
 	}
 	if err != nil {
-		return container.Auth{}, fmt.Errorf("ask docker-credential-%s about registry %s: %w", helper, server, err)
+		return container.Auth{}, fmt.Errorf("run docker-credential-%s for registry %s: %w", helper, server, err)
 	}
 	a := container.Auth{ServerAddress: server, Username: answer.Username, Password: answer.Secret}
 	if answer.Username == "<token>" {

@@ -48,7 +48,7 @@ esac
 		}
 	}
 	for image, want := range map[string]string{
-		"bad.example.com/x": "not base64", "broken.example.com/x": "docker-credential-test", "evil.example.com/x": "must be a name",
+		"bad.example.com/x": "invalid base64", "broken.example.com/x": "docker-credential-test", "evil.example.com/x": "must be a name",
 	} {
 		if got, err := loginFor(t.Context(), file, image); err == nil || !strings.Contains(err.Error(), want) || got != (container.Auth{}) {
 			t.Errorf("%s: got %v, want %q", image, err, want)

@@ -40,7 +40,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		return err
 	}
 	if s.Phase == container.Running {
-		return fmt.Errorf("read the output of container %s: the engine ended it early", id)
+		return fmt.Errorf("read the output of container %s: the engine closed the stream early", id)
 	}
 	rest, err := readOn(demux{from: d.nextPosition(), emit: emit, known: known}, false, read)
 	if err != nil {
@@ -72,7 +72,7 @@ func readOn(as demux, follow bool, read func(d *demux, follow bool) error) (*dem
 }
 
 var (
-	errStartGone = errors.New("the start of the output is gone")
+	errStartGone = errors.New("the start of the output was rotated")
 	errFound     = errors.New("found")
 )
 
@@ -97,7 +97,7 @@ func (d *demux) nextPosition() container.Position {
 type backError struct{ at int64 }
 
 func (e *backError) Error() string {
-	return "the engine goes back to " + time.Unix(0, e.at).UTC().Format(time.RFC3339Nano)
+	return "the engine's log goes back to " + time.Unix(0, e.at).UTC().Format(time.RFC3339Nano)
 }
 
 // readLog reads and demultiplexes the whole log.
@@ -171,7 +171,7 @@ func (d *demux) copyFrames(r *bufio.Reader) error {
 		}
 		size := binary.BigEndian.Uint32(header[4:])
 		if header[0] < 1 || header[0] > 2 || size > maxFrame {
-			return fmt.Errorf("frame of stream %d with %d bytes is not the engine's", header[0], size)
+			return fmt.Errorf("invalid frame: stream %d, %d bytes", header[0], size)
 		}
 		frame := make([]byte, size)
 		if _, err := io.ReadFull(r, frame); err != nil {
@@ -188,7 +188,7 @@ func (d *demux) takeFrame(stream int, frame []byte) error {
 	stamp, text, ok := bytes.Cut(frame, []byte{' '})
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))
 	if !ok || err != nil {
-		return fmt.Errorf("piece of output without a time: %.40q", frame)
+		return fmt.Errorf("output without a timestamp: %.40q", frame)
 	}
 	ends := bytes.HasSuffix(text, []byte{'\n'})
 	if d.seeks {
@@ -251,7 +251,7 @@ func (d *demux) checkFirst(at time.Time) error {
 	d.next.Lines++
 	d.run = append(d.run, container.Line{
 		At: at, Stream: container.Stderr, Next: d.next,
-		Text: []byte("output was dropped here: the engine keeps so much, and it was not read in time"),
+		Text: []byte("output was lost here: the engine rotated the log before it was read"),
 	})
 	return nil
 }

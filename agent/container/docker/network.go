@@ -19,11 +19,11 @@ func (r *Runtime) ensureNetwork(ctx context.Context, name string) error {
 		return nil
 	}
 	if !cerrdefs.IsNotFound(err) {
-		return fmt.Errorf("look for docker network %s: %w", name, err)
+		return fmt.Errorf("inspect Docker network %s: %w", name, err)
 	}
 	_, err = r.api.NetworkCreate(ctx, name, client.NetworkCreateOptions{Driver: "bridge"})
 	if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsAlreadyExists(err) {
-		return fmt.Errorf("make docker network %s: %w", name, err)
+		return fmt.Errorf("create Docker network %s: %w", name, err)
 	}
 	return nil
 }

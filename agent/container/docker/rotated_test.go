@@ -22,7 +22,7 @@ func second(n int) int64 { return time.Unix(int64(n), 0).UnixNano() }
 // Reading a rotated log continues where it ended.
 func TestALogWithoutItsStartIsReadOn(t *testing.T) {
 	t.Parallel()
-	const dropped = "output was dropped here: the engine keeps so much, and it was not read in time"
+	const dropped = "output was lost here: the engine rotated the log before it was read"
 	whole := slices.Concat(piece(1, 100, "a\n"), piece(2, 101, "b\n"), piece(1, 102, "c\n"), piece(1, 103, "d\n"))
 	left := slices.Concat(piece(2, 101, "b\n"), piece(1, 102, "c\n"), piece(1, 103, "d\n"))
 	at := func(lines uint64, last int) container.Position {

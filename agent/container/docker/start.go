@@ -43,7 +43,7 @@ func (r *Runtime) defaultEnviron(ctx context.Context, s container.Spec) ([]strin
 	switch found, err := r.api.ImageInspect(ctx, s.Image); {
 	case cerrdefs.IsNotFound(err): // creating the container returns a better error
 	case err != nil:
-		return nil, fmt.Errorf("look for image %s: %w", s.Image, err)
+		return nil, fmt.Errorf("inspect image %s: %w", s.Image, err)
 	case found.Config != nil:
 		image = found.Config.Env
 	}
@@ -98,14 +98,14 @@ func (r *Runtime) createContainer(ctx context.Context, options client.ContainerC
 		case err == nil:
 			return "", nil
 		case !cerrdefs.IsNotFound(err):
-			return "", fmt.Errorf("look for the container: %w", err)
+			return "", fmt.Errorf("inspect the container: %w", err)
 		}
 		made, err := r.api.ContainerCreate(ctx, options)
 		switch {
 		case err == nil:
 			return made.ID, nil
 		case cerrdefs.IsNotFound(err):
-			return "", fmt.Errorf("create the container: image %s is not there: %w", options.Config.Image, err)
+			return "", fmt.Errorf("create the container: image %s does not exist: %w", options.Config.Image, err)
 		case !cerrdefs.IsConflict(err):
 			return "", fmt.Errorf("create the container: %w", err)
 		}

@@ -178,7 +178,7 @@ func resolveMounts(mounts []container.Mount, hidden []string) ([]container.Mount
 		}
 		for _, h := range hidden {
 			if isWithin(real, h) {
-				return nil, fmt.Errorf("bind mount %s: no task may have %s", m.HostPath, h)
+				return nil, fmt.Errorf("bind mount %s: tasks may not mount %s", m.HostPath, h)
 			}
 		}
 		out[i].HostPath = real

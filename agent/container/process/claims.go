@@ -52,7 +52,7 @@ func (c *claims) claimUID(d dir) (uid int, err error) {
 		}
 		return uid, os.WriteFile(c.ownerFile(uid), []byte(d), 0o600)
 	}
-	return 0, fmt.Errorf("all %d users of task_users are taken by tasks of this machine", size)
+	return 0, fmt.Errorf("all %d user IDs of task_users are in use by tasks of this machine", size)
 }
 
 func writeAt(f *os.File, text string) error {

@@ -16,7 +16,7 @@ import (
 func (r *Runtime) startContained(ctx context.Context, d dir, spec container.Spec) error {
 	who, err := r.accountOf(d, spec)
 	if err != nil {
-		return &container.NeverRanError{Err: fmt.Errorf("choose a user for the task: %w", err)}
+		return &container.NeverRanError{Err: fmt.Errorf("assign a user to the task: %w", err)}
 	}
 	files, err := r.prepareBundle(d, spec, who, r.machine)
 	if err != nil {

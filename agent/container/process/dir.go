@@ -64,7 +64,7 @@ func openOwn(name string, flag int) (*os.File, error) {
 	var st unix.Stat_t
 	err = unix.Fstat(int(f.Fd()), &st)
 	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
-		err = fmt.Errorf("open %s: it is not the agent's own file", name)
+		err = fmt.Errorf("open %s: not a file of the agent", name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -103,7 +103,7 @@ func (d dir) awaitPID(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		if found && !d.ownsProcess(pid) {
-			return 0, fmt.Errorf("process %d does not belong to the container: its status file was changed", pid)
+			return 0, fmt.Errorf("process %d does not belong to the container: the status file was modified", pid)
 		}
 		if found {
 			return pid, nil

@@ -19,7 +19,7 @@ func (d dir) lendFiles(below string, u *container.User) error {
 		return nil
 	}
 	if below == "" {
-		return fmt.Errorf("run as user %d, who cannot reach %s: make its parents passable, or choose another data_dir", u.UID, d)
+		return fmt.Errorf("cannot run as user %d: no access to %s; grant execute permission on its parent directories, or change data_dir", u.UID, d)
 	}
 	at := filepath.Join(below, filepath.Base(string(d)))
 	// Chmod regardless of the umask: other users may traverse the directory but not list it.
@@ -27,7 +27,7 @@ func (d dir) lendFiles(below string, u *container.User) error {
 		return err
 	}
 	if !canReach(below, *u) {
-		return fmt.Errorf("run as user %d, who can reach neither %s nor %s: make the parents of one passable", u.UID, d, below)
+		return fmt.Errorf("cannot run as user %d: no access to %s or %s; grant execute permission on the parent directories of one", u.UID, d, below)
 	}
 	if err := errors.Join(noteLender(d, at), os.Mkdir(at, 0o700)); err != nil {
 		return err

@@ -107,7 +107,7 @@ func TestNothingIsLentWhereTheUserCannotGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := d.lendFiles(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
-	if err == nil || !strings.Contains(err.Error(), "can reach neither") {
-		t.Errorf("got %v, want that the user can reach neither", err)
+	if err == nil || !strings.Contains(err.Error(), "no access to") {
+		t.Errorf("got %v, want that the user no access to", err)
 	}
 }

@@ -42,7 +42,7 @@ func (NoRuncError) Error() string { return "runc is not installed on this machin
 
 // Hint returns an example command that installs it.
 func (NoRuncError) Hint() string {
-	return "install it, as with apt-get install runc, and restart the agent"
+	return "install runc, for example with `apt-get install runc`, and restart the agent"
 }
 
 // tryMachine detects the supported features by running a test task.
@@ -104,7 +104,7 @@ func (r *Runtime) tryLimits(ctx context.Context, m *machine) error {
 		m.limits = limits
 	}
 	if err != nil {
-		return fmt.Errorf("runc does not start a task on this machine: %w", err)
+		return fmt.Errorf("runc cannot start tasks on this machine: %w", err)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (r *Runtime) tryTask(ctx context.Context, m machine) (err error) {
 	s, err := d.readStatus()
 	if err == nil && s.code != 42 {
 		said, _ := d.readFile("stderr")
-		return fmt.Errorf("a task cannot see its own processes: %s", bytes.TrimSpace(said))
+		return fmt.Errorf("the test task cannot read /proc: %s", bytes.TrimSpace(said))
 	}
 	return err
 }

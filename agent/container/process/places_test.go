@@ -202,7 +202,7 @@ func TestNothingIsMadeOnTheMachine(t *testing.T) {
 	}
 	v := view{made: map[string]bool{}}
 	for _, at := range []string{open + "/new", open + "/sub/new", open + "/sub"} {
-		if _, _, err := v.resolve(at); err == nil || !strings.Contains(err.Error(), "others than root may write in") {
+		if _, _, err := v.resolve(at); err == nil || !strings.Contains(err.Error(), "users other than root can write to") {
 			t.Errorf("%s: got %v, want it refused", at, err)
 		}
 	}

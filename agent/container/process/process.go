@@ -73,7 +73,7 @@ var _ container.Runtime = (*Runtime)(nil)
 func New(ctx context.Context, o Options) (*Runtime, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("resolve %s: %w", o.Dir, err)
 	}
 	o.Dir = dir
 	// Tasks must not inherit descriptors that the agent's parent left open. On a kernel without the
@@ -82,7 +82,7 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	// Mode 0711: tasks may run as other users, which need to traverse the directory but not list
 	// it.
 	if err := os.MkdirAll(o.Dir, 0o711); err != nil {
-		return nil, fmt.Errorf("make the directory of processes: %w", err)
+		return nil, fmt.Errorf("create the directory of processes: %w", err)
 	}
 	r := &Runtime{opts: o, claims: claims{Accounts: o.Accounts}}
 	for _, p := range append([]string{o.Dir, o.Former}, o.Hidden...) {

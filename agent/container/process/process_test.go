@@ -155,20 +155,20 @@ func TestWhatIsRefused(t *testing.T) {
 		change func(*container.Spec)
 		want   string
 	}{
-		{"no entrypoint", func(s *container.Spec) { s.Command = nil }, "needs an entrypoint"},
+		{"no entrypoint", func(s *container.Spec) { s.Command = nil }, "an entrypoint is required"},
 		{"capabilities", func(s *container.Spec) { s.AddCaps = []string{"SYS_PTRACE"} }, "SYS_PTRACE"},
 		{"a mount of nothing", func(s *container.Spec) {
 			s.Mounts = []container.Mount{{HostPath: "/no/such", ContainerPath: "/d"}}
 		}, "no such file"},
 		{"a mount over the task's files", func(s *container.Spec) {
 			s.Mounts = []container.Mount{{HostPath: "/tmp", ContainerPath: "/run/determined"}}
-		}, "only mount where nothing is"},
+		}, "a file of the task exists"},
 		{"a device by another name", func(s *container.Spec) {
 			s.Devices = []container.Device{{HostPath: "/dev/null", ContainerPath: "/dev/x"}}
-		}, "cannot show it as /dev/x"},
+		}, "cannot map it to /dev/x"},
 		{"a file through a link out of the container", func(s *container.Spec) {
 			s.Files = []container.File{{Path: "/a", Link: "/tmp"}, {Path: "/a/b", Content: []byte("x"), Mode: 0o644}}
-		}, "put /a/b"},
+		}, "create /a/b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

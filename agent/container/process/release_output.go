@@ -52,7 +52,7 @@ func (t *tail) catchUp(s *stream) ([]container.Line, error) {
 		return nil, nil
 	}
 	to := info.Size() - lagLeft
-	text := fmt.Appendf(nil, "%d bytes of output were dropped: they came faster than they can be read", to-*at)
+	text := fmt.Appendf(nil, "%d bytes of output were dropped because the task writes faster than its output can be read", to-*at)
 	*at, s.at, s.split = to, to, container.Splitter{}
 	t.next.Lines++
 	return []container.Line{{At: time.Now(), Stream: s.name, Text: text, Next: t.next}}, nil

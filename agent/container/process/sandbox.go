@@ -88,7 +88,7 @@ func (s sandbox) name() (string, error) {
 func (s sandbox) forgetSpec() error {
 	err := os.Truncate(s.d.filePath("config.json"), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the container is being removed
-		return fmt.Errorf("remove the variables of the task from the disk: %w", err)
+		return fmt.Errorf("erase the variables of the task: %w", err)
 	}
 	return nil
 }

@@ -125,23 +125,23 @@ func credentialOf(u *container.User) *syscall.Credential {
 func (r *Runtime) checkSpec(s container.Spec) error {
 	switch {
 	case len(s.Command) == 0:
-		return fmt.Errorf("the process runtime needs an entrypoint: it has no image to take one from")
+		return fmt.Errorf("an entrypoint is required: this agent runs tasks without images")
 	case credentialOf(s.User) != nil && os.Getuid() != 0:
-		return fmt.Errorf("run as user %d: this agent is not root and cannot switch users", s.User.UID)
+		return fmt.Errorf("cannot run as user %d: this agent is not root", s.User.UID)
 	case len(s.AddCaps)+len(s.DropCaps) > 0:
-		return fmt.Errorf("capabilities %s: the process runtime cannot change them; use the docker runtime",
+		return fmt.Errorf("cannot change capabilities %s: this agent runs tasks without Docker",
 			strings.Join(append(append([]string{}, s.AddCaps...), s.DropCaps...), ", "))
 	}
 	notPlaced, isolated := r.machine.notPlaced, r.machine.notIsolated == nil
 	if s.FixedPaths && notPlaced != nil {
-		return fmt.Errorf("the task needs its files at fixed paths, which this agent cannot give it: %w", notPlaced)
+		return fmt.Errorf("the task needs its files at fixed paths, which this agent does not support: %w", notPlaced)
 	}
 	if u := s.User; isolated && u != nil && r.opts.Accounts.containsUID(u.UID) {
-		return fmt.Errorf("run as user %d: users %d to %d are those of tasks without an account (task_users)", u.UID, r.opts.Accounts.First, r.opts.Accounts.Last)
+		return fmt.Errorf("cannot run as user %d: user IDs %d to %d are reserved for tasks without an account (task_users)", u.UID, r.opts.Accounts.First, r.opts.Accounts.Last)
 	}
 	for _, m := range s.Mounts {
 		if m.ReadOnly && notPlaced != nil {
-			return fmt.Errorf("bind mount %s: this agent cannot make it read-only: %w", m.ContainerPath, notPlaced)
+			return fmt.Errorf("bind mount %s: read-only is not supported on this agent: %w", m.ContainerPath, notPlaced)
 		}
 		if _, err := os.Stat(m.HostPath); err != nil {
 			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
@@ -149,7 +149,7 @@ func (r *Runtime) checkSpec(s container.Spec) error {
 	}
 	for _, dev := range s.Devices {
 		if dev.ContainerPath != "" && dev.ContainerPath != dev.HostPath {
-			return fmt.Errorf("device %s: the process runtime cannot show it as %s; use the docker runtime", dev.HostPath, dev.ContainerPath)
+			return fmt.Errorf("device %s: cannot map it to %s: this agent runs tasks without Docker", dev.HostPath, dev.ContainerPath)
 		}
 		if _, err := os.Stat(dev.HostPath); err != nil {
 			return fmt.Errorf("device: %w", err)
@@ -169,7 +169,7 @@ func (r *Runtime) ignoredSettings(s container.Spec) string {
 		what = append(what, "shm_size "+strconv.FormatInt(s.ShmSize, 10))
 	}
 	if s.Memory != 0 && (r.machine.notPlaced != nil || r.machine.notIsolated != nil) {
-		what = append(what, "the limit of memory")
+		what = append(what, "the memory limit")
 	}
 	for _, e := range s.Env {
 		if name, _, _ := strings.Cut(e, "="); !isShellName(name) { // the wrapper's shell drops it

@@ -250,7 +250,7 @@ func TestMountsOfIsolatedTasks(t *testing.T) {
 	for _, forbidden := range []string{r.opts.Dir, string(r.containerDir("ro")), link} {
 		spec := script("no", "true")
 		spec.Mounts = []container.Mount{{HostPath: forbidden, ContainerPath: "/data"}}
-		if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "no task may have") {
+		if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "tasks may not mount") {
 			t.Errorf("mount of %s: got %v, want it refused", forbidden, err)
 		}
 	}
@@ -389,7 +389,7 @@ func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
 	if a == b {
 		t.Errorf("two agents gave two tasks user %d", a)
 	}
-	if err := start(t, r, script("c", "true")); err == nil || !strings.Contains(err.Error(), "task_users are taken") {
+	if err := start(t, r, script("c", "true")); err == nil || !strings.Contains(err.Error(), "task_users are in use") {
 		t.Errorf("a third task: got %v, want it refused: one has ended and still has files", err)
 	}
 	if err := r.Remove(t.Context(), "a"); err != nil {

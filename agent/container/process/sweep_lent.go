@@ -37,11 +37,11 @@ func SweepLent(below string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for files of tasks that are gone: %w", err)
+		return fmt.Errorf("find files of removed tasks: %w", err)
 	}
 	booted, err := bootTime()
 	if err != nil {
-		return fmt.Errorf("look for files of tasks that are gone: %w", err)
+		return fmt.Errorf("find files of removed tasks: %w", err)
 	}
 	var errs []error
 	for _, e := range entries {
@@ -58,7 +58,7 @@ func SweepLent(below string) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("remove files of tasks that are gone: %w", err)
+		return fmt.Errorf("remove files of removed tasks: %w", err)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func hasEnded(d dir, since, booted time.Time) bool {
 func bootTime() (time.Time, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
-		return time.Time{}, fmt.Errorf("ask when this machine started: %w", err)
+		return time.Time{}, fmt.Errorf("get the boot time: %w", err)
 	}
 	return time.Now().Add(-time.Duration(info.Uptime) * time.Second), nil
 }

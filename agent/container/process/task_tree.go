@@ -68,7 +68,7 @@ func (t tree) fill(spec container.Spec) error {
 	}
 	for _, f := range spec.Files {
 		if err := t.put(f); err != nil {
-			return fmt.Errorf("put %s: %w", f.Path, err)
+			return fmt.Errorf("create %s: %w", f.Path, err)
 		}
 	}
 	for _, m := range spec.Mounts {
@@ -77,7 +77,7 @@ func (t tree) fill(spec container.Spec) error {
 		}
 	}
 	if err := t.mkdir(relPath(workDir(spec))); err != nil {
-		return fmt.Errorf("make work_dir %s: %w", workDir(spec), err)
+		return fmt.Errorf("create work_dir %s: %w", workDir(spec), err)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func hasOwner(f container.File) bool { return os.Getuid() == 0 && (f.UID != 0 ||
 func (t tree) mount(m container.Mount) error {
 	name := relPath(m.ContainerPath)
 	if _, err := t.root.Lstat(name); err == nil {
-		return fmt.Errorf("the task's own files are in its place; the process runtime can only mount where nothing is")
+		return fmt.Errorf("a file of the task exists at that path")
 	}
 	if err := t.mkdir(path.Dir(name)); err != nil {
 		return err

@@ -95,7 +95,7 @@ func makeView(at string, places []place, trusting bool) ([]specs.Mount, error) {
 		}
 	}
 	if err := v.expand("/"); err != nil {
-		return nil, fmt.Errorf("show the machine's files: %w", err)
+		return nil, fmt.Errorf("create the view of the machine's files: %w", err)
 	}
 	for i, p := range places {
 		if !missing[i] {
@@ -137,7 +137,7 @@ func checkNested(outer place, p string) error {
 		err = errors.New("it is a link")
 	}
 	if err != nil {
-		return fmt.Errorf("the mount at %s has no place for it: %w", outer.path, err)
+		return fmt.Errorf("the mount at %s has no mount point for it: %w", outer.path, err)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (v *view) resolve(p string) (real string, missing bool, err error) {
 			break
 		}
 		if _, err := os.Lstat(p); err == nil {
-			return p, false, fmt.Errorf("%s is a link to what is not there", p)
+			return p, false, fmt.Errorf("%s is a dangling link", p)
 		}
 		rest, p = filepath.Join(filepath.Base(p), rest), filepath.Dir(p)
 	}
@@ -182,7 +182,7 @@ func (v *view) checkDir(dir string) error {
 		return err
 	}
 	if !v.trusting && (st.Uid != 0 || st.Mode&0o022 != 0) {
-		return fmt.Errorf("others than root may write in %s; choose another container_path", dir)
+		return fmt.Errorf("users other than root can write to %s; change container_path", dir)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (v *view) expand(dir string) error {
 		return err
 	}
 	if len(entries) > entriesMost {
-		return fmt.Errorf("%s has more than %d entries; choose another container_path", dir, entriesMost)
+		return fmt.Errorf("%s has more than %d entries; change container_path", dir, entriesMost)
 	}
 	for _, e := range entries {
 		if err := v.show(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) { // removed meanwhile

@@ -48,7 +48,7 @@ func (d dir) openFiles() (f taskFiles, err error) {
 	// the file system does not support that.
 	err = unix.Fallocate(int(f.status.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, statusRoom)
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
-		return f, fmt.Errorf("set room aside for the end of the task: %w", err)
+		return f, fmt.Errorf("reserve space for the status file: %w", err)
 	}
 	if f.stdout, err = d.openFile("stdout", logFlags); err != nil {
 		return f, err

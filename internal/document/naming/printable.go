@@ -7,7 +7,7 @@ import (
 )
 
 // PrintableRule describes the names that IsPrintable accepts, as a phrase after "must".
-const PrintableRule = "have only characters that can be seen: no control characters, and none that turn the direction of writing"
+const PrintableRule = "contain only printable characters: no control characters, invisible characters or bidirectional overrides"
 
 // IsPrintable reports whether a name has only visible characters. Bidirectional overrides and
 // invisible characters can make one name look like another.

@@ -37,7 +37,7 @@ func TestASickAgentIsListedWithItsReason(t *testing.T) {
 
 func TestWhatAnAgentDoesNotRunIsListedWithTheReason(t *testing.T) {
 	t.Parallel()
-	const noRunc = "runc is not installed on this machine; install it, as with apt-get install runc, and restart the agent"
+	const noRunc = "runc is not installed on this machine; install runc, for example with `apt-get install runc`, and restart the agent"
 	agents := []*apiv1.Agent{
 		{Id: "a", Enabled: true, NotIsolated: noRunc, NoFixedPaths: noRunc},
 		{Id: "b", Enabled: true, NotIsolated: noRunc, TrustsUsers: true},

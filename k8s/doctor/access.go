@@ -30,7 +30,7 @@ func (n need) String() string {
 		s += " " + n.name
 	}
 	if n.namespace == "" {
-		return s + " in the whole cluster"
+		return s + " in all namespaces"
 	}
 	return s + " in namespace " + n.namespace
 }
@@ -110,18 +110,18 @@ func (w Wanted) mayInstall(ctx context.Context) Result {
 		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) == 0 {
-		return passResult("all %d that it takes", len(needs))
+		return passResult("all %d permissions granted", len(needs))
 	}
 	wide, narrow := w.splitDenied(denied)
 	switch {
 	case len(narrow) == 0:
-		r := refuseDenied(wide, "to make what lives in no namespace, or to leave it out", w.leaveOut(wide))
-		r.Found = "you have all that it takes in namespace " + w.Namespace + ", and beyond it " + r.Found
+		r := refuseDenied(wide, "permission to create cluster-scoped objects, or an installation without them", w.leaveOut(wide))
+		r.Found = "all permissions granted in namespace " + w.Namespace + "; cluster-wide " + r.Found
 		return r
 	case len(wide) == 0:
-		return refuseDenied(narrow, "every verb on every kind of the chart", w.fixAccess(narrow))
+		return refuseDenied(narrow, "the verbs used on each kind of the chart", w.fixAccess(narrow))
 	}
-	return refuseDenied(denied, "every verb on every kind of the chart", w.fixAccess(narrow)+"; "+w.leaveOut(wide))
+	return refuseDenied(denied, "the verbs used on each kind of the chart", w.fixAccess(narrow)+"; "+w.leaveOut(wide))
 }
 
 // splitDenied separates permissions denied in the whole cluster, or in the namespace that the chart
@@ -144,14 +144,14 @@ func (w Wanted) leaveOut(denied []need) string {
 	}
 	switch {
 	case of("clusterroles", "clusterrolebindings"):
-		return "leave the master's view of the nodes out with --set rbac.nodes=false,rbac.pods=false"
+		return "disable the master's access to nodes with --set rbac.nodes=false,rbac.pods=false"
 	case of("priorityclasses"):
-		return "name a class that exists with --set master.priorityClassName=NAME"
+		return "use an existing class with --set master.priorityClassName=NAME"
 	case !w.MakesTaskNamespace:
-		return "leave them out with --set createNonNamespacedObjects=false"
+		return "omit them with --set createNonNamespacedObjects=false"
 	}
-	return fmt.Sprintf("leave them out with --set createNonNamespacedObjects=false,resourceManager.defaultNamespace=NAMESPACE; as NAMESPACE name another one of yours for tasks, "+
-		"or %s: that keeps tasks beside the master, where only the master's checks of pod specs keep them from its Secrets and volumes", w.Namespace)
+	return fmt.Sprintf("omit them with --set createNonNamespacedObjects=false,resourceManager.defaultNamespace=NAMESPACE; set NAMESPACE to another existing namespace for tasks, "+
+		"or to %s: tasks then run in the master's namespace, where only the master's checks of pod specs protect its Secrets and volumes", w.Namespace)
 }
 
 func (w Wanted) fixAccess(denied []need) string {
@@ -164,7 +164,7 @@ func (w Wanted) fixAccess(denied []need) string {
 	if n.group != "" {
 		resource += "." + n.group
 	}
-	return fmt.Sprintf("ask for a %s that allows them; `kubectl auth can-i %s %s%s` tells when it does", kind, n.verb, resource, flag)
+	return fmt.Sprintf("ask for a %s that grants them; verify with `kubectl auth can-i %s %s%s`", kind, n.verb, resource, flag)
 }
 
 // refuseDenied returns a failed result that lists the missing permissions, grouped by resource.
@@ -185,7 +185,7 @@ func refuseDenied(denied []need, needed, fix string) Result {
 		n.verb = strings.Join(verbs[key], ", ")
 		lines[i] = n.String()
 	}
-	return Result{Answer: Fail, Found: "you may not " + strings.Join(lines, "; "), Needed: needed, Fix: fix}
+	return Result{Answer: Fail, Found: "missing permission: " + strings.Join(lines, "; "), Needed: needed, Fix: fix}
 }
 
 // mayGrant checks whether the user may grant the roles of the chart to the master: Kubernetes
@@ -196,14 +196,14 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 		return Result{Answer: Unknown, Found: err.Error()}
 	}
 	if len(needs) == 0 {
-		return passResult("the chart makes no roles")
+		return passResult("the chart creates no roles")
 	}
 	denied, err := w.listDenied(ctx, needs)
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) == 0 {
-		return passResult("you have all that they hold")
+		return passResult("all permissions of the roles granted")
 	}
 	// The verbs escalate and bind permit granting permissions that the user lacks.
 	still, err := w.listDenied(ctx, escalateNeeds(denied))
@@ -211,15 +211,15 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(still) == 0 {
-		return passResult("you may give what you have not got (escalate, bind)")
+		return passResult("permission to escalate and bind roles granted")
 	}
-	fix := "ask for these permissions, or let an administrator install"
+	fix := "ask for these permissions, or ask an administrator to install"
 	for _, resource := range []string{"nodes", "pods"} {
 		if slices.ContainsFunc(denied, func(n need) bool { return n.resource == resource && n.namespace == "" }) {
-			fix += fmt.Sprintf("; without the right to %s of the whole cluster install with --set rbac.%s=false", resource, resource)
+			fix += fmt.Sprintf("; without access to %s in all namespaces, install with --set rbac.%s=false", resource, resource)
 		}
 	}
-	return refuseDenied(denied, "everything that the master's roles hold, because a role can only be granted by who holds its permissions", fix)
+	return refuseDenied(denied, "all permissions of the master's roles, because Kubernetes forbids granting permissions that the user lacks", fix)
 }
 
 // escalateNeeds returns the escalate and bind permissions that replace the denied ones.
@@ -296,7 +296,7 @@ func (w Wanted) mayWatch(ctx context.Context) Result {
 		{verb: "list", resource: "events", namespace: w.Namespace},
 		{verb: "get", resource: "pods/log", namespace: w.Namespace},
 	}
-	return w.askAccess(ctx, needs, "to tell what happens, and to remove what tasks leave")
+	return w.askAccess(ctx, needs, "permission to diagnose the release and to remove what tasks leave")
 }
 
 // askAccess checks permissions that are not required to install the release.
@@ -306,7 +306,7 @@ func (w Wanted) askAccess(ctx context.Context, needs []need, why string) Result 
 		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) == 0 {
-		return passResult("all %d that it takes", len(needs))
+		return passResult("all %d permissions granted", len(needs))
 	}
 	r := refuseDenied(denied, why, w.fixAccess(denied))
 	r.Answer = Unknown

@@ -96,8 +96,8 @@ func Checks(w Wanted) []Check {
 		{"Kubernetes version", w.checkVersion},
 		{"namespace " + w.Namespace, w.checkNamespace},
 		{"permission to install", w.mayInstall},
-		{"permission to give the master its roles", w.mayGrant},
-		{"permission to see what happens", w.mayWatch},
+		{"permission to grant the master's roles", w.mayGrant},
+		{"permission to diagnose the release", w.mayWatch},
 		{"Pod Security of namespace " + w.Namespace, w.podSecurity},
 		{"quota of namespace " + w.Namespace, w.checkQuota},
 	}
@@ -110,10 +110,10 @@ func Checks(w Wanted) []Check {
 	if w.TaskNamespace != "" {
 		out = append(out, Check{"namespace " + w.TaskNamespace + " of tasks", w.taskNamespace})
 	} else {
-		out = append(out, Check{"tasks apart from the master", w.checkCoscheduler})
+		out = append(out, Check{"separate namespace of tasks", w.checkCoscheduler})
 	}
 	if w.TaskNamespace != "" {
-		out = append(out, Check{"permission to tend tasks", w.mayTend})
+		out = append(out, Check{"permission to manage tasks", w.mayTend})
 	}
 	if w.TaskNamespace != "" && !w.MakesTaskNamespace {
 		out = append(out, Check{"Pod Security of namespace " + w.TaskNamespace, w.taskSecurity})
@@ -158,9 +158,9 @@ func hasObject(objects []helm.Object, is func(helm.Object) bool) bool {
 // unknownResult returns the result of a check whose call failed.
 func unknownResult(call kube.Call, err error) Result {
 	err = kube.Translate(call, err)
-	r := Result{Answer: Unknown, Found: fmt.Sprintf("cannot be seen: %v", err)}
+	r := Result{Answer: Unknown, Found: fmt.Sprintf("unknown: %v", err)}
 	if cloud.KindOf(err) == cloud.Denied {
-		r.Found = fmt.Sprintf("cannot be seen: you may not %s %s", call.Verb, call.Resource)
+		r.Found = fmt.Sprintf("unknown: missing permission to %s %s", call.Verb, call.Resource)
 	}
 	return r
 }

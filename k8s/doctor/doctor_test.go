@@ -139,7 +139,7 @@ func TestPodSecurityLetsTasksIn(t *testing.T) {
 		{"privileged", "privileged", true, true, true, Pass, ""},
 		{"baseline", "baseline", false, true, true, Pass, ""},
 		{"baseline with directories of nodes", "baseline", true, false, false, Fail, "enforce=privileged"},
-		{"restricted, tasks elsewhere", "restricted", false, false, true, Pass, "the master and its database keep within it"},
+		{"restricted, tasks elsewhere", "restricted", false, false, true, Pass, "the master and its database comply"},
 		{"restricted, tasks as root", "restricted", false, true, true, Unknown, "security.defaultTask.uid=1000"},
 		{"restricted, tasks of users", "restricted", false, true, false, Pass, "unless they run as root"},
 		{"restricted with directories of nodes", "restricted", true, true, false, Fail, "enforce=privileged"},
@@ -166,9 +166,9 @@ func TestEveryClaimNeedsAClass(t *testing.T) {
 		want    Answer
 		words   string
 	}{
-		{"the default one", claim(nil), []storagev1.StorageClass{standard, other}, Pass, "slow"},
+		{"no default StorageClass", claim(nil), []storagev1.StorageClass{standard, other}, Pass, "slow"},
 		{"no default", claim(nil), []storagev1.StorageClass{other}, Fail, "db.storageClassName"},
-		{"none at all", claim(nil), nil, Fail, "the cluster has none"},
+		{"none at all", claim(nil), nil, Fail, "the cluster has no StorageClass"},
 		{"by name", claim(&fast), []storagev1.StorageClass{other}, Pass, "fast"},
 		{"a name that is none", claim(&slow), []storagev1.StorageClass{other}, Fail, "no class slow; the cluster has fast"},
 	} {
@@ -205,8 +205,8 @@ func TestTheMasterMustFitTheLimits(t *testing.T) {
 	}{
 		{"none", nil, nil, Pass, "none"},
 		{"room", []corev1.ResourceQuota{quota("pods", "10", "8")}, nil, Pass, "room"},
-		{"no pod left", []corev1.ResourceQuota{quota("pods", "10", "9")}, nil, Fail, "1 of pods left and 2 are needed"},
-		{"no CPU left", []corev1.ResourceQuota{quota("requests.cpu", "4", "3500m")}, nil, Fail, "500m of requests.cpu left and 1 are needed"},
+		{"no pod left", []corev1.ResourceQuota{quota("pods", "10", "9")}, nil, Fail, "1 of pods left, and 2 is required"},
+		{"no CPU left", []corev1.ResourceQuota{quota("requests.cpu", "4", "3500m")}, nil, Fail, "500m of requests.cpu left, and 1 is required"},
 		{"CPU by its short name", []corev1.ResourceQuota{quota("cpu", "4", "4")}, nil, Fail, "0 of cpu left"},
 		{"no load balancer allowed", []corev1.ResourceQuota{quota("services.loadbalancers", "0", "0")}, nil, Fail, "services.loadbalancers"},
 		{"a quota for others", []corev1.ResourceQuota{scoped}, nil, Pass, ""},
@@ -243,7 +243,7 @@ func TestTheCertificateMustBeUsable(t *testing.T) {
 		{"another's key", corev1.SecretTypeTLS, cert, otherKey, Fail, "does not match"},
 		{"ended", corev1.SecretTypeTLS, old, oldKey, Fail, "ended on 2026-11-20"},
 		{"ending", corev1.SecretTypeTLS, ending, endingKey, Unknown, "ends on 2026-11-23"},
-		{"for no name", corev1.SecretTypeTLS, nobody, nobodyKey, Fail, "no name"},
+		{"no subject alternative names", corev1.SecretTypeTLS, nobody, nobodyKey, Fail, "no name"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -356,10 +356,10 @@ func TestANamespaceOfTasksIsTheReleasesOwn(t *testing.T) {
 		answer Answer
 		says   string
 	}{
-		"is to be made":       {answer: Pass, says: "will be made"},
-		"may not be made":     {denied: true, answer: Fail, says: "you may not make namespaces"},
+		"is to be made":       {answer: Pass, says: "will be created"},
+		"may not be made":     {denied: true, answer: Fail, says: "permission to create namespaces is missing"},
 		"was made by us":      {there: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"meta.helm.sh/release-namespace": "ml"}}}, answer: Pass, says: "it exists"},
-		"is somebody else's":  {there: &corev1.Namespace{}, answer: Fail, says: "no release of namespace ml has made it"},
+		"is somebody else's":  {there: &corev1.Namespace{}, answer: Fail, says: "not created by a release of namespace ml"},
 		"goes at this moment": {there: &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}, answer: Fail, says: "being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -398,9 +398,9 @@ func TestTheClaimOfCheckpointsIsLookedForWhereTasksRun(t *testing.T) {
 		want  Answer
 		words string
 	}{
-		{"beside the master", claim("ml", corev1.ReadWriteMany), Unknown, "namespace jobs has no claim trials"},
-		{"for all nodes", claim("jobs", corev1.ReadWriteMany), Pass, "pods of all nodes"},
-		{"for one node", claim("jobs", corev1.ReadWriteOnce), Pass, "pods of one node mount at a time (ReadWriteOnce)"},
+		{"in the namespace of the master", claim("ml", corev1.ReadWriteMany), Unknown, "namespace jobs has no claim trials"},
+		{"for all nodes", claim("jobs", corev1.ReadWriteMany), Pass, "mountable on all nodes"},
+		{"for one node", claim("jobs", corev1.ReadWriteOnce), Pass, "mountable on one node at a time (ReadWriteOnce)"},
 	} {
 		w := Wanted{Client: fake.NewClientset(c.there), Namespace: "ml"}
 		if err := w.Read(map[string]any{"checkpointStorage": map[string]any{"type": "shared_fs", "existingClaim": "trials"}, "resourceManager": map[string]any{"defaultNamespace": "jobs"}}); err != nil {
@@ -426,7 +426,7 @@ func TestAClaimThatTheMasterHasMadeIsJudgedAsItIs(t *testing.T) {
 	if err := w.Read(map[string]any{"checkpointStorage": map[string]any{"type": "shared_fs", "accessMode": "ReadWriteMany"}}); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, w.checkCheckpoints(t.Context()), Pass, "claim determined-checkpoints-lab, which pods of one node mount at a time")
+	expect(t, w.checkCheckpoints(t.Context()), Pass, "claim determined-checkpoints-lab, mountable on one node at a time")
 }
 
 // By default the chart's namespace is baseline and checkpoints go to a claim that the master
@@ -459,12 +459,12 @@ func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 		want    Answer
 		words   string
 	}{
-		{"the master's claim", append(made("baseline"), makesClaim()), class("standard", true), nil, Pass, "the master makes a volume claim in namespace ml-lab-tasks, which pods of one node mount at a time"},
-		{"the master's claim for all nodes", append(made("baseline"), makesClaim()), class("nfs", false), storage("storageClassName", "nfs", "accessMode", "ReadWriteMany"), Pass, "which pods of all nodes mount"},
-		{"no class for it", append(made("baseline"), makesClaim()), class("nfs", false), nil, Unknown, "no class is the default one; the cluster has nfs: experiments that name no storage are refused"},
+		{"the master's claim", append(made("baseline"), makesClaim()), class("standard", true), nil, Pass, "the master creates a volume claim in namespace ml-lab-tasks, mountable on one node at a time"},
+		{"the master's claim for all nodes", append(made("baseline"), makesClaim()), class("nfs", false), storage("storageClassName", "nfs", "accessMode", "ReadWriteMany"), Pass, "mountable on all nodes"},
+		{"no class for it", append(made("baseline"), makesClaim()), class("nfs", false), nil, Unknown, "there is no default StorageClass; the cluster has nfs: experiments without their own storage are rejected"},
 		{"how to name one", append(made("baseline"), makesClaim()), class("nfs", false), nil, Unknown, "--set checkpointStorage.storageClassName=NAME"},
-		{"its class is not there", append(made("baseline"), makesClaim()), class("standard", true), storage("storageClassName", "nfs"), Unknown, "there is no class nfs"},
-		{"a claim in a namespace that is there", []helm.Object{makesClaim()}, class("nfs", false), storage("storageClassName", "nfs"), Pass, "the master makes a volume claim in namespace ml, which"},
+		{"its class is not there", append(made("baseline"), makesClaim()), class("standard", true), storage("storageClassName", "nfs"), Unknown, "StorageClass nfs does not exist"},
+		{"a claim in a namespace that is there", []helm.Object{makesClaim()}, class("nfs", false), storage("storageClassName", "nfs"), Pass, "the master creates a volume claim in namespace ml, mountable"},
 		{"a directory was asked for", made("baseline"), namespace("ml", ""), storage("hostPath", "/srv"), Unknown, "checkpointStorage.existingClaim=NAME, a volume claim of namespace ml-lab-tasks"},
 		{"the master mounts it", made("baseline"), namespace("ml", ""), storage("mountToServer", true), Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
 		{"the chart's own, as it was before", made("privileged"), namespace("ml-lab-tasks", "baseline"), nil, Pass, ""},

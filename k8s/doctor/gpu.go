@@ -37,18 +37,18 @@ func judgeGPUs(nodes []corev1.Node, s Slots) Result {
 	if largest == 0 {
 		return Result{
 			Answer: Unknown, Found: fmt.Sprintf("none of %d nodes has %s", len(nodes), s.Resource), Needed: "nodes with GPUs, and their device plugin",
-			Fix: "install the device plugin or GPU operator if the nodes have GPUs; nothing is to do if nodes are added when they are needed",
+			Fix: "install the device plugin or GPU operator if the nodes have GPUs; ignore this if an autoscaler adds the nodes",
 		}
 	}
 	found := describeNeeds(counts, s.Resource)
-	fix := fmt.Sprintf("--set maxSlotsPerPod=%d, the greatest common divisor of what the nodes have", divisor)
+	fix := fmt.Sprintf("--set maxSlotsPerPod=%d, the greatest common divisor of the nodes' GPU counts", divisor)
 	switch {
 	case s.MaxPerPod > largest:
 		return Result{Answer: Fail, Found: found, Needed: fmt.Sprintf("a node with maxSlotsPerPod (%d) of them", s.MaxPerPod), Fix: fix}
 	case s.MaxPerPod != divisor:
 		return Result{
 			Answer: Unknown, Found: found + fmt.Sprintf(", and maxSlotsPerPod is %d", s.MaxPerPod),
-			Needed: "a number that divides them all, or some stay idle when tasks are large", Fix: fix,
+			Needed: "a common divisor of the nodes' GPU counts; otherwise large tasks leave GPUs idle", Fix: fix,
 		}
 	}
 	return passResult("%s, and maxSlotsPerPod is %d", found, s.MaxPerPod)
@@ -108,8 +108,8 @@ func judgeTaints(nodes []corev1.Node, s Slots) Result {
 		return passResult("no GPU node has a taint that tasks do not tolerate")
 	}
 	r := Result{
-		Answer: Unknown, Found: fmt.Sprintf("%d of %d GPU nodes are closed to tasks, by %s", closed, with, strings.Join(slices.Sorted(maps.Keys(keys)), ", ")),
-		Needed: "tolerations for these taints", Fix: "add them to taskContainerDefaults.gpuPodSpec.spec.tolerations, or to the pool that is for these nodes",
+		Answer: Unknown, Found: fmt.Sprintf("%d of %d GPU nodes have taints that tasks do not tolerate: %s", closed, with, strings.Join(slices.Sorted(maps.Keys(keys)), ", ")),
+		Needed: "tolerations for these taints", Fix: "add them to taskContainerDefaults.gpuPodSpec.spec.tolerations, or to the resource pool of these nodes",
 	}
 	if closed == with {
 		r.Answer = Fail

@@ -150,10 +150,10 @@ func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.L
 	silent, over := silentOn(c, quotas, limits), slices.Concat(overQuotas(c, quotas), overLimits(c, limits))
 	var fixes []string
 	if len(silent) > 0 {
-		fixes = append(fixes, "state it with masterCpuLimit, masterMemLimit, db.cpuLimit, db.memLimit and so on, which count for the steps before the master and the database too")
+		fixes = append(fixes, "set masterCpuLimit, masterMemLimit, db.cpuLimit, db.memLimit and so on, which also apply to the init containers of the master and the database")
 	}
 	if len(over) > 0 {
-		fixes = append(fixes, fmt.Sprintf("raise the limits of namespace %s (`kubectl describe quota,limitrange -n %s` shows them), or ask for less in the values", namespace, namespace))
+		fixes = append(fixes, fmt.Sprintf("raise the limits of namespace %s (see `kubectl describe quota,limitrange -n %s`), or reduce the requests in the values", namespace, namespace))
 	}
 	if len(fixes) > 0 {
 		found := slices.Concat(silent, over)
@@ -166,7 +166,7 @@ func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.L
 	if len(quotas)+len(limits) == 0 {
 		return passResult("there is none")
 	}
-	return passResult("there is room for the master; tasks share what is left")
+	return passResult("the master fits; tasks share the rest")
 }
 
 // isScoped reports whether a quota applies only to some pods, which do not include the master's.
@@ -184,7 +184,7 @@ func silentOn(c consumption, quotas []corev1.ResourceQuota, limits []corev1.Limi
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
 			if missing := missingRequest(c, name, limits); missing != "" {
-				out = append(out, fmt.Sprintf("quota %s wants every container to state %s and %s does not", q.Name, name, missing))
+				out = append(out, fmt.Sprintf("quota %s requires %s of every container, and %s does not set it", q.Name, name, missing))
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func overQuotas(c consumption, quotas []corev1.ResourceQuota) []string {
 			free.Sub(used)
 			want := c.sum[name]
 			if free.Cmp(want) < 0 {
-				out = append(out, fmt.Sprintf("quota %s has %s of %s left and %s are needed", q.Name, free.String(), name, want.String()))
+				out = append(out, fmt.Sprintf("quota %s has %s of %s left, and %s is required", q.Name, free.String(), name, want.String()))
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func aboveLimit(c consumption, rule string, kind corev1.LimitType, name corev1.R
 		for _, k := range c.containers {
 			for _, list := range []corev1.ResourceList{k.Resources.Requests, k.Resources.Limits} {
 				if q, asked := list[name]; asked && q.Cmp(most) > 0 {
-					out = append(out, fmt.Sprintf("limit range %s allows a container %s of %s and %s asks for %s", rule, most.String(), name, k.Name, q.String()))
+					out = append(out, fmt.Sprintf("limit range %s permits %s of %s per container, and %s requests %s", rule, most.String(), name, k.Name, q.String()))
 				}
 			}
 		}
@@ -277,7 +277,7 @@ func aboveLimit(c consumption, rule string, kind corev1.LimitType, name corev1.R
 	if kind == corev1.LimitTypePersistentVolumeClaim {
 		for _, p := range c.claims {
 			if q := p.Spec.Resources.Requests[name]; q.Cmp(most) > 0 {
-				out = append(out, fmt.Sprintf("limit range %s allows a claim %s of %s and %s asks for %s", rule, most.String(), name, p.Name, q.String()))
+				out = append(out, fmt.Sprintf("limit range %s permits %s of %s per claim, and %s requests %s", rule, most.String(), name, p.Name, q.String()))
 			}
 		}
 	}

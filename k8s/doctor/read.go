@@ -93,14 +93,14 @@ func (w *Wanted) Read(values map[string]any) error {
 		w.Slots.Tolerations = append(w.Slots.Tolerations, corev1.Toleration{Key: string(w.Slots.Resource), Operator: corev1.TolerationOpExists})
 	}
 	cpu, _ := v.SlotResourceRequests.CPU.Float64() // validated by the chart's schema
-	without := taskContainerOf(v.TaskContainerDefaults.CPUPodSpec, "a task's without slots", nil)
+	without := taskContainerOf(v.TaskContainerDefaults.CPUPodSpec, "of a task without slots", nil)
 	with := v.TaskContainerDefaults.GPUPodSpec
 	if w.Slots.Resource == "" {
 		with = v.TaskContainerDefaults.CPUPodSpec
 	}
 	w.Tasks = Tasks{
 		Root:       v.Security.DefaultTask.UID == 0,
-		Containers: []corev1.Container{without, taskContainerOf(with, "a task's with slots", slotsOf(w.Slots, cpu))},
+		Containers: []corev1.Container{without, taskContainerOf(with, "of a task with slots", slotsOf(w.Slots, cpu))},
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func TestAnAdministratorMayDoEverything(t *testing.T) {
 	w.Slots.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	got := answers(t, w)
 	for _, name := range []string{
-		"API server", "Kubernetes version", "namespace NS", "permission to install", "permission to give the master its roles",
-		"permission to see what happens", "Pod Security of namespace NS", "quota of namespace NS", "storage class", "taints of GPU nodes",
+		"API server", "Kubernetes version", "namespace NS", "permission to install", "permission to grant the master's roles",
+		"permission to diagnose the release", "Pod Security of namespace NS", "quota of namespace NS", "storage class", "GPUs", "taints of GPU nodes",
 	} {
 		expect(t, got[name], Pass)
 	}
@@ -78,11 +78,11 @@ func TestAStrangerIsToldWhatIsMissing(t *testing.T) {
 	w, _ := as(t, "stranger")
 	got := answers(t, w)
 	expect(t, got["API server"], Pass)
-	expect(t, got["namespace NS"], Unknown, "you may not get namespaces")
-	expect(t, got["permission to install"], Fail, "get, create, patch, delete deployments.apps in namespace "+w.Namespace, "clusterroles.rbac.authorization.k8s.io in the whole cluster", "kubectl auth can-i")
-	expect(t, got["permission to give the master its roles"], Fail, "create, get jobs.batch", "list nodes in the whole cluster", "rbac.nodes=false")
-	expect(t, got["permission to see what happens"], Unknown, "list, delete pods")
-	expect(t, got["GPUs"], Unknown, "you may not list nodes")
+	expect(t, got["namespace NS"], Unknown, "missing permission to get namespaces")
+	expect(t, got["permission to install"], Fail, "get, create, patch, delete deployments.apps in namespace "+w.Namespace, "clusterroles.rbac.authorization.k8s.io in all namespaces", "kubectl auth can-i")
+	expect(t, got["permission to grant the master's roles"], Fail, "create, get jobs.batch", "list nodes in all namespaces", "rbac.nodes=false")
+	expect(t, got["permission to diagnose the release"], Unknown, "list, delete pods")
+	expect(t, got["GPUs"], Unknown, "missing permission to list nodes")
 }
 
 func TestAnOwnerOfANamespaceNeedsOnlyTheNodesRole(t *testing.T) {
@@ -90,13 +90,13 @@ func TestAnOwnerOfANamespaceNeedsOnlyTheNodesRole(t *testing.T) {
 	w, c := as(t, "owner")
 	c.Kubectl("create", "rolebinding", "owner", "--clusterrole=admin", "--user=owner", "-n", w.Namespace)
 	got := answers(t, w)
-	expect(t, got["permission to see what happens"], Pass)
+	expect(t, got["permission to diagnose the release"], Pass)
 	install := got["permission to install"]
 	expect(t, install, Fail, "clusterroles")
 	if strings.Contains(install.Found, "deployments") {
 		t.Errorf("got %s", install.Found)
 	}
-	expect(t, got["permission to give the master its roles"], Fail, "list nodes in the whole cluster")
+	expect(t, got["permission to grant the master's roles"], Fail, "list nodes in all namespaces")
 }
 
 func TestWhoeverMayEscalateMayGrant(t *testing.T) {
@@ -143,7 +143,7 @@ func TestANamespaceThatIsNotThere(t *testing.T) {
 	w.Namespace = "none"
 	expect(t, w.checkNamespace(t.Context()), Fail, "--create-namespace")
 	w.CreateNamespace = true
-	expect(t, w.checkNamespace(t.Context()), Pass, "will be made")
+	expect(t, w.checkNamespace(t.Context()), Pass, "will be created")
 	w.Coscheduler = true
 	expect(t, w.coscheduler(t.Context()), Fail, "PodGroup")
 }
@@ -164,7 +164,7 @@ func TestAServerThatIsNotThere(t *testing.T) {
 		switch name {
 		case "API server":
 			want = Fail
-		case "permission to give the master its roles":
+		case "permission to grant the master's roles":
 			want = Pass // without roles there is nothing to grant
 		}
 		expect(t, r, want)

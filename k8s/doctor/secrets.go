@@ -21,7 +21,7 @@ func (w Wanted) pullSecret(ctx context.Context) Result {
 	fix := fmt.Sprintf("`kubectl create secret docker-registry %s -n %s --docker-server=… --docker-username=… --docker-password=…`", w.PullSecret, namespace)
 	s, err := w.Client.CoreV1().Secrets(namespace).Get(ctx, w.PullSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Result{Answer: Fail, Found: "it does not exist in namespace " + namespace, Needed: "the Secret that imagePullSecretName names", Fix: fix}
+		return Result{Answer: Fail, Found: "it does not exist in namespace " + namespace, Needed: "the Secret of imagePullSecretName", Fix: fix}
 	}
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "get", Resource: "secrets", Namespace: namespace, Name: w.PullSecret}, err)
@@ -30,7 +30,7 @@ func (w Wanted) pullSecret(ctx context.Context) Result {
 		return Result{Answer: Fail, Found: "its type is " + string(s.Type), Needed: string(corev1.SecretTypeDockerConfigJson), Fix: fix}
 	}
 	if w.TaskNamespace != "" {
-		return passResult("it exists; the master makes a copy for each task in namespace %s", w.TaskNamespace)
+		return passResult("it exists; the master copies it for each task in namespace %s", w.TaskNamespace)
 	}
 	return passResult("it exists")
 }
@@ -41,19 +41,19 @@ func (w Wanted) checkNamed(ctx context.Context, n Named) Result {
 	fix := fmt.Sprintf("`kubectl create secret generic %s -n %s --from-file=%s=FILE`", n.Name, w.Namespace, cmp.Or(n.Key, "NAME"))
 	switch {
 	case apierrors.IsNotFound(err):
-		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that " + n.Value + " names", Fix: fix}
+		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret of " + n.Value, Fix: fix}
 	case err != nil:
 		return unknownResult(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: n.Name}, err)
 	case n.Key != "" && len(s.Data[n.Key]) == 0:
-		return Result{Answer: Fail, Found: "it has no key " + n.Key, Needed: "the entry that " + n.Value + " names", Fix: "add the key to it, or name another in " + n.Value}
+		return Result{Answer: Fail, Found: "it has no key " + n.Key, Needed: "the key of " + n.Value, Fix: "add the key, or set another one in " + n.Value}
 	}
-	return passResult("it is there")
+	return passResult("it exists")
 }
 
 func (w Wanted) tlsSecret(ctx context.Context) Result {
 	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, w.TLSSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that tlsSecret names", Fix: w.tlsFix()}
+		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret of tlsSecret", Fix: w.tlsFix()}
 	}
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: w.TLSSecret}, err)
@@ -89,13 +89,13 @@ func judgeTLS(s *corev1.Secret, now time.Time) Result {
 	until := leaf.NotAfter.UTC().Format(time.DateOnly)
 	switch {
 	case now.After(leaf.NotAfter):
-		return Result{Answer: Fail, Found: "the certificate ended on " + until, Needed: "one that is valid"}
+		return Result{Answer: Fail, Found: "the certificate expired on " + until, Needed: "a valid certificate"}
 	case now.Before(leaf.NotBefore):
-		return Result{Answer: Fail, Found: "the certificate begins only on " + leaf.NotBefore.UTC().Format(time.DateOnly), Needed: "one that is valid"}
+		return Result{Answer: Fail, Found: "the certificate is not valid before " + leaf.NotBefore.UTC().Format(time.DateOnly), Needed: "a valid certificate"}
 	case leaf.NotAfter.Sub(now) < soon:
-		return Result{Answer: Unknown, Found: "the certificate ends on " + until, Needed: "one that is valid for longer"}
+		return Result{Answer: Unknown, Found: "the certificate expires on " + until, Needed: "a certificate that is valid for longer"}
 	case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
-		return Result{Answer: Fail, Found: "the certificate is for no name", Needed: "one with the master's names among its subject alternative names"}
+		return Result{Answer: Fail, Found: "the certificate has no subject alternative names", Needed: "a certificate with the master's names as subject alternative names"}
 	}
 	return passResult("a certificate for %v until %s", leaf.DNSNames, until)
 }

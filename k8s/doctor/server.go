@@ -29,7 +29,7 @@ func (w Wanted) serverVersion(ctx context.Context) (*version.Info, error) {
 func (w Wanted) checkReachable(ctx context.Context) Result {
 	v, err := w.serverVersion(ctx)
 	if err == nil {
-		return passResult("it answers, as Kubernetes %s", v.GitVersion)
+		return passResult("it answers: Kubernetes %s", v.GitVersion)
 	}
 	err = kube.Translate(kube.Call{Verb: "get", Resource: "version"}, err)
 	r := Result{Answer: Fail, Found: err.Error(), Needed: "an API server that answers"}
@@ -51,10 +51,10 @@ func judgeVersion(v *version.Info) Result {
 	needed := fmt.Sprintf("Kubernetes 1.%d or newer, for scheduling gates and Indexed Jobs that replace a pod only when it has failed", MinMinor)
 	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+")) // some clouds append a "+"
 	if err != nil || v.Major == "" {
-		return Result{Answer: Unknown, Found: "the server calls itself " + v.GitVersion, Needed: needed}
+		return Result{Answer: Unknown, Found: "unknown version " + v.GitVersion, Needed: needed}
 	}
 	if v.Major == "1" && minor < MinMinor {
-		return Result{Answer: Fail, Found: v.GitVersion, Needed: needed, Fix: "upgrade the cluster, or choose another with --context"}
+		return Result{Answer: Fail, Found: v.GitVersion, Needed: needed, Fix: "upgrade the cluster, or select another with --context"}
 	}
 	return passResult("%s", v.GitVersion)
 }
@@ -63,7 +63,7 @@ func (w Wanted) checkNamespace(ctx context.Context) Result {
 	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.Namespace, metav1.GetOptions{})
 	switch {
 	case err == nil && ns.Status.Phase == corev1.NamespaceTerminating:
-		return Result{Answer: Fail, Found: "it is being deleted", Needed: "a namespace that stays", Fix: "wait until it is gone, or choose another with --namespace"}
+		return Result{Answer: Fail, Found: "it is being deleted", Needed: "a namespace that is not being deleted", Fix: "wait until it is deleted, or select another with --namespace"}
 	case err == nil:
 		return passResult("it exists")
 	case !apierrors.IsNotFound(err):
@@ -71,7 +71,7 @@ func (w Wanted) checkNamespace(ctx context.Context) Result {
 	case !w.CreateNamespace:
 		return Result{
 			Answer: Fail, Found: "it does not exist", Needed: "the namespace",
-			Fix: "give --create-namespace, or make it with `kubectl create namespace " + w.Namespace + "`",
+			Fix: "use --create-namespace, or run `kubectl create namespace " + w.Namespace + "`",
 		}
 	}
 	denied, err := w.listDenied(ctx, []need{{verb: "create", resource: "namespaces"}})
@@ -80,11 +80,11 @@ func (w Wanted) checkNamespace(ctx context.Context) Result {
 	}
 	if len(denied) > 0 {
 		return Result{
-			Answer: Fail, Found: "it does not exist, and you may not make namespaces", Needed: "the namespace",
-			Fix: "ask the cluster's administrator for `kubectl create namespace " + w.Namespace + "`",
+			Answer: Fail, Found: "it does not exist, and permission to create namespaces is missing", Needed: "the namespace",
+			Fix: "ask an administrator to run `kubectl create namespace " + w.Namespace + "`",
 		}
 	}
-	return passResult("it does not exist and will be made")
+	return passResult("it does not exist and will be created")
 }
 
 // taskNamespace checks the separate namespace of tasks: a namespace named in the values must exist,
@@ -97,14 +97,14 @@ func (w Wanted) taskNamespace(ctx context.Context) Result {
 	other.Namespace, other.CreateNamespace = w.TaskNamespace, false
 	r := other.checkNamespace(ctx)
 	if r.Answer == Fail && r.Fix != "" {
-		r.Fix = "make it with `kubectl create namespace " + w.TaskNamespace + "`, or name another with resourceManager.defaultNamespace"
+		r.Fix = "run `kubectl create namespace " + w.TaskNamespace + "`, or set another one in resourceManager.defaultNamespace"
 	}
 	return r
 }
 
 // fixTaskNamespace is the advice for a user who may not create namespaces.
-const fixTaskNamespace = "name one that exists with --set resourceManager.defaultNamespace=NAMESPACE; " +
-	"the release's own keeps tasks beside the master, where only the master's checks of pod specs keep them from its Secrets and volumes"
+const fixTaskNamespace = "use an existing namespace with --set resourceManager.defaultNamespace=NAMESPACE; " +
+	"in the release's own namespace, only the master's checks of pod specs protect its Secrets and volumes from tasks"
 
 func (w Wanted) madeNamespace(ctx context.Context) Result {
 	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.TaskNamespace, metav1.GetOptions{})
@@ -113,27 +113,27 @@ func (w Wanted) madeNamespace(ctx context.Context) Result {
 	case err != nil:
 		return unknownResult(kube.Call{Verb: "get", Resource: "namespaces", Name: w.TaskNamespace}, err)
 	case ns.Status.Phase == corev1.NamespaceTerminating:
-		return Result{Answer: Fail, Found: "it is being deleted", Needed: "that it is gone", Fix: "wait until it is gone"}
+		return Result{Answer: Fail, Found: "it is being deleted", Needed: "that it is deleted", Fix: "wait until it is deleted"}
 	case ns.Annotations["meta.helm.sh/release-namespace"] != w.Namespace:
-		return Result{Answer: Fail, Found: "it exists, and no release of namespace " + w.Namespace + " has made it", Needed: "a namespace that the chart makes", Fix: fixTaskNamespace}
+		return Result{Answer: Fail, Found: "it exists, but was not created by a release of namespace " + w.Namespace + "", Needed: "a namespace created by the chart", Fix: fixTaskNamespace}
 	default:
-		return passResult("it exists, and a release of namespace %s has made it", w.Namespace)
+		return passResult("it exists, created by a release of namespace %s", w.Namespace)
 	}
 	denied, err := w.listDenied(ctx, []need{{verb: "create", resource: "namespaces"}})
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "create", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) > 0 {
-		return Result{Answer: Fail, Found: "it does not exist, and you may not make namespaces", Needed: "a namespace for tasks", Fix: fixTaskNamespace}
+		return Result{Answer: Fail, Found: "it does not exist, and permission to create namespaces is missing", Needed: "a namespace for tasks", Fix: fixTaskNamespace}
 	}
-	return passResult("it does not exist and will be made")
+	return passResult("it does not exist and will be created")
 }
 
 // checkCoscheduler returns a warning that tasks run in the master's namespace.
 func (w Wanted) checkCoscheduler(context.Context) Result {
 	return Result{
-		Answer: Unknown, Found: "tasks run in namespace " + w.Namespace + ", as resourceManager.defaultNamespace says: only the master's checks of pod specs keep them from its Secrets and volumes",
-		Needed: "a namespace of their own", Fix: "leave resourceManager.defaultNamespace out, or name another namespace",
+		Answer: Unknown, Found: "tasks run in namespace " + w.Namespace + " (resourceManager.defaultNamespace): only the master's checks of pod specs protect its Secrets and volumes from them",
+		Needed: "a separate namespace for tasks", Fix: "remove resourceManager.defaultNamespace, or set it to another namespace",
 	}
 }
 
@@ -150,7 +150,7 @@ func (w Wanted) taskSecurity(ctx context.Context) Result {
 func (w Wanted) podSecurityIn(ctx context.Context, namespace string, hostPaths, tasks bool) Result {
 	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return passResult("a new namespace has no level of its own")
+		return passResult("a new namespace has no Pod Security level")
 	}
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "get", Resource: "namespaces", Name: namespace}, err)
@@ -165,24 +165,24 @@ func judgePodSecurity(namespace, level string, hostPaths, tasks, root bool) Resu
 	fix := fmt.Sprintf("`kubectl label namespace %s pod-security.kubernetes.io/enforce=%%s --overwrite`", namespace)
 	switch {
 	case level == "" || level == "privileged":
-		return passResult("it lets every pod in")
+		return passResult("no Pod Security restriction")
 	case hostPaths:
 		return Result{
 			Answer: Fail, Found: "it enforces " + level, Needed: "privileged, because the master mounts a directory of its node (checkpointStorage.mountToServer)",
-			Fix: fmt.Sprintf(fix, "privileged") + ", or leave checkpointStorage.mountToServer out",
+			Fix: fmt.Sprintf(fix, "privileged") + ", or disable checkpointStorage.mountToServer",
 		}
 	case level == "restricted" && !tasks:
-		return passResult("it enforces restricted, and the master and its database keep within it")
+		return passResult("it enforces restricted; the master and its database comply")
 	case level == "restricted" && root:
 		return Result{
-			Answer: Unknown, Found: "it enforces restricted: the master and its database keep within it, and so do tasks of users with an account that is not root; tasks that run as root are refused",
+			Answer: Unknown, Found: "it enforces restricted: the master, its database and tasks of users with a linked account other than root comply; tasks that run as root are rejected",
 			Needed: "tasks that do not run as root",
 			Fix:    "--set security.defaultTask.user=det,security.defaultTask.uid=1000,security.defaultTask.group=det,security.defaultTask.gid=1000, and `det user link-with-agent-user` for users with accounts of their own; or " + fmt.Sprintf(fix, "baseline"),
 		}
 	case level == "restricted":
-		return passResult("it enforces restricted, and tasks keep within it unless they run as root or their own pod spec asks for more")
+		return passResult("it enforces restricted; tasks comply unless they run as root or their pod spec requests more")
 	}
-	return passResult("it enforces %s, and tasks keep within it unless their own pod spec asks for more", level)
+	return passResult("it enforces %s; tasks comply unless their pod spec requests more", level)
 }
 
 func (w Wanted) coscheduler(ctx context.Context) Result {
@@ -191,24 +191,24 @@ func (w Wanted) coscheduler(ctx context.Context) Result {
 		return unknownResult(kube.Call{Verb: "get", Resource: "apis"}, err)
 	}
 	if slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == "scheduling.x-k8s.io" }) {
-		return passResult("the cluster knows PodGroups")
+		return passResult("PodGroups are installed")
 	}
 	return Result{
-		Answer: Fail, Found: "the cluster knows no PodGroup (scheduling.x-k8s.io)", Needed: "the scheduler plugin's CustomResourceDefinition",
-		Fix: "install it from the project scheduler-plugins, or leave defaultScheduler empty: tasks of several pods start all together or not at all either way",
+		Answer: Fail, Found: "PodGroup (scheduling.x-k8s.io) is not installed", Needed: "the scheduler plugin's CustomResourceDefinition",
+		Fix: "install it from the project scheduler-plugins, or unset defaultScheduler: the pods of a task start together in both cases",
 	}
 }
 
 func networkPolicies(context.Context) Result {
 	return Result{
-		Answer: Unknown, Found: "whether the cluster's network enforces NetworkPolicies cannot be seen from its API",
-		Needed: "a network plugin that does", Fix: "ask who runs the cluster; one that does not is no less reachable, only less closed",
+		Answer: Unknown, Found: "the API does not show whether the network plugin enforces NetworkPolicies",
+		Needed: "a network plugin that enforces NetworkPolicies", Fix: "ask the cluster's administrator; without enforcement everything works, but traffic is not restricted",
 	}
 }
 
 func (w Wanted) checkDatabase(context.Context) Result {
 	return Result{
-		Answer: Unknown, Found: "whether pods reach it can be seen only from within the cluster",
-		Needed: "PostgreSQL 13 or newer that answers at db.hostAddress", Fix: "`det-deploy k8s status` shows what the master says about it after the start",
+		Answer: Unknown, Found: "it can only be checked from within the cluster",
+		Needed: "PostgreSQL 13 or newer that answers at db.hostAddress", Fix: "`det-deploy k8s status` shows the result after the start of the master",
 	}
 }

@@ -52,7 +52,7 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 	slices.Sort(names)
 	has := "the cluster has " + strings.Join(names, ", ")
 	if len(names) == 0 {
-		has = "the cluster has none"
+		has = "the cluster has no StorageClass"
 	}
 	for _, c := range claims {
 		class := standard
@@ -62,19 +62,19 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 		switch {
 		case class == "" && c.Spec.StorageClassName == nil:
 			return Result{
-				Answer: Fail, Found: "no class is the default one; " + has, Needed: "a class for the claim " + c.Name,
+				Answer: Fail, Found: "there is no default StorageClass; " + has, Needed: "a StorageClass for the claim " + c.Name,
 				Fix: "--set " + value + "=NAME, or `kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true`",
 			}
 		case class != "" && !slices.Contains(names, class):
 			return Result{
-				Answer: Fail, Found: fmt.Sprintf("there is no class %s; %s", class, has), Needed: "a class for the claim " + c.Name,
-				Fix: "--set " + value + "=NAME, of one that `kubectl get storageclass` lists",
+				Answer: Fail, Found: fmt.Sprintf("StorageClass %s does not exist; %s", class, has), Needed: "a StorageClass for the claim " + c.Name,
+				Fix: "--set " + value + "=NAME with a class listed by `kubectl get storageclass`",
 			}
 		}
 		used = append(used, class)
 	}
 	slices.Sort(used)
-	return passResult("volumes are made by %s", strings.Join(slices.Compact(used), ", "))
+	return passResult("volumes are provisioned by %s", strings.Join(slices.Compact(used), ", "))
 }
 
 // checkClaim checks the existing volume claim for checkpoints.
@@ -85,8 +85,8 @@ func (w Wanted) checkClaim(ctx context.Context) Result {
 	if apierrors.IsNotFound(err) {
 		return Result{
 			Answer: Unknown, Needed: "a volume claim for checkpoints",
-			Found: fmt.Sprintf("namespace %s has no claim %s: trials wait until it is there", namespace, w.CheckpointClaim),
-			Fix:   fmt.Sprintf("make the claim in namespace %s; if the chart makes that namespace, `install` first", namespace),
+			Found: fmt.Sprintf("namespace %s has no claim %s: trials wait until it exists", namespace, w.CheckpointClaim),
+			Fix:   fmt.Sprintf("create the claim in namespace %s; if the chart creates that namespace, run `install` first", namespace),
 		}
 	}
 	if err != nil {
@@ -98,9 +98,9 @@ func (w Wanted) checkClaim(ctx context.Context) Result {
 // judgeClaim describes a claim. It makes no calls.
 func judgeClaim(claim *corev1.PersistentVolumeClaim) Result {
 	if slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteMany) {
-		return passResult("claim %s, which pods of all nodes mount", claim.Name)
+		return passResult("claim %s, mountable on all nodes", claim.Name)
 	}
-	return passResult("claim %s, which pods of one node mount at a time (%s)", claim.Name, joinModes(claim.Spec.AccessModes))
+	return passResult("claim %s, mountable on one node at a time (%s)", claim.Name, joinModes(claim.Spec.AccessModes))
 }
 
 func joinModes(modes []corev1.PersistentVolumeAccessMode) string {
@@ -154,15 +154,15 @@ func (w Wanted) checkMadeClaim(ctx context.Context, name string) Result {
 	if r.Answer == Fail {
 		// Only experiments without their own storage are affected.
 		r.Answer = Unknown
-		r.Found += ": experiments that name no storage are refused"
+		r.Found += ": experiments without their own storage are rejected"
 		r.Fix += "; or --set checkpointStorage.type=s3 with a bucket (gcs and azure likewise)"
 		return r
 	}
 	if w.CheckpointMode == string(corev1.ReadWriteMany) {
-		return passResult("the master makes a volume claim in namespace %s, which pods of all nodes mount", w.tasksNamespace())
+		return passResult("the master creates a volume claim in namespace %s, mountable on all nodes", w.tasksNamespace())
 	}
-	return passResult("the master makes a volume claim in namespace %s, which pods of one node mount at a time; "+
-		"--set checkpointStorage.accessMode=ReadWriteMany where its class can do it", w.tasksNamespace())
+	return passResult("the master creates a volume claim in namespace %s, mountable on one node at a time; "+
+		"use --set checkpointStorage.accessMode=ReadWriteMany if its class supports it", w.tasksNamespace())
 }
 
 // madeClaim returns the name of the claim that the master creates, from the chart's roles, or "".
@@ -191,10 +191,10 @@ func judgeCheckpoints(namespace, level string) Result {
 		return passResult("a directory of each node (shared_fs), which must be the same on all nodes")
 	}
 	return Result{
-		Answer: Unknown, Needed: "a place for checkpoints that pods may use",
-		Found: fmt.Sprintf("checkpointStorage is a directory of each node (shared_fs), which namespace %s (Pod Security level %s) lets no pod mount: experiments that name no storage are refused", namespace, level),
+		Answer: Unknown, Needed: "storage for checkpoints that pods may mount",
+		Found: fmt.Sprintf("checkpointStorage is a directory of each node (shared_fs), which pods in namespace %s may not mount (Pod Security level %s): experiments without their own storage are rejected", namespace, level),
 		Fix: "--set checkpointStorage.type=s3,checkpointStorage.bucket=NAME (or gcs, azure); --set checkpointStorage.existingClaim=NAME, a volume claim of namespace " + namespace + "; " +
-			"or, for a first try, --set checkpointStorage.hostPath=/tmp/checkpoints, which makes a namespace of the chart's own privileged",
+			"or, for a first try, --set checkpointStorage.hostPath=/tmp/checkpoints, which makes the chart's task namespace privileged",
 	}
 }
 
@@ -220,17 +220,17 @@ func (w Wanted) checkBalancer(ctx context.Context) Result {
 func judgeBalancer(services []corev1.Service, nodes []corev1.Node) Result {
 	for _, s := range services {
 		if s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(s.Status.LoadBalancer.Ingress) > 0 {
-			return passResult("service %s/%s has an address from one", s.Namespace, s.Name)
+			return passResult("service %s/%s has a load balancer address", s.Namespace, s.Name)
 		}
 	}
 	for _, n := range nodes {
 		cloud, _, _ := strings.Cut(n.Spec.ProviderID, "://")
 		if slices.Contains([]string{"aws", "gce", "azure", "oci", "digitalocean", "linode", "hcloud", "openstack", "ibm"}, cloud) {
-			return passResult("the nodes are %s's, which has them", cloud)
+			return passResult("the nodes run on %s, which provides load balancers", cloud)
 		}
 	}
 	return Result{
 		Answer: Unknown, Found: "no Service has an address from a load balancer", Needed: "an address provider",
-		Fix: "--set useNodePortForMaster=true if there is none; the Service has a node port in any case",
+		Fix: "--set useNodePortForMaster=true if there is no load balancer; the Service always has a node port",
 	}
 }

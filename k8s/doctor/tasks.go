@@ -86,16 +86,16 @@ func judgeTaskLimits(t Tasks, quotas []corev1.ResourceQuota, limits []corev1.Lim
 		over = append(over, overQuotas(c, quotas)...)
 		over = append(over, overLimits(c, limits)...)
 	}
-	r := Result{Answer: Unknown, Needed: "what every task has to say, or have room for, there"}
+	r := Result{Answer: Unknown, Needed: "requests and limits that tasks of this namespace can satisfy"}
 	found := slices.Concat(silent, over)
 	slices.Sort(found)
 	r.Found = strings.Join(slices.Compact(found), "; ")
 	switch {
 	case len(silent) > 0:
-		r.Fix = fmt.Sprintf("give container %s resources in taskContainerDefaults.cpuPodSpec and gpuPodSpec, or make a LimitRange with defaults in namespace %s; else each task states them in its environment.pod_spec",
+		r.Fix = fmt.Sprintf("set resources of container %s in taskContainerDefaults.cpuPodSpec and gpuPodSpec, or create a LimitRange with defaults in namespace %s; otherwise each task must set them in environment.pod_spec",
 			taskContainer, namespace)
 	case len(over) > 0:
-		r.Fix = fmt.Sprintf("raise the limits of namespace %s (`kubectl describe quota,limitrange -n %s` shows them), or lower maxSlotsPerPod and what taskContainerDefaults ask for", namespace, namespace)
+		r.Fix = fmt.Sprintf("raise the limits of namespace %s (see `kubectl describe quota,limitrange -n %s`), or reduce maxSlotsPerPod and the requests in taskContainerDefaults", namespace, namespace)
 	case len(quotas)+len(limits) == 0:
 		return passResult("there is none")
 	default:
@@ -113,5 +113,5 @@ func (w Wanted) mayTend(ctx context.Context) Result {
 		}
 	}
 	needs = append(needs, need{verb: "list", resource: "events", namespace: w.TaskNamespace})
-	return w.askAccess(ctx, needs, "to count tasks, and to remove what they leave")
+	return w.askAccess(ctx, needs, "permission to count tasks and to remove what they leave")
 }

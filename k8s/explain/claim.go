@@ -14,17 +14,17 @@ func refusedPods(object, namespace, kind, name string, events []corev1.Event) (T
 	if e == "" {
 		return Trouble{}, false
 	}
-	t := Trouble{Object: object, What: "its pods are refused", Event: e, Lasting: true}
+	t := Trouble{Object: object, What: "its pods are rejected", Event: e, Lasting: true}
 	switch {
 	case strings.Contains(e, "quota"):
 		t.What = "its pods do not fit the namespace's ResourceQuota"
-		t.Fix = fmt.Sprintf("raise it (`kubectl describe quota -n %s` shows it), or ask for less in the values", namespace)
+		t.Fix = fmt.Sprintf("raise it (see `kubectl describe quota -n %s`), or reduce the requests in the values", namespace)
 	case strings.Contains(e, "violates PodSecurity"):
-		t.What = "its pods break the namespace's Pod Security level"
-		t.Fix = fmt.Sprintf("label namespace %s with pod-security.kubernetes.io/enforce=baseline or privileged, as `det-deploy k8s doctor` says", namespace)
+		t.What = "its pods violate the namespace's Pod Security level"
+		t.Fix = fmt.Sprintf("label namespace %s with pod-security.kubernetes.io/enforce=baseline or privileged; see `det-deploy k8s doctor`", namespace)
 	case strings.Contains(e, "serviceaccount"):
 		t.What, t.Lasting = "its ServiceAccount does not exist", false
-		t.Fix = "wait a moment: it is made with the release"
+		t.Fix = "wait a moment: it is created with the release"
 	case strings.Contains(e, "LimitRange"), strings.Contains(e, "maximum"), strings.Contains(e, "minimum"):
 		t.What = "its pods do not fit the namespace's LimitRange"
 		t.Fix = fmt.Sprintf("see `kubectl describe limitrange -n %s`, and change the requests and limits in the values", namespace)
@@ -55,22 +55,22 @@ func explainClaim(c corev1.PersistentVolumeClaim, s Seen) (Trouble, bool) {
 	failed := eventOf(s.Events, "PersistentVolumeClaim", c.Name, "ProvisioningFailed")
 	switch {
 	case failed != "":
-		t.What, t.Event = "its volume cannot be made", failed
-		t.Fix = "mend what the storage driver says, or choose another class with the storageClassName value"
+		t.What, t.Event = "its volume cannot be provisioned", failed
+		t.Fix = "fix the error of the storage driver, or set another class in the storageClassName value"
 	case s.Classes != nil && class == "":
-		t.What, t.Lasting = "it names no StorageClass and the cluster has no default one", true
+		t.What, t.Lasting = "it has no StorageClass and the cluster has no default", true
 		t.Event = eventOf(s.Events, "PersistentVolumeClaim", c.Name, "FailedBinding")
-		t.Fix = "name one with the storageClassName value, or mark one with `kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true`"
+		t.Fix = "set one in the storageClassName value, or mark a default with `kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true`"
 	case s.Classes != nil && !exists:
-		t.What, t.Lasting = fmt.Sprintf("there is no StorageClass %s", class), true
+		t.What, t.Lasting = fmt.Sprintf("StorageClass %s does not exist", class), true
 		t.Event = eventOf(s.Events, "PersistentVolumeClaim", c.Name)
-		t.Fix = "name one of those that `kubectl get storageclass` lists with the storageClassName value"
+		t.Fix = "set a class listed by `kubectl get storageclass` in the storageClassName value"
 	case onFirstUse && !isMounted(c, s.Pods):
 		return Trouble{}, false
 	default:
-		t.What = "its volume is not there yet"
+		t.What = "its volume is not bound yet"
 		t.Event = cmp.Or(eventOf(s.Events, "PersistentVolumeClaim", c.Name), eventOf(s.Events, "PersistentVolumeClaim", c.Name, "ExternalProvisioning", "Provisioning", "WaitForFirstConsumer", "WaitForPodScheduled"))
-		t.Fix = "see that the storage driver of class " + class + " runs"
+		t.Fix = "check that the storage driver of class " + class + " is running"
 	}
 	return t, true
 }

@@ -138,16 +138,16 @@ func (v *Verdict) addJob(j batchv1.Job, events []corev1.Event) {
 		case batchv1.JobComplete:
 			return
 		case batchv1.JobFailed:
-			v.Progress = append(v.Progress, "job "+j.Name+": ended badly")
+			v.Progress = append(v.Progress, "job "+j.Name+": failed")
 			v.Troubles = append(v.Troubles, Trouble{
-				Object: "job " + j.Name, What: "it ended badly: " + cmp.Or(c.Message, c.Reason), Lasting: true,
-				Fix: "see why with `kubectl logs -n " + j.Namespace + " job/" + j.Name + "`",
+				Object: "job " + j.Name, What: "it failed: " + cmp.Or(c.Message, c.Reason), Lasting: true,
+				Fix: "see `kubectl logs -n " + j.Namespace + " job/" + j.Name + "`",
 			})
 			return
 		default:
 		}
 	}
-	v.Progress = append(v.Progress, "job "+j.Name+": not done")
+	v.Progress = append(v.Progress, "job "+j.Name+": not complete")
 	if t, bad := refusedPods("job "+j.Name, j.Namespace, "Job", j.Name, events); bad && j.Status.Active == 0 {
 		v.Troubles = append(v.Troubles, t)
 	}

@@ -111,7 +111,7 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a Secret that is about to be made",
 			explain.Seen{Pods: []corev1.Pod{podWith(waits("CreateContainerConfigError", `secret "determined-secrets-lab" not found`))}},
-			time.Hour, `secret "determined-secrets-lab" not found`, "CreateContainerConfigError", "the master's pod makes it", false,
+			time.Hour, `secret "determined-secrets-lab" not found`, "CreateContainerConfigError", "the init container of the master's pod creates it", false,
 		},
 		{
 			"a Secret that nobody makes",
@@ -121,49 +121,49 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a Secret that is not made",
 			explain.Seen{Pods: []corev1.Pod{podWith(waits("CreateContainerConfigError", `couldn't find key password in Secret lab/db`))}},
-			time.Hour, "couldn't find key password", "", "with the key", true,
+			time.Hour, "couldn't find key password", "", "with the missing key", true,
 		},
 		{
 			"a program that ended once", explain.Seen{
 				Pods: []corev1.Pod{podWith(crashed(1, "Error", 1))}, Logs: map[string][]string{"master/main": {"error: no database"}},
-			}, 0, "container main ended with code 1", "", "kubectl logs -n lab master -c main --previous", false,
+			}, 0, "container main exited with code 1", "", "kubectl logs -n lab master -c main --previous", false,
 		},
 		{
 			"a program that ends each time", explain.Seen{
 				Pods: []corev1.Pod{podWith(crashed(2, "Error", 5))}, Events: []corev1.Event{event("Pod", "master", "BackOff", "Back-off restarting")},
-			}, 0, "ended with code 2, 5 times", "BackOff", "--previous", true,
+			}, 0, "exited with code 2, 5 times", "BackOff", "--previous", true,
 		},
 		{
 			"a program without memory",
 			explain.Seen{Pods: []corev1.Pod{podWith(crashed(137, "OOMKilled", 5))}},
-			0, "killed for want of memory", "", "memory limit", true,
+			0, "killed: out of memory", "", "memory limit", true,
 		},
 		{
 			"no node has the GPUs", explain.Seen{
 				Pods: []corev1.Pod{unschedulable()}, Events: []corev1.Event{event("Pod", "master", "FailedScheduling", "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")},
-			}, 0, "no node fits", "2 Insufficient nvidia.com/gpu", "maxSlotsPerPod", false,
+			}, 0, "unschedulable", "2 Insufficient nvidia.com/gpu", "maxSlotsPerPod", false,
 		},
 		{
 			"no node is without a taint", explain.Seen{
 				Pods: []corev1.Pod{unschedulable()}, Events: []corev1.Event{event("Pod", "master", "FailedScheduling", "0/2 nodes are available: 2 node(s) had untolerated taint {a: b}.")},
-			}, time.Hour, "no node fits", "taint", "toleration", true,
+			}, time.Hour, "unschedulable", "taint", "toleration", true,
 		},
 		{"a pod that is gated on purpose", explain.Seen{Pods: []corev1.Pod{gated}}, time.Hour, "", "", "", false},
 		{"a pod that is on its way out", explain.Seen{Pods: []corev1.Pod{terminating}}, time.Hour, "", "", "", false},
 		{
 			"a volume that cannot be mounted", explain.Seen{
 				Pods: []corev1.Pod{mounts}, Events: []corev1.Event{event("Pod", "master", "FailedMount", `secret "tls" not found`)},
-			}, 0, "containers cannot be made", `secret "tls" not found`, "make what is named", false,
+			}, 0, "containers cannot be created", `secret "tls" not found`, "create the missing object", false,
 		},
 		{
 			"a volume that nobody makes", explain.Seen{
 				Pods: []corev1.Pod{mounts}, Events: []corev1.Event{event("Pod", "master", "FailedMount", `secret "tls" not found`)},
-			}, 2 * time.Minute, "containers cannot be made", `secret "tls" not found`, "make what is named", true,
+			}, 2 * time.Minute, "containers cannot be created", `secret "tls" not found`, "create the missing object", true,
 		},
 		{
 			"a volume that failed long ago", explain.Seen{
 				Pods: []corev1.Pod{mounts}, Events: []corev1.Event{event("Pod", "master", "FailedMount", `secret "tls" not found`)},
-			}, time.Hour, "containers cannot be made", `secret "tls" not found`, "make what is named", false,
+			}, time.Hour, "containers cannot be created", `secret "tls" not found`, "create the missing object", false,
 		},
 		{
 			"a long pull after a volume that failed", explain.Seen{Pods: []corev1.Pod{mounts}, Events: []corev1.Event{
@@ -173,18 +173,18 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a volume that fails after another was attached", explain.Seen{Pods: []corev1.Pod{mounts}, Events: []corev1.Event{
 				event("Pod", "master", "SuccessfulAttachVolume", ""), event("Pod", "master", "FailedMount", `secret "tls" not found`),
-			}}, 2 * time.Minute, "containers cannot be made", `secret "tls" not found`, "make what is named", true,
+			}}, 2 * time.Minute, "containers cannot be created", `secret "tls" not found`, "create the missing object", true,
 		},
 		{
 			"a node that has just come", explain.Seen{Pods: []corev1.Pod{placed}, Events: []corev1.Event{
 				event("Pod", "master", "FailedMount", `driver name ebs.csi.aws.com not found in the list of registered CSI drivers`),
-			}}, 2 * time.Minute, "containers cannot be made", "driver name", "make what is named", false,
+			}}, 2 * time.Minute, "containers cannot be created", "driver name", "create the missing object", false,
 		},
 		{
 			"a probe that fails", explain.Seen{
 				Pods: []corev1.Pod{podWith(unready)}, Events: []corev1.Event{event("Pod", "master", "Unhealthy", "Readiness probe failed: 503")},
 				Logs: map[string][]string{"master/main": {"restoring"}},
-			}, 0, "does not answer its probe", "Readiness probe failed: 503", "kubectl logs", false,
+			}, 0, "fails its probe", "Readiness probe failed: 503", "kubectl logs", false,
 		},
 		{"a program that is starting", explain.Seen{Pods: []corev1.Pod{podWith(unready)}}, 0, "", "", "", false},
 		{
@@ -203,7 +203,7 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a claim without a class",
 			explain.Seen{Claims: []corev1.PersistentVolumeClaim{pvc(corev1.ClaimPending, nil)}, Classes: map[string]bool{"fast": true}},
-			0, "no default one", "", "storageClassName", true,
+			0, "no default", "", "storageClassName", true,
 		},
 		{
 			"a claim that wants no class",
@@ -213,7 +213,7 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a claim of a class that is not there",
 			explain.Seen{Claims: []corev1.PersistentVolumeClaim{pvc(corev1.ClaimPending, &fast)}, Classes: map[string]bool{"slow": false}, DefaultClass: "slow"},
-			0, "no StorageClass fast", "", "kubectl get storageclass", true,
+			0, "StorageClass fast does not exist", "", "kubectl get storageclass", true,
 		},
 		{
 			"a claim that waits for its first pod",
@@ -223,13 +223,13 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a claim whose pod has a node", explain.Seen{
 				Claims: []corev1.PersistentVolumeClaim{pvc(corev1.ClaimPending, &fast)}, Classes: map[string]bool{"fast": true}, Pods: []corev1.Pod{using},
-			}, 0, "not there yet", "", "storage driver of class fast", false,
+			}, 0, "not bound yet", "", "storage driver of class fast", false,
 		},
 		{
 			"a volume that cannot be made", explain.Seen{
 				Claims: []corev1.PersistentVolumeClaim{pvc(corev1.ClaimPending, &fast)}, Classes: map[string]bool{"fast": false},
 				Events: []corev1.Event{event("PersistentVolumeClaim", "db", "ProvisioningFailed", "no room")},
-			}, 0, "cannot be made", "no room", "storageClassName", false,
+			}, 0, "cannot be provisioned", "no room", "storageClassName", false,
 		},
 		{"a volume that is gone", explain.Seen{Claims: []corev1.PersistentVolumeClaim{pvc(corev1.ClaimLost, &fast)}}, 0, "is gone", "", "det-deploy master restore", true},
 	} {

@@ -36,7 +36,7 @@ func explainPod(p corev1.Pod, s Seen, now time.Time) []Trouble {
 	name := "pod " + p.Name
 	age := now.Sub(p.CreationTimestamp.Time)
 	if p.Status.Phase == corev1.PodFailed && len(p.Status.ContainerStatuses) == 0 {
-		return []Trouble{{Object: name, What: "it was ended: " + cmp.Or(p.Status.Message, p.Status.Reason), Fix: describeCommand(p)}}
+		return []Trouble{{Object: name, What: "it was stopped: " + cmp.Or(p.Status.Message, p.Status.Reason), Fix: describeCommand(p)}}
 	}
 	if t, bad := explainUnscheduled(p, s, age); bad {
 		return []Trouble{t}
@@ -69,7 +69,7 @@ func explainUnscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool)
 		}
 		event := cmp.Or(eventOf(s.Events, "Pod", p.Name, "FailedScheduling"), c.Reason+": "+c.Message)
 		return Trouble{
-			Object: "pod " + p.Name, What: "no node fits", Event: event,
+			Object: "pod " + p.Name, What: "unschedulable", Event: event,
 			Fix: scheduleFix(event), Lasting: age > unschedulablePatience,
 		}, true
 	}
@@ -86,7 +86,7 @@ func explainUnmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
 	}
 	repeated := now.Sub(eventTime(e)) <= mountRepeats && now.Sub(scheduledAt(p)) > configPatience
 	return Trouble{
-		Object: "pod " + p.Name, What: "its containers cannot be made", Event: eventText(e), Fix: mountFix(p, eventText(e)),
+		Object: "pod " + p.Name, What: "its containers cannot be created", Event: eventText(e), Fix: mountFix(p, eventText(e)),
 		Lasting: strings.Contains(e.Message, "not found") && repeated,
 	}, true
 }
@@ -111,15 +111,15 @@ func scheduledAt(p corev1.Pod) time.Time {
 func scheduleFix(event string) string {
 	switch {
 	case strings.Contains(event, "unbound immediate PersistentVolumeClaims"), strings.Contains(event, "persistentvolumeclaim"):
-		return "see what its PersistentVolumeClaim waits for"
+		return "see why its PersistentVolumeClaim is not bound"
 	case strings.Contains(event, "nvidia.com/gpu"), strings.Contains(event, "amd.com/gpu"):
-		return "add a node with enough free GPUs, or lower maxSlotsPerPod"
+		return "add a node with enough free GPUs, or reduce maxSlotsPerPod"
 	case strings.Contains(event, "Insufficient"):
-		return "add a node, or ask for less in the values"
+		return "add a node, or reduce the requests in the values"
 	case strings.Contains(event, "taint"):
-		return "take the taint off a node, or add a toleration for it to the values"
+		return "remove the taint from a node, or add a toleration to the values"
 	}
-	return "see `kubectl describe nodes` for what each node has and refuses"
+	return "see `kubectl describe nodes` for capacity and taints"
 }
 
 // explainContainer returns the reason why a container is not running.
@@ -133,8 +133,8 @@ func explainContainer(p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.D
 		if e == "" {
 			return Trouble{}, false // it is starting
 		}
-		t.What, t.Event, t.LogTail = fmt.Sprintf("container %s runs and does not answer its probe", c.Name), e, s.Logs[p.Name+"/"+c.Name]
-		t.Fix = "see what it does with `" + readLogs(p, c.Name, false) + "`"
+		t.What, t.Event, t.LogTail = fmt.Sprintf("container %s is running but fails its probe", c.Name), e, s.Logs[p.Name+"/"+c.Name]
+		t.Fix = "see `" + readLogs(p, c.Name, false) + "`"
 		return t, true
 	}
 	if e := c.State.Terminated; e != nil && e.ExitCode != 0 {
@@ -149,24 +149,24 @@ func explainWaiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, a
 	case "InvalidImageName":
 		t.What, t.Lasting = fmt.Sprintf("container %s has an invalid image name: %s", c.Name, c.Image), true
 		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "InspectFailed", "Failed"), w.Reason+": "+w.Message)
-		t.Fix = "give the image as REGISTRY/NAME:TAG, with --set imageRegistry and the image's own values"
+		t.Fix = "set the image as REGISTRY/NAME:TAG with --set imageRegistry and the values of the image"
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError":
 		t.What, t.Event = fmt.Sprintf("image %s cannot be pulled", imageOf(p, c)), pullWords(p, w, s.Events)
 		t.Lasting = w.Reason == "ErrImageNeverPull" || age > pullPatience || notThere(t.Event)
 		t.Fix = pullFix(p)
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
-		t.What, t.Lasting = fmt.Sprintf("container %s cannot be made: %s", c.Name, w.Message), age > configPatience
+		t.What, t.Lasting = fmt.Sprintf("container %s cannot be created: %s", c.Name, w.Message), age > configPatience
 		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "Failed", "FailedMount"), w.Reason+": "+w.Message)
 		t.Fix = configFix(p, w.Message)
 		if madeByMaster(w.Message) {
-			t.Lasting, t.Fix = false, "the master's pod makes it with its first step: see what keeps that one"
+			t.Lasting, t.Fix = false, "the init container of the master's pod creates it: see why that one has not completed"
 		}
 	case "CrashLoopBackOff":
 		if last := c.LastTerminationState.Terminated; last != nil {
 			return explainEnd(t, p, c, last, s), true
 		}
-		t.What, t.Event = fmt.Sprintf("container %s ends again and again", c.Name), w.Message
-		t.Fix = "see why with `" + readLogs(p, c.Name, true) + "`"
+		t.What, t.Event = fmt.Sprintf("container %s crashes repeatedly", c.Name), w.Message
+		t.Fix = "see `" + readLogs(p, c.Name, true) + "`"
 	default:
 		return Trouble{}, false // PodInitializing, ContainerCreating
 	}
@@ -193,15 +193,15 @@ func notThere(words string) bool {
 
 // explainEnd explains a container that exited with an error.
 func explainEnd(t Trouble, p corev1.Pod, c corev1.ContainerStatus, e *corev1.ContainerStateTerminated, s Seen) Trouble {
-	t.What = fmt.Sprintf("container %s ended with code %d", c.Name, e.ExitCode)
-	t.Fix = "see more with `" + readLogs(p, c.Name, c.State.Terminated == nil) + "`"
+	t.What = fmt.Sprintf("container %s exited with code %d", c.Name, e.ExitCode)
+	t.Fix = "see `" + readLogs(p, c.Name, c.State.Terminated == nil) + "`"
 	switch e.Reason {
 	case "OOMKilled":
-		t.What = fmt.Sprintf("container %s was killed for want of memory", c.Name)
+		t.What = fmt.Sprintf("container %s was killed: out of memory", c.Name)
 		t.Fix = "raise its memory limit in the values"
 	case "ContainerCannotRun", "StartError":
 		t.What = fmt.Sprintf("container %s cannot be started: %s", c.Name, strings.TrimSpace(e.Message))
-		t.Fix = "check that the image is for this node's kind of machine, and its command exists"
+		t.Fix = "check that the image is for the architecture of this node, and that its command exists"
 	}
 	if c.RestartCount > 1 {
 		t.What += fmt.Sprintf(", %d times", c.RestartCount)
@@ -224,9 +224,9 @@ func imageOf(p corev1.Pod, c corev1.ContainerStatus) string {
 
 func pullFix(p corev1.Pod) string {
 	if len(p.Spec.ImagePullSecrets) == 0 {
-		return "check the values imageRegistry, image.name and image.tag, under which `det-deploy k8s image push` puts it; for a private registry make a Secret with `kubectl create secret docker-registry` and give its name with --set imagePullSecretName"
+		return "check the values imageRegistry, image.name and image.tag, as used by `det-deploy k8s image push`; for a private registry create a Secret with `kubectl create secret docker-registry` and set --set imagePullSecretName"
 	}
-	return fmt.Sprintf("check the values imageRegistry, image.name and image.tag, and that Secret %s holds a login that the registry takes", p.Spec.ImagePullSecrets[0].Name)
+	return fmt.Sprintf("check the values imageRegistry, image.name and image.tag, and that Secret %s contains valid credentials for the registry", p.Spec.ImagePullSecrets[0].Name)
 }
 
 func configFix(p corev1.Pod, message string) string {
@@ -234,7 +234,7 @@ func configFix(p corev1.Pod, message string) string {
 	if strings.HasPrefix(message, "secret") || strings.Contains(message, "Secret") {
 		kind = "Secret"
 	}
-	return fmt.Sprintf("make the %s in namespace %s with the key that is named, or correct the value that refers to it", kind, p.Namespace)
+	return fmt.Sprintf("create the %s with the missing key in namespace %s, or correct the value that references it", kind, p.Namespace)
 }
 
 // madeByMaster reports whether a container waits for the Secret that the chart's own pods need: the
@@ -245,7 +245,7 @@ func madeByMaster(message string) bool {
 
 func mountFix(p corev1.Pod, event string) string {
 	if strings.Contains(event, "not found") {
-		return "make what is named in namespace " + p.Namespace + ", or correct the value that refers to it"
+		return "create the missing object in namespace " + p.Namespace + ", or correct the value that references it"
 	}
 	return describeCommand(p)
 }

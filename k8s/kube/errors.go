@@ -104,21 +104,21 @@ func fixOf(call Call, err *apierrors.StatusError, kind cloud.Kind) string {
 	switch kind {
 	case cloud.Denied:
 		if apierrors.IsUnauthorized(err) {
-			return "log in to the cluster again: it does not know these credentials (`kubectl auth whoami` tells when it does)"
+			return "log in to the cluster again: it rejects these credentials; verify with `kubectl auth whoami`"
 		}
 		return deniedFix(call)
 	case cloud.Quota:
-		return fmt.Sprintf("raise the ResourceQuota of namespace %s (`kubectl describe quota -n %s` shows it), or ask for less", call.Namespace, call.Namespace)
+		return fmt.Sprintf("raise the ResourceQuota of namespace %s (see `kubectl describe quota -n %s`), or request less", call.Namespace, call.Namespace)
 	case cloud.Invalid:
 		if breaksPodSecurity(err) {
-			return fmt.Sprintf("label namespace %s with pod-security.kubernetes.io/enforce=privileged, or take out of the pod spec what it refuses", call.Namespace)
+			return fmt.Sprintf("label namespace %s with pod-security.kubernetes.io/enforce=privileged, or remove the rejected fields from the pod spec", call.Namespace)
 		}
 	case cloud.Conflict:
 		if apierrors.HasStatusCause(err, "NamespaceTerminating") {
-			return fmt.Sprintf("wait until namespace %s is gone, or choose another with --namespace", call.Namespace)
+			return fmt.Sprintf("wait until namespace %s is deleted, or select another with --namespace", call.Namespace)
 		}
 	case cloud.Ambiguous:
-		return "run the same command again: it looks at what is there first"
+		return "run the same command again; it continues from the current state"
 	default:
 	}
 	return ""
@@ -131,9 +131,9 @@ func deniedFix(call Call) string {
 	}
 	where, flag, kind := "in namespace "+call.Namespace, " -n "+call.Namespace, "Role"
 	if call.Namespace == "" {
-		where, flag, kind = "in the whole cluster", "", "ClusterRole"
+		where, flag, kind = "in all namespaces", "", "ClusterRole"
 	}
-	return fmt.Sprintf("ask for a %s that allows %s on %s %s; `kubectl auth can-i %s %s%s` tells when it does",
+	return fmt.Sprintf("ask for a %s that grants %s on %s %s; verify with `kubectl auth can-i %s %s%s`",
 		kind, call.Verb, call.qualifiedResource(), where, call.Verb, call.qualifiedResource(), flag)
 }
 
@@ -164,9 +164,9 @@ func fixOfNetwork(err error, kind cloud.Kind) string {
 	case errors.Is(err, context.Canceled):
 		return ""
 	case kind == cloud.Invalid:
-		return "give the authority that signed the API server's certificate with --certificate-authority"
+		return "set --certificate-authority to the CA of the API server's certificate"
 	case kind == cloud.Ambiguous:
-		return "run the same command again: it looks at what is there first"
+		return "run the same command again; it continues from the current state"
 	}
-	return "check that the API server can be reached from here (`kubectl version`), and that --context is the right one"
+	return "check that the API server is reachable (`kubectl version`) and that --context is correct"
 }

@@ -100,7 +100,7 @@ func Open(o Options) (*Client, error) {
 func (c *Client) fromPod(o Options) error {
 	cfg, err := rest.InClusterConfig()
 	if err != nil {
-		return unusableContext(err, "run this in a pod, or name a kubeconfig")
+		return unusableContext(err, "run this in a pod, or use a kubeconfig")
 	}
 	c.config, c.namespace = cfg, cmp.Or(o.Namespace, podNamespace(), "default")
 	api := clientcmdapi.NewConfig()
@@ -124,23 +124,23 @@ func (c *Client) fromKubeconfig(o Options) error {
 	c.loader = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, configOverrides(o))
 	raw, err := c.loader.RawConfig()
 	if err != nil {
-		return unusableContext(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
+		return unusableContext(err, "set --kubeconfig or KUBECONFIG to a readable kubeconfig")
 	}
 	c.context = cmp.Or(o.Context, raw.CurrentContext)
 	if _, found := raw.Contexts[c.context]; o.Context != "" && !found {
-		return unusableContext(fmt.Errorf("there is no context %q", o.Context), "choose one that exists with --context: "+contextNames(raw.Contexts))
+		return unusableContext(fmt.Errorf("there is no context %q", o.Context), "set --context to an existing one: "+contextNames(raw.Contexts))
 	}
 	cfg, err := c.loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return unusableContext(errors.New("no cluster is chosen"), "name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context")
+		return unusableContext(errors.New("no cluster is selected"), "set --kubeconfig or KUBECONFIG, and --context")
 	}
 	if err != nil {
-		return unusableContext(err, "mend the kubeconfig; `kubectl config view` shows it")
+		return unusableContext(err, "fix the kubeconfig; see `kubectl config view`")
 	}
 	cfg.Timeout = o.RequestTimeout
 	ns, _, err := c.loader.Namespace()
 	if err != nil {
-		return unusableContext(err, "name a namespace with --namespace")
+		return unusableContext(err, "set --namespace")
 	}
 	c.config, c.namespace = cfg, ns
 	return nil
@@ -183,7 +183,7 @@ func loadKubeconfig(o Options) (*clientcmdapi.Config, error) {
 	rules.ExplicitPath, rules.WarnIfAllMissing = o.Kubeconfig, false
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, unusableContext(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
+		return nil, unusableContext(err, "set --kubeconfig or KUBECONFIG to a readable kubeconfig")
 	}
 	return raw, nil
 }
@@ -202,7 +202,7 @@ func configOverrides(o Options) *clientcmd.ConfigOverrides {
 
 func contextNames(m map[string]*clientcmdapi.Context) string {
 	if len(m) == 0 {
-		return "the kubeconfig has none"
+		return "the kubeconfig has no contexts"
 	}
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
@@ -233,7 +233,7 @@ func (c *Client) Config() *rest.Config {
 func (c *Client) Clientset() (kubernetes.Interface, error) {
 	cs, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
-		return nil, unusableContext(err, "mend the kubeconfig; `kubectl config view` shows it")
+		return nil, unusableContext(err, "fix the kubeconfig; see `kubectl config view`")
 	}
 	return cs, nil
 }
@@ -242,7 +242,7 @@ func (c *Client) Clientset() (kubernetes.Interface, error) {
 func (c *Client) Dynamic() (dynamic.Interface, error) {
 	d, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
-		return nil, unusableContext(err, "mend the kubeconfig; `kubectl config view` shows it")
+		return nil, unusableContext(err, "fix the kubeconfig; see `kubectl config view`")
 	}
 	return d, nil
 }

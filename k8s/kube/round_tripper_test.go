@@ -102,7 +102,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		want            cloud.Kind
 		fix             string
 	}{
-		{"no permission", 403, "Forbidden", "secrets is forbidden", cloud.Denied, "a Role that allows create on secrets in namespace lab; `kubectl auth can-i create secrets -n lab`"},
+		{"no permission", 403, "Forbidden", "secrets is forbidden", cloud.Denied, "a Role that grants create on secrets in namespace lab; verify with `kubectl auth can-i create secrets -n lab`"},
 		{"unknown to the server", 401, "Unauthorized", "", cloud.Denied, "log in"},
 		{"over the quota", 403, "Forbidden", "exceeded quota: q, requested: pods=1", cloud.Quota, "kubectl describe quota -n lab"},
 		{"against Pod Security", 403, "Forbidden", `violates PodSecurity "restricted:latest"`, cloud.Invalid, "pod-security"},

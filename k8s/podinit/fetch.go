@@ -53,12 +53,12 @@ func newSource(c Config, o Order) (*source, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.CertName, InsecureSkipVerify: o.NoVerify}
 	pem, err := os.ReadFile(filepath.Join(c.OrderDir, keyCA))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the authority of the master's certificate: %w", err)
+		return nil, fmt.Errorf("read the CA of the master's certificate: %w", err)
 	}
 	if len(pem) > 0 {
 		trust.RootCAs = x509.NewCertPool()
 		if !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("read the authority of the master's certificate: there is no certificate in it")
+			return nil, errors.New("read the CA of the master's certificate: it contains no certificate")
 		}
 	}
 	s.client = &http.Client{Transport: &http.Transport{
@@ -89,11 +89,11 @@ func (s *source) fetchFiles(ctx context.Context, into *os.Root) error {
 		}
 		if ctx.Err() == nil {
 			last = err
-			s.log.Warn("cannot fetch the context directory yet, trying again", "master", s.order.Master, "err", err)
+			s.log.Warn("cannot fetch the context directory; retrying", "master", s.order.Master, "err", err)
 		}
 		if err := wait.For(ctx, pause); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) && last != nil {
-				return fmt.Errorf("the master at %s could not be asked for %v: %w", s.order.Master, s.patience, last)
+				return fmt.Errorf("the master at %s did not answer for %v: %w", s.order.Master, s.patience, last)
 			}
 			return err
 		}
@@ -111,7 +111,7 @@ func (s *source) fetchOnce(ctx context.Context, into *os.Root) error {
 	resp, err := s.client.Do(req)
 	if err != nil {
 		if _, is := errors.AsType[*tls.CertificateVerificationError](err); is {
-			return final{fmt.Errorf("the master's certificate is not the one that this pod trusts: %w", err)}
+			return final{fmt.Errorf("this pod does not trust the master's certificate: %w", err)}
 		}
 		return err
 	}
@@ -167,7 +167,7 @@ func archiveIn(body io.Reader) (io.Reader, error) {
 				return nil, err
 			}
 			if got != c {
-				return nil, final{errors.New("the answer is not what a master says")}
+				return nil, final{errors.New("invalid response from the master")}
 			}
 		}
 	}

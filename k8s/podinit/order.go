@@ -61,7 +61,7 @@ func readOrder(dir string) (Order, error) {
 	var o Order
 	data, err := os.ReadFile(filepath.Join(dir, keyOrder))
 	if errors.Is(err, fs.ErrNotExist) {
-		return o, fmt.Errorf("%s holds no order: this command is for the init container of a task's pod", dir)
+		return o, fmt.Errorf("%s contains no order: this command is for the init container of a task's pod", dir)
 	}
 	if err != nil {
 		return o, err

@@ -43,10 +43,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer func() { _ = into.Close() }() // nothing was written through it
 	if err := unpackFiles(filepath.Join(c.OrderDir, keyFiles), into, order); err != nil {
-		return fmt.Errorf("put the files of the task in place: %w", err)
+		return fmt.Errorf("create the files of the task: %w", err)
 	}
 	if err := writeInfoFiles(into, c.Environ, order.GPUs); err != nil {
-		return fmt.Errorf("tell the task where it runs: %w", err)
+		return fmt.Errorf("create the information files of the task: %w", err)
 	}
 	if order.Context == "" {
 		return nil

@@ -197,12 +197,12 @@ func TestRefusals(t *testing.T) {
 		status           int
 	}{
 		{"an old token", `{"error":{"reason":"no"}}`, "403 Forbidden: {\"error\"", http.StatusForbidden},
-		{"a path out of the directory", answer(packed(t, file("../x", 1, 0o600))), "leads out of the work directory", 0},
-		{"an absolute path", answer(packed(t, file("/etc/x", 1, 0o600))), "leads out of the work directory", 0},
-		{"a link out of the directory", answer(packed(t, link("x", "../../y"))), "leads out of the work directory", 0},
+		{"a path out of the directory", answer(packed(t, file("../x", 1, 0o600))), "outside of the work directory", 0},
+		{"an absolute path", answer(packed(t, file("/etc/x", 1, 0o600))), "outside of the work directory", 0},
+		{"a link out of the directory", answer(packed(t, link("x", "../../y"))), "outside of the work directory", 0},
 		{"a device", answer(packed(t, tar.Header{Name: "x", Typeflag: tar.TypeChar})), "only files, directories and symbolic links", 0},
 		{"no archive", `{"b64Tgz":"eHh4eHh4eHh4eHh4eHh4eHh4"}`, "read the archive", 0},
-		{"another answer", `<html>`, "not what a master says", 0},
+		{"another answer", `<html>`, "invalid response from the master", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -236,8 +236,8 @@ func TestTrust(t *testing.T) {
 	}{
 		{"the authority it was given", Order{}, ca, ""},
 		{"the name in the certificate", Order{CertName: "example.com"}, ca, ""},
-		{"another name", Order{CertName: "other.test"}, ca, "not the one that this pod trusts"},
-		{"nobody it knows", Order{}, nil, "not the one that this pod trusts"},
+		{"another name", Order{CertName: "other.test"}, ca, "does not trust the master's certificate"},
+		{"nobody it knows", Order{}, nil, "does not trust the master's certificate"},
 		{"anybody, as it was told", Order{NoVerify: true}, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestMasterThatStaysAway(t *testing.T) {
 	w := newWorld(t, Order{Master: "http://127.0.0.1:1", Context: "work"}, packed(t), nil)
 	w.Patience = 300 * time.Millisecond
 	err := Run(t.Context(), w.Config)
-	if err == nil || !strings.Contains(err.Error(), "could not be asked for 300ms") {
+	if err == nil || !strings.Contains(err.Error(), "did not answer for 300ms") {
 		t.Errorf("got %v, want that the master could not be asked", err)
 	}
 }

@@ -84,7 +84,7 @@ func (u *unpacker) putEntry(h *tar.Header, r io.Reader) error {
 	}
 	clean := path.Clean(h.Name)
 	if !isLocal(clean) {
-		return final{errors.New("the path leads out of the work directory")}
+		return final{errors.New("the path is outside of the work directory")}
 	}
 	if clean == "." {
 		return nil
@@ -99,11 +99,11 @@ func (u *unpacker) putEntry(h *tar.Header, r io.Reader) error {
 		return u.writeFile(entry{clean, h}, r)
 	case tar.TypeSymlink:
 		if path.IsAbs(h.Linkname) || !isLocal(path.Join(path.Dir(clean), h.Linkname)) {
-			return final{fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)}
+			return final{fmt.Errorf("the link to %q is outside of the work directory", h.Linkname)}
 		}
 		return u.makeLink(entry{clean, h})
 	}
-	return final{fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)}
+	return final{fmt.Errorf("unsupported type %q; only files, directories and symbolic links are allowed", h.Typeflag)}
 }
 
 // isLocal reports whether a clean path stays below its start.

@@ -33,7 +33,7 @@ func isLoopback(host string) bool {
 type plainError struct{ host string }
 
 func (e *plainError) Error() string {
-	return fmt.Sprintf("%s is to be spoken to without TLS, and anybody on the way would read the login", e.host)
+	return fmt.Sprintf("refusing to send credentials to %s without TLS", e.host)
 }
 
 // isAbsent reports whether the registry does not have a name.
@@ -49,13 +49,13 @@ func (r Registry) explainError(op, image string, err error) error {
 	_, plain := errors.AsType[*plainError](err)
 	switch {
 	case plain || errors.Is(err, http.ErrSchemeMismatch):
-		e.Kind, e.Fix = cloud.Invalid, "give the registry a certificate, or allow plain HTTP with --plain-http, and to each node in its container runtime's configuration"
+		e.Kind, e.Fix = cloud.Invalid, "configure TLS for the registry, or permit plain HTTP with --plain-http and in the container runtime's configuration of each node"
 	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
 		e.Kind, e.Fix = cloud.Denied, fmt.Sprintf("log in with `docker login %s` or `podman login %s` with an account that may push there; some registries require the repository to exist", r.loginHost(), r.loginHost())
 	case answered && answer.StatusCode == http.StatusNotFound:
-		e.Kind, e.Fix = cloud.NotFound, "check --registry; some registries want the project or repository to be made first"
+		e.Kind, e.Fix = cloud.NotFound, "check --registry; some registries require the project or repository to exist"
 	case !answered:
-		e.Kind, e.Fix = cloud.Unavailable, "check --registry, and that it is reached from here; the same command continues"
+		e.Kind, e.Fix = cloud.Unavailable, "check --registry and the connection to it; the same command continues"
 	}
 	return e
 }

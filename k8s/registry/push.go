@@ -99,7 +99,7 @@ func (r Registry) parseTag(s *Source) (name.Tag, error) {
 	}
 	tag, err := name.NewTag(r.readImage(s), options...)
 	if err != nil {
-		return tag, fmt.Errorf("name the image: %w", err)
+		return tag, fmt.Errorf("parse the image name: %w", err)
 	}
 	return tag, nil
 }

@@ -43,7 +43,7 @@ func Open(files []string) (*Source, error) {
 		if err := s.addArchive(file); err != nil {
 			return nil, &cloud.Error{
 				Kind: cloud.Invalid, Op: "read the image", Resource: file, Err: err,
-				Fix: "give archives that `make image` wrote, of one version and each for another architecture",
+				Fix: "use archives written by `make image`, of one version and with one archive per architecture",
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func tagIn(file string) (name.Tag, error) {
 		return name.Tag{}, err
 	}
 	if len(manifest) != 1 || len(manifest[0].RepoTags) == 0 {
-		return name.Tag{}, errors.New("it must hold one image with a name")
+		return name.Tag{}, errors.New("it must contain one image with a name")
 	}
 	return name.NewTag(manifest[0].RepoTags[0])
 }

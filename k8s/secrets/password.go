@@ -36,7 +36,7 @@ func randomPassword(alphabet string, n int) (string, error) {
 	for i := range out {
 		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))
 		if err != nil {
-			return "", fmt.Errorf("make a password: %w", err)
+			return "", fmt.Errorf("generate a password: %w", err)
 		}
 		out[i] = alphabet[at.Int64()]
 	}

@@ -51,7 +51,7 @@ func Ensure(ctx context.Context, api typed.SecretInterface, w Wanted) (map[strin
 			break
 		}
 	}
-	return nil, fmt.Errorf("make secret %s: %w", w.Name, err)
+	return nil, fmt.Errorf("create secret %s: %w", w.Name, err)
 }
 
 // ensureOnce reads and then creates or updates the Secret. It returns a conflict if another process

@@ -11,10 +11,10 @@ import (
 func TestATroubleInALine(t *testing.T) {
 	t.Parallel()
 	trouble := explain.Trouble{
-		Object: "pod a", What: "container b runs and does not answer its probe", Event: "Unhealthy: no\nanswer",
+		Object: "pod a", What: "container b is running but fails its probe", Event: "Unhealthy: no\nanswer",
 		LogTail: []string{"first", "the database does not answer"},
 	}
-	const want = "pod a: container b runs and does not answer its probe (Unhealthy: no answer)"
+	const want = "pod a: container b is running but fails its probe (Unhealthy: no answer)"
 	if got := troubleLine(trouble); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -55,8 +55,8 @@ func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
 	s := narrow(t)
 	r := s.check()
 	for _, tc := range []struct{ check, found, fix string }{
-		{"permission to install", "you have all that it takes in namespace " + s.namespace, "createNonNamespacedObjects=false,resourceManager.defaultNamespace="},
-		{"permission to give the master its roles", "nodes in the whole cluster", "rbac.nodes=false"},
+		{"permission to install", "all permissions granted in namespace " + s.namespace, "createNonNamespacedObjects=false,resourceManager.defaultNamespace="},
+		{"permission to grant the master's roles", "nodes in all namespaces", "rbac.nodes=false"},
 		{"quota of namespace", "state limits.memory and container init-secrets does not", "masterMemLimit"},
 	} {
 		if got := s.result(r, tc.check); got.Answer != doctor.Fail || !strings.Contains(got.Found, tc.found) || !strings.Contains(got.Fix, tc.fix) {

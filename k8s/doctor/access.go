@@ -30,7 +30,7 @@ func (n need) String() string {
 		s += " " + n.name
 	}
 	if n.namespace == "" {
-		return s + " in all namespaces"
+		return s + " at the cluster scope"
 	}
 	return s + " in namespace " + n.namespace
 }
@@ -216,7 +216,7 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 	fix := "ask for these permissions, or ask an administrator to install"
 	for _, resource := range []string{"nodes", "pods"} {
 		if slices.ContainsFunc(denied, func(n need) bool { return n.resource == resource && n.namespace == "" }) {
-			fix += fmt.Sprintf("; without access to %s in all namespaces, install with --set rbac.%s=false", resource, resource)
+			fix += fmt.Sprintf("; without cluster-wide access to %s, install with --set rbac.%s=false", resource, resource)
 		}
 	}
 	return refuseDenied(denied, "all permissions of the master's roles, because Kubernetes forbids granting permissions that the user lacks", fix)

@@ -166,11 +166,11 @@ func TestEveryClaimNeedsAClass(t *testing.T) {
 		want    Answer
 		words   string
 	}{
-		{"no default StorageClass", claim(nil), []storagev1.StorageClass{standard, other}, Pass, "slow"},
+		{"the default one", claim(nil), []storagev1.StorageClass{standard, other}, Pass, "slow"},
 		{"no default", claim(nil), []storagev1.StorageClass{other}, Fail, "db.storageClassName"},
 		{"none at all", claim(nil), nil, Fail, "the cluster has no StorageClass"},
 		{"by name", claim(&fast), []storagev1.StorageClass{other}, Pass, "fast"},
-		{"a name that is none", claim(&slow), []storagev1.StorageClass{other}, Fail, "no class slow; the cluster has fast"},
+		{"a name that is none", claim(&slow), []storagev1.StorageClass{other}, Fail, "StorageClass slow does not exist; the cluster has fast"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -204,16 +204,16 @@ func TestTheMasterMustFitTheLimits(t *testing.T) {
 		words  string
 	}{
 		{"none", nil, nil, Pass, "none"},
-		{"room", []corev1.ResourceQuota{quota("pods", "10", "8")}, nil, Pass, "room"},
+		{"room", []corev1.ResourceQuota{quota("pods", "10", "8")}, nil, Pass, "the master fits"},
 		{"no pod left", []corev1.ResourceQuota{quota("pods", "10", "9")}, nil, Fail, "1 of pods left, and 2 is required"},
 		{"no CPU left", []corev1.ResourceQuota{quota("requests.cpu", "4", "3500m")}, nil, Fail, "500m of requests.cpu left, and 1 is required"},
 		{"CPU by its short name", []corev1.ResourceQuota{quota("cpu", "4", "4")}, nil, Fail, "0 of cpu left"},
 		{"no load balancer allowed", []corev1.ResourceQuota{quota("services.loadbalancers", "0", "0")}, nil, Fail, "services.loadbalancers"},
 		{"a quota for others", []corev1.ResourceQuota{scoped}, nil, Pass, ""},
-		{"limits that nobody states", []corev1.ResourceQuota{quota("limits.memory", "100Gi", "0")}, nil, Fail, "state limits.memory and container main does not"},
+		{"limits that nobody states", []corev1.ResourceQuota{quota("limits.memory", "100Gi", "0")}, nil, Fail, "requires limits.memory of every container, and container main does not set it"},
 		{"limits that a LimitRange states", []corev1.ResourceQuota{quota("limits.memory", "100Gi", "0")}, []corev1.LimitRange{filled}, Pass, ""},
-		{"a container too large", nil, []corev1.LimitRange{limit(corev1.LimitTypeContainer, "cpu", "250m")}, Fail, "main asks for 500m"},
-		{"a volume too large", nil, []corev1.LimitRange{limit(corev1.LimitTypePersistentVolumeClaim, "storage", "1Gi")}, Fail, "data asks for 30Gi"},
+		{"a container too large", nil, []corev1.LimitRange{limit(corev1.LimitTypeContainer, "cpu", "250m")}, Fail, "main requests 500m"},
+		{"a volume too large", nil, []corev1.LimitRange{limit(corev1.LimitTypePersistentVolumeClaim, "storage", "1Gi")}, Fail, "data requests 30Gi"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -241,9 +241,9 @@ func TestTheCertificateMustBeUsable(t *testing.T) {
 		{"another type", corev1.SecretTypeOpaque, cert, key, Fail, "Opaque"},
 		{"no certificate", corev1.SecretTypeTLS, nil, key, Fail, ""},
 		{"another's key", corev1.SecretTypeTLS, cert, otherKey, Fail, "does not match"},
-		{"ended", corev1.SecretTypeTLS, old, oldKey, Fail, "ended on 2026-11-20"},
-		{"ending", corev1.SecretTypeTLS, ending, endingKey, Unknown, "ends on 2026-11-23"},
-		{"no subject alternative names", corev1.SecretTypeTLS, nobody, nobodyKey, Fail, "no name"},
+		{"expired", corev1.SecretTypeTLS, old, oldKey, Fail, "expired on 2026-11-20"},
+		{"expires soon", corev1.SecretTypeTLS, ending, endingKey, Unknown, "expires on 2026-11-23"},
+		{"no subject alternative names", corev1.SecretTypeTLS, nobody, nobodyKey, Fail, "no subject alternative names"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -79,8 +79,8 @@ func TestAStrangerIsToldWhatIsMissing(t *testing.T) {
 	got := answers(t, w)
 	expect(t, got["API server"], Pass)
 	expect(t, got["namespace NS"], Unknown, "missing permission to get namespaces")
-	expect(t, got["permission to install"], Fail, "get, create, patch, delete deployments.apps in namespace "+w.Namespace, "clusterroles.rbac.authorization.k8s.io in all namespaces", "kubectl auth can-i")
-	expect(t, got["permission to grant the master's roles"], Fail, "create, get jobs.batch", "list nodes in all namespaces", "rbac.nodes=false")
+	expect(t, got["permission to install"], Fail, "get, create, patch, delete deployments.apps in namespace "+w.Namespace, "clusterroles.rbac.authorization.k8s.io at the cluster scope", "kubectl auth can-i")
+	expect(t, got["permission to grant the master's roles"], Fail, "create, get jobs.batch", "list nodes at the cluster scope", "rbac.nodes=false")
 	expect(t, got["permission to diagnose the release"], Unknown, "list, delete pods")
 	expect(t, got["GPUs"], Unknown, "missing permission to list nodes")
 }
@@ -96,7 +96,7 @@ func TestAnOwnerOfANamespaceNeedsOnlyTheNodesRole(t *testing.T) {
 	if strings.Contains(install.Found, "deployments") {
 		t.Errorf("got %s", install.Found)
 	}
-	expect(t, got["permission to grant the master's roles"], Fail, "list nodes in all namespaces")
+	expect(t, got["permission to grant the master's roles"], Fail, "list nodes at the cluster scope")
 }
 
 func TestWhoeverMayEscalateMayGrant(t *testing.T) {
@@ -129,7 +129,7 @@ func TestWhatValuesNameMustBeThere(t *testing.T) {
 	got := answers(t, w)
 	expect(t, got["secret db of db.passwordExistingSecret"], Fail, "it does not exist", "kubectl create secret generic db -n "+w.Namespace)
 	expect(t, got["namespace not-there of tasks"], Fail, "kubectl create namespace not-there")
-	expect(t, got["pull secret pull"], Pass, "copy for each task in namespace not-there")
+	expect(t, got["pull secret pull"], Pass, "copies it for each task in namespace not-there")
 	c.Kubectl("create", "secret", "generic", "db", "-n", w.Namespace, "--from-literal=user=x")
 	expect(t, answers(t, w)["secret db of db.passwordExistingSecret"], Fail, "it has no key password")
 	c.Kubectl("delete", "secret", "db", "-n", w.Namespace)

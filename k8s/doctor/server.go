@@ -115,7 +115,7 @@ func (w Wanted) madeNamespace(ctx context.Context) Result {
 	case ns.Status.Phase == corev1.NamespaceTerminating:
 		return Result{Answer: Fail, Found: "it is being deleted", Needed: "that it is deleted", Fix: "wait until it is deleted"}
 	case ns.Annotations["meta.helm.sh/release-namespace"] != w.Namespace:
-		return Result{Answer: Fail, Found: "it exists, but was not created by a release of namespace " + w.Namespace + "", Needed: "a namespace created by the chart", Fix: fixTaskNamespace}
+		return Result{Answer: Fail, Found: "it exists, but was not created by a release of namespace " + w.Namespace, Needed: "a namespace created by the chart", Fix: fixTaskNamespace}
 	default:
 		return passResult("it exists, created by a release of namespace %s", w.Namespace)
 	}

@@ -116,12 +116,12 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a Secret that nobody makes",
 			explain.Seen{Pods: []corev1.Pod{podWith(waits("CreateContainerConfigError", `secret "db" not found`))}},
-			time.Second, `secret "db" not found`, "CreateContainerConfigError", "make the Secret in namespace lab", false,
+			time.Second, `secret "db" not found`, "CreateContainerConfigError", "create the Secret with the referenced key in namespace lab", false,
 		},
 		{
 			"a Secret that is not made",
 			explain.Seen{Pods: []corev1.Pod{podWith(waits("CreateContainerConfigError", `couldn't find key password in Secret lab/db`))}},
-			time.Hour, "couldn't find key password", "", "with the missing key", true,
+			time.Hour, "couldn't find key password", "", "with the referenced key", true,
 		},
 		{
 			"a program that ended once", explain.Seen{

@@ -234,7 +234,7 @@ func configFix(p corev1.Pod, message string) string {
 	if strings.HasPrefix(message, "secret") || strings.Contains(message, "Secret") {
 		kind = "Secret"
 	}
-	return fmt.Sprintf("create the %s with the missing key in namespace %s, or correct the value that references it", kind, p.Namespace)
+	return fmt.Sprintf("create the %s with the referenced key in namespace %s, or correct the value that references it", kind, p.Namespace)
 }
 
 // madeByMaster reports whether a container waits for the Secret that the chart's own pods need: the

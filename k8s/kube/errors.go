@@ -131,7 +131,7 @@ func deniedFix(call Call) string {
 	}
 	where, flag, kind := "in namespace "+call.Namespace, " -n "+call.Namespace, "Role"
 	if call.Namespace == "" {
-		where, flag, kind = "in all namespaces", "", "ClusterRole"
+		where, flag, kind = "at the cluster scope", "", "ClusterRole"
 	}
 	return fmt.Sprintf("ask for a %s that grants %s on %s %s; verify with `kubectl auth can-i %s %s%s`",
 		kind, call.Verb, call.qualifiedResource(), where, call.Verb, call.qualifiedResource(), flag)

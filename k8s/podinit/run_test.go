@@ -258,6 +258,6 @@ func TestMasterThatStaysAway(t *testing.T) {
 	w.Patience = 300 * time.Millisecond
 	err := Run(t.Context(), w.Config)
 	if err == nil || !strings.Contains(err.Error(), "did not answer for 300ms") {
-		t.Errorf("got %v, want that the master could not be asked", err)
+		t.Errorf("got %v, want an error that the master did not answer", err)
 	}
 }

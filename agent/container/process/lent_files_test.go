@@ -108,6 +108,6 @@ func TestNothingIsLentWhereTheUserCannotGo(t *testing.T) {
 	}
 	err := d.lendFiles(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
 	if err == nil || !strings.Contains(err.Error(), "no access to") {
-		t.Errorf("got %v, want that the user no access to", err)
+		t.Errorf("got %v, want an error that the user has no access", err)
 	}
 }

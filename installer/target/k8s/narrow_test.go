@@ -56,8 +56,8 @@ func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
 	r := s.check()
 	for _, tc := range []struct{ check, found, fix string }{
 		{"permission to install", "all permissions granted in namespace " + s.namespace, "createNonNamespacedObjects=false,resourceManager.defaultNamespace="},
-		{"permission to grant the master's roles", "nodes in all namespaces", "rbac.nodes=false"},
-		{"quota of namespace", "state limits.memory and container init-secrets does not", "masterMemLimit"},
+		{"permission to grant the master's roles", "nodes at the cluster scope", "rbac.nodes=false"},
+		{"quota of namespace", "requires limits.memory of every container, and container init-secrets does not set it", "masterMemLimit"},
 	} {
 		if got := s.result(r, tc.check); got.Answer != doctor.Fail || !strings.Contains(got.Found, tc.found) || !strings.Contains(got.Fix, tc.fix) {
 			t.Errorf("%s: got %+v, want it to fail with %q and %q", tc.check, got, tc.found, tc.fix)

@@ -234,7 +234,7 @@ func (p *peer) take(m *agentv1.AgentMessage) *agentv1.MasterMessage {
 func (p *peer) known(id string) *told {
 	c := p.containers[id]
 	if c == nil {
-		p.faultf("the agent speaks of container %s, which is not its own", id)
+		p.faultf("the agent reports container %s of another agent", id)
 	}
 	return c
 }

@@ -95,7 +95,7 @@ func (b boot) renderUserData(errs ...error) ([]byte, error) {
 	}
 	out, err := renderTemplate("userdata.tmpl", struct{ Script string }{indentScript(script)})
 	if err == nil && len(out) > UserDataLimit {
-		err = fmt.Errorf("render the %s's user data: it has %d bytes, EC2 takes %d", b.Role, len(out), UserDataLimit)
+		err = fmt.Errorf("render the %s's user data: %d bytes exceed the limit of EC2 (%d)", b.Role, len(out), UserDataLimit)
 	}
 	return out, err
 }
@@ -167,7 +167,7 @@ func checkHashes(by map[string]string) error {
 		}
 	}
 	if len(by) == 0 {
-		errs = append(errs, errors.New("sha256: must hold at least one architecture"))
+		errs = append(errs, errors.New("sha256: must have at least one architecture"))
 	}
 	return errors.Join(errs...)
 }
@@ -189,7 +189,7 @@ func checkTLS(b AgentBoot) error {
 		return fmt.Errorf("master: must begin with https:// or http:// (%q)", b.Master)
 	}
 	if !https && (b.CA != "" || b.Name != "") {
-		return errors.New("master: must be https where a CA or a name is given")
+		return errors.New("master: must use https with a CA or a name")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type GoogleAgentBoot struct{ AgentBoot }
 func (b GoogleAgentBoot) Render() ([]byte, error) {
 	var endpoint error
 	if b.Endpoint != "" {
-		endpoint = errors.New("endpoint: nothing takes the place of Google's addresses")
+		endpoint = errors.New("endpoint: not supported on Google Cloud")
 	}
 	return b.boot(onGoogle()...).renderStartupScript(requireValue("master", b.Master), checkTLS(b.AgentBoot), endpoint)
 }
@@ -51,7 +51,7 @@ func (b GoogleAgentBoot) Render() ([]byte, error) {
 func (b boot) renderStartupScript(errs ...error) ([]byte, error) {
 	out, err := b.renderScript("boot_google.py.tmpl", errs...)
 	if err == nil && len(out) > StartupScriptLimit {
-		err = fmt.Errorf("it has %d bytes, Compute Engine takes %d", len(out), StartupScriptLimit)
+		err = fmt.Errorf("%d bytes exceed the limit of Compute Engine (%d)", len(out), StartupScriptLimit)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("render the %s's startup script: %w", b.Role, err)

@@ -94,10 +94,10 @@ func TestAMasterAtGoogleBootsFromItsBucket(t *testing.T) {
 	m.mayRead()
 	m.accountless.Store(1)
 	console, ok := m.boot(m.master())
-	wants(t, console, ok, true, "making this machine the master of cluster lab", "cannot fetch the program yet: this machine has no service account",
+	wants(t, console, ok, true, "installing the master of cluster lab", "cannot fetch the program yet: this machine has no service account",
 		"called with host install --yes --cloud gcp --role master --cluster-id lab --control-bucket "+googleBucket+" --disk-name det-data", "done")
 	console, ok = m.boot(m.master())
-	wants(t, console, ok, true, "det-deploy: this machine is a cluster's master already\n")
+	wants(t, console, ok, true, "det-deploy: this machine is already the master of a cluster\n")
 }
 
 func TestAMasterAtGoogleThatMayNotReadItsBucketSaysSo(t *testing.T) {
@@ -105,9 +105,9 @@ func TestAMasterAtGoogleThatMayNotReadItsBucketSaysSo(t *testing.T) {
 	m := newGoogleMachine(t)
 	m.limit = "1"
 	console, ok := m.boot(m.master())
-	wants(t, console, ok, false, "gave up, the next boot tries again: could not fetch the program in 0 minutes: 127.0.0.1")
+	wants(t, console, ok, false, "failed; the next boot will retry: could not fetch the program in 0 minutes: 127.0.0.1")
 	wants(t, console, ok, false, "cannot fetch the program yet: 127.0.0.1")
-	if want := "answers 403 forbidden"; !bytes.Contains([]byte(console), []byte(want)) {
+	if want := "returned 403 forbidden"; !bytes.Contains([]byte(console), []byte(want)) {
 		t.Errorf("got %s, want %s", console, want)
 	}
 	m.mayRead()
@@ -123,7 +123,7 @@ func TestAnAgentAtGoogleBootsFromItsMaster(t *testing.T) {
 	defer master.Close()
 	b := templates.AgentBoot{Cluster: "lab", Master: master.URL, SHA256: hash(program), Logs: "det-deploy-lab", Metrics: true}
 	console, ok := m.boot(templates.GoogleAgentBoot{AgentBoot: b})
-	wants(t, console, ok, true, "making this machine an agent of cluster lab",
+	wants(t, console, ok, true, "installing an agent of cluster lab",
 		"called with host install --yes --cloud gcp --role agent --cluster-id lab --master-url "+master.URL+" --journal-group det-deploy-lab --report-use", "done")
 	if _, err := os.Stat(filepath.Join(m.home, "installed")); err != nil {
 		t.Error(err)

@@ -158,10 +158,10 @@ func TestAMasterBootsFromItsBucket(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	console, ok := c.boot(c.master())
-	wants(t, console, ok, true, "making this machine the master of cluster lab",
+	wants(t, console, ok, true, "installing the master of cluster lab",
 		"called with host install --yes --role master --cluster-id lab --region us-west-2 --control-bucket control --aws-endpoint "+c.s3.URL, "done")
 	console, ok = c.boot(c.master())
-	wants(t, console, ok, true, "det-deploy: this machine is a cluster's master already\n")
+	wants(t, console, ok, true, "det-deploy: this machine is already the master of a cluster\n")
 }
 
 func TestABootWaitsForWhatIsLate(t *testing.T) {
@@ -170,7 +170,7 @@ func TestABootWaitsForWhatIsLate(t *testing.T) {
 	c.roleless.Store(1)
 	c.denied.Store(1)
 	console, ok := c.boot(c.master())
-	wants(t, console, ok, true, "cannot fetch the program yet: this machine has no role", "answers 403 AccessDenied", "done")
+	wants(t, console, ok, true, "cannot fetch the program yet: this machine has no role", "returned 403 AccessDenied", "done")
 }
 
 func TestABootGivesUpAndSaysWhy(t *testing.T) {
@@ -179,12 +179,12 @@ func TestABootGivesUpAndSaysWhy(t *testing.T) {
 		edit func(*cloud, *templates.MasterBoot)
 		want string
 	}{
-		"another program": {func(c *cloud, _ *templates.MasterBoot) { c.body = "evil" }, "gave up, the next boot tries again: could not fetch the program in 0 minutes: it is not the program that this machine was made for"},
-		"a refusal":       {func(c *cloud, _ *templates.MasterBoot) { c.denied.Store(99) }, "gave up, the next boot tries again: could not fetch the program in 0 minutes: 127.0.0.1"},
+		"another program": {func(c *cloud, _ *templates.MasterBoot) { c.body = "evil" }, "failed; the next boot will retry: could not fetch the program in 0 minutes: the program has an unexpected checksum"},
+		"a refusal":       {func(c *cloud, _ *templates.MasterBoot) { c.denied.Store(99) }, "failed; the next boot will retry: could not fetch the program in 0 minutes: 127.0.0.1"},
 		"another architecture": {func(_ *cloud, b *templates.MasterBoot) {
 			b.SHA256 = map[string]string{"riscv64": strings.Repeat("a", 64)}
-		}, "only for riscv64: pass --binary"},
-		"installing fails": {func(c *cloud, b *templates.MasterBoot) { c.body += "exit 3\n"; b.SHA256 = hash(c.body) }, "gave up, the next boot tries again: installing ended with code 3"},
+		}, "only for riscv64; pass --binary"},
+		"installing fails": {func(c *cloud, b *templates.MasterBoot) { c.body += "exit 3\n"; b.SHA256 = hash(c.body) }, "failed; the next boot will retry: host install failed with exit code 3"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -215,13 +215,13 @@ func TestAnAgentBootsFromItsMasterAndFromNobodyElse(t *testing.T) {
 	c.limit = "1"
 	b := templates.AgentBoot{Cluster: "lab", Master: master.URL, CA: ca, Name: "elsewhere.test", SHA256: hash(program)}
 	console, ok := c.boot(b)
-	wants(t, console, ok, false, "gave up")
+	wants(t, console, ok, false, "the next boot will retry")
 	if asked != "" || !strings.Contains(console, "elsewhere.test") {
 		t.Errorf("got a question for %s; want that a master of another name is not asked:\n%s", asked, console)
 	}
 	b.Name = "example.com"
 	console, ok = c.boot(b)
-	wants(t, console, ok, true, "making this machine an agent of cluster lab",
+	wants(t, console, ok, true, "installing an agent of cluster lab",
 		"called with host install --yes --role agent --cluster-id lab --master-url "+master.URL+" --master-ca "+c.home+"/etc/ca.pem --master-name example.com", "done")
 	if want := "/binaries/linux-" + runtime.GOARCH; asked != want {
 		t.Errorf("got %s, want %s", asked, want)

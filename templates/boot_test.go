@@ -135,12 +135,12 @@ func TestUserDataThatWouldReadOtherwiseIsRefused(t *testing.T) {
 		"a hash that is none":            {agent(func(b *templates.AgentBoot) { b.SHA256 = map[string]string{"amd64": "x"} }), "sha256 of amd64: must be 64 digits"},
 		"an odd character":               {agent(func(b *templates.AgentBoot) { b.Logs = "gr\u00fcn" }), "must be printable ASCII"},
 		"another scheme":                 {agent(func(b *templates.AgentBoot) { b.Master = "m:8080" }), "master: must begin with https://"},
-		"a CA without TLS":               {agent(func(b *templates.AgentBoot) { b.Master = "http://m" }), "master: must be https"},
+		"a CA without TLS":               {agent(func(b *templates.AgentBoot) { b.Master = "http://m" }), "master: must use https"},
 		"a bucket that is missing":       {templates.GoogleMasterBoot{Cluster: "lab", SHA256: sums}, "startup script: bucket: must be set"},
-		"an endpoint":                    {googleAgent(func(b *templates.AgentBoot) { b.Endpoint = "http://e" }), "endpoint: nothing takes"},
+		"an endpoint":                    {googleAgent(func(b *templates.AgentBoot) { b.Endpoint = "http://e" }), "endpoint: not supported"},
 		"a master without an address":    {googleAgent(func(b *templates.AgentBoot) { b.Master = "" }), "master: must be set"},
-		"more than Compute Engine takes": {googleAgent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 4000) }), "Compute Engine takes 262144"},
-		"more than EC2 takes":            {agent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 200) }), "EC2 takes 16384"},
+		"more than Compute Engine takes": {googleAgent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 4000) }), "limit of Compute Engine (262144)"},
+		"more than EC2 takes":            {agent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 200) }), "limit of EC2 (16384)"},
 	}
 	for name, tt := range tests {
 		if _, err := tt.boot.Render(); err == nil || !strings.Contains(err.Error(), tt.want) {

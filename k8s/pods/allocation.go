@@ -154,7 +154,7 @@ func stageOf(p Phase) queue.Stage {
 // moveTo changes the phase. It returns an error for a transition that is not in the table.
 func (a *allocation) moveTo(to Phase, now time.Time) error {
 	if !slices.Contains(phases[a.phase], to) {
-		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
+		return fmt.Errorf("cannot move allocation %s from %s to %s: no such transition", a.Allocation, a.phase, to)
 	}
 	a.phase, a.since = to, now
 	a.Stage = stageOf(to)
@@ -180,7 +180,7 @@ func (a *allocation) describeAllocation() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	out.Waiting = a.waiting
 	if a.isWaiting() && a.waiting == "" {
-		out.Waiting = "not looked at yet"
+		out.Waiting = "waiting for the scheduler"
 	}
 	if a.release != nil && !a.release.Kill {
 		out.PreemptBy = a.release.By

@@ -182,7 +182,7 @@ func (c Config) poolNames() []string {
 func (c Config) shapeAllocation(a *allocation) error {
 	p, found := c.findPool(a.Pool)
 	if !found {
-		return fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, a.Pool, c.poolNames())
+		return fmt.Errorf("%w: %q; choose one of %q", rm.ErrUnknownPool, a.Pool, c.poolNames())
 	}
 	pods, slots, err := p.splitRequest(a.Request)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duratio
 		return retryAfter
 	}
 	if err == nil && len(specs) != len(a.containers) {
-		err = fmt.Errorf("allocation %s has %d containers and %d of them are described", a.Allocation, len(a.containers), len(specs))
+		err = fmt.Errorf("allocation %s has %d containers but %d specs", a.Allocation, len(a.containers), len(specs))
 	}
 	if err != nil {
 		s.state.refuseAllocation(a, err)

@@ -13,7 +13,7 @@ import (
 
 // errCrowded is returned for a connection that could not get a place in time, and is the cause of
 // closing one that lost its place to another address.
-var errCrowded = errors.New("too many connections of agents that are not admitted yet; try again in a second")
+var errCrowded = errors.New("too many agents are waiting for admission; try again in a second")
 
 // admissions limits the number of connections that are not admitted yet, in total and by address.
 // Admitted connections do not count, so that a thousand agents behind one address pass one after the

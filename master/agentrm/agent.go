@@ -114,14 +114,14 @@ func (a *agent) lostReason() string {
 	if a.notice != nil && a.notice.Kind == Interruption {
 		return a.notice.reasonFor(a.id)
 	}
-	return "agent " + string(a.id) + " was lost: it did not come back in time"
+	return "agent " + string(a.id) + " was lost: it did not reconnect in time"
 }
 
 // setState changes the presence of an agent. It returns an error for a transition that is not in the
 // table.
 func (a *agent) setState(to Presence, now time.Time) error {
 	if !slices.Contains(presences[a.presence], to) {
-		return fmt.Errorf("move agent %s from %s to %s: there is no such step", a.id, a.presence, to)
+		return fmt.Errorf("cannot move agent %s from %s to %s: no such transition", a.id, a.presence, to)
 	}
 	a.presence, a.since = to, now
 	return nil

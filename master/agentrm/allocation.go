@@ -117,7 +117,7 @@ type container struct {
 // table.
 func (a *allocation) setState(to Phase) error {
 	if !slices.Contains(phases[a.phase], to) {
-		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
+		return fmt.Errorf("cannot move allocation %s from %s to %s: no such transition", a.Allocation, a.phase, to)
 	}
 	a.setPhase(to)
 	return nil
@@ -183,10 +183,10 @@ func (a *allocation) describeForOwner() rm.Allocation {
 	if a.phase == Queued {
 		out.Waiting = string(a.waitsFor())
 		if out.Waiting == "" {
-			out.Waiting = "not looked at yet"
+			out.Waiting = "waiting for the scheduler"
 		}
 		if a.isHeld(time.Now()) {
-			out.Waiting = "it is tried again at " + a.NotBefore.UTC().Format(time.RFC3339)
+			out.Waiting = "next try at " + a.NotBefore.UTC().Format(time.RFC3339)
 		}
 		if a.Delayed != "" {
 			out.Waiting += "; " + a.Delayed

@@ -140,7 +140,7 @@ func (c Config) withDefaults() Config {
 
 func (c Config) checkConfig() error {
 	if c.Store == nil || c.Gate == nil || c.Tasks == nil || c.Logs == nil {
-		return errors.New("configure agent pools: store, gate, tasks and logs are all needed")
+		return errors.New("cannot configure agent pools: store, gate, tasks and logs are required")
 	}
 	var errs []error
 	for i, p := range c.Pools {

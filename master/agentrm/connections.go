@@ -186,7 +186,7 @@ func (c *connections) prepareMachine(ctx context.Context, l *link.Link, h *agent
 		return err
 	}
 	if !who.Launched {
-		return link.Final("agent %s is not on a machine that the master launched, and sets itself up", who.Agent)
+		return link.Final("agent %s requests a setup, but the master did not launch its machine", who.Agent)
 	}
 	credential, err := c.acceptAgent(ctx, who)
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *connections) prepareMachine(ctx context.Context, l *link.Link, h *agent
 	w.Preparation = c.cfg.Prepare(who.Pool)
 	l.Agent = who.Agent // for the log and for expel; no messages are sent under this name
 	if !c.addPreparing(l) {
-		return link.Retry("the master stops; try again")
+		return link.Retry("the master is stopping; try again")
 	}
 	defer c.removePreparing(l)
 	l.Admitted(ctx)

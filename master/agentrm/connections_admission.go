@@ -64,14 +64,14 @@ var agentIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
 
 func (c *connections) checkHello(h *agentv1.Hello) error {
 	if p := h.GetProtocol(); p < agentv1.OldestProtocol || p > agentv1.Protocol {
-		return link.Final("the agent speaks version %d of the link and this master versions %d to %d; install an agent of the master's version (%s)",
+		return link.Final("the agent uses protocol version %d, but this master supports versions %d to %d; install an agent of the master's version (%s)",
 			p, agentv1.OldestProtocol, agentv1.Protocol, c.cfg.Version)
 	}
 	if !agentIDs.MatchString(h.GetAgentId()) {
 		return link.Final("agent id %q: must be 1 to 255 letters, digits and . _ : -, and start with a letter or digit", excerpt.Of(h.GetAgentId()))
 	}
 	if n := len(h.GetDevices()); n > c.cfg.Limits.Slots {
-		return link.Final("agent %s reports %d devices; at most %d are believed", h.GetAgentId(), n, c.cfg.Limits.Slots)
+		return link.Final("agent %s reports %d devices; the maximum is %d", h.GetAgentId(), n, c.cfg.Limits.Slots)
 	}
 	ids, uuids := make(map[int32]bool), make(map[string]bool)
 	for _, d := range h.GetDevices() {
@@ -98,7 +98,7 @@ func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address str
 	case who.Agent != id:
 		return who, link.Final("the credential belongs to agent %s, not to %s", who.Agent, id)
 	case !who.Launched && who.Pool != "" && h.GetResourcePool() != "" && who.Pool != h.GetResourcePool():
-		return who, link.Final("agent %s is admitted to resource pool %q and asks for %q", id, who.Pool, excerpt.Of(h.GetResourcePool()))
+		return who, link.Final("agent %s is admitted to resource pool %q but requests %q", id, who.Pool, excerpt.Of(h.GetResourcePool()))
 	}
 	if who.Pool == "" {
 		who.Pool = h.GetResourcePool()
@@ -107,7 +107,7 @@ func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address str
 		who.Pool = c.cfg.DefaultCompute
 	}
 	if _, found := c.cfg.findPool(who.Pool); !found {
-		return who, link.Final("there is no resource pool %q; there are %q", excerpt.Of(who.Pool), c.cfg.poolNames())
+		return who, link.Final("there is no resource pool %q; choose one of %q", excerpt.Of(who.Pool), c.cfg.poolNames())
 	}
 	return who, nil
 }

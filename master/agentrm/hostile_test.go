@@ -49,7 +49,7 @@ func TestWrongHellosAreRefused(t *testing.T) {
 		"a pool that is not there":     {func(h *agentv1.Hello) { h.ResourcePool = "gpu" }, `there is no resource pool "gpu"`, true, false},
 		"a device twice":               {func(h *agentv1.Hello) { h.Devices = append(h.Devices, h.GetDevices()[0]) }, "twice", true, false},
 		"a device id below zero":       {func(h *agentv1.Hello) { h.Devices[0].Id = -1 }, "negative", true, false},
-		"an absurd number of devices":  {func(h *agentv1.Hello) { h.Devices = greeting("a", 1025).GetDevices() }, "at most 1024 are believed", true, false},
+		"an absurd number of devices":  {func(h *agentv1.Hello) { h.Devices = greeting("a", 1025).GetDevices() }, "the maximum is 1024", true, false},
 		"a revoked credential":         {func(h *agentv1.Hello) { h.Credential = "old" }, "revoked", false, true},
 		"a gate that cannot answer":    {func(h *agentv1.Hello) { h.Credential = "broken" }, "cannot check", false, false},
 		"somebody else's credential":   {func(h *agentv1.Hello) { h.Credential = "stolen" }, "belongs to agent someone-else", true, false},
@@ -95,15 +95,15 @@ func TestPeersThatBreakTheLinkAreRefused(t *testing.T) {
 		}, "no message of this link"},
 		"a second hello": {func(p *peer) {
 			p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: greeting("b", 1)}})
-		}, "says hello twice"},
-		"another agent's container": {func(p *peer) { p.change(s, terminated, 0) }, "which is not its own"},
+		}, "sent a second hello"},
+		"another agent's container": {func(p *peer) { p.change(s, terminated, 0) }, "of another agent"},
 		"another agent's log": {func(p *peer) {
 			p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: &agentv1.Logs{ContainerId: s.GetContainerId()}}})
-		}, "which is not its own"},
-		"another agent's start": {func(p *peer) { p.received(s) }, "which is not its own"},
+		}, "of another agent"},
+		"another agent's start": {func(p *peer) { p.received(s) }, "of another agent"},
 		"a state that there is not": {func(p *peer) {
 			p.change(&agentv1.Start{ContainerId: "x"}, apiv1.Container_State(77))
-		}, "which there is not"},
+		}, "reports unknown state"},
 	} {
 		p, _ := c.join("b", 0)
 		row.say(p)

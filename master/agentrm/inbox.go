@@ -43,7 +43,7 @@ func (in *inbox) handleMessage(ctx context.Context, l *link.Link, m *agentv1.Age
 		in.roster.handleHealth(l, body.Health)
 		return nil
 	case *agentv1.AgentMessage_Hello:
-		return link.Final("agent %s says hello twice", l.Agent)
+		return link.Final("agent %s sent a second hello", l.Agent)
 	default:
 		return nil // a message of a later version, which is safe to ignore
 	}
@@ -59,10 +59,10 @@ func (in *inbox) findReported(l *link.Link, container, allocation string) (*cont
 		return nil, nil //nolint:nilnil // see above
 	}
 	if c.agent != l.Agent {
-		return nil, link.Final("agent %s speaks of container %s, which is not its own", l.Agent, excerpt.Of(container))
+		return nil, link.Final("agent %s reports container %s of another agent", l.Agent, excerpt.Of(container))
 	}
 	if allocation != "" && allocation != string(c.allocation.Allocation) {
-		return nil, link.Final("agent %s takes container %s for one of allocation %s", l.Agent, excerpt.Of(container), excerpt.Of(allocation))
+		return nil, link.Final("agent %s reports container %s for the wrong allocation %s", l.Agent, excerpt.Of(container), excerpt.Of(allocation))
 	}
 	return c, nil
 }
@@ -86,7 +86,7 @@ func (in *inbox) handleChange(ctx context.Context, l *link.Link, m *agentv1.Chan
 		return err
 	}
 	if _, known := apiv1.Container_State_name[int32(m.GetState())]; !known || m.GetState() == apiv1.Container_STATE_UNSPECIFIED {
-		return link.Final("agent %s reports state %d of container %s, which there is not", l.Agent, m.GetState(), excerpt.Of(m.GetContainerId()))
+		return link.Final("agent %s reports unknown state %d of container %s", l.Agent, m.GetState(), excerpt.Of(m.GetContainerId()))
 	}
 	if c == nil {
 		l.Send(ackOf(m))

@@ -53,7 +53,7 @@ func (r restrictions) refuse(n needs) string {
 }
 
 // forAbleAgent waits for an agent that satisfies the task's needs.
-const forAbleAgent pool.Reason = "no agent of the pool can run it"
+const forAbleAgent pool.Reason = "no agent of the pool can run the task"
 
 // division classifies the agents of a pool by whether they can run tasks of one kind of needs.
 type division struct {

@@ -91,7 +91,7 @@ func (r *runner) checkInterfaces(a *allocation) error {
 		if agent == nil || len(agent.interfaces) == 0 || agent.interfaces[name] != "" {
 			continue
 		}
-		return fmt.Errorf("agent %s has no address on the network interface %s, which task_container_defaults.dtrain_network_interface of pool %s names; it has %s",
+		return fmt.Errorf("agent %s has no address on the network interface %s (task_container_defaults.dtrain_network_interface of pool %s); its interfaces are %s",
 			agent.id, name, a.Pool, strings.Join(slices.Sorted(maps.Keys(agent.interfaces)), ", "))
 	}
 	return nil

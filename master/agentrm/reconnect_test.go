@@ -85,7 +85,7 @@ func TestReconnect(t *testing.T) {
 		c.leave(a)
 		c.join("a", 1)
 		c.await(t, "t.1 rank 0 TERMINATED LOST")
-		c.await(t, "t.1 ended: agent_lost: agent a came back without the container")
+		c.await(t, "t.1 ended: agent_lost: agent a reconnected without the container")
 	})
 	t.Run("a container with a state was received, also for a master that starts again", func(t *testing.T) {
 		t.Parallel()
@@ -98,7 +98,7 @@ func TestReconnect(t *testing.T) {
 		a.reports(a.asked(), running)
 		c.restart()
 		c.join("a", 1)
-		c.await(t, "t.1 ended: agent_lost: agent a came back without the container")
+		c.await(t, "t.1 ended: agent_lost: agent a reconnected without the container")
 	})
 	t.Run("a start that was received just before the link broke is not sent again", func(t *testing.T) {
 		t.Parallel()
@@ -129,7 +129,7 @@ func TestReconnect(t *testing.T) {
 			c.stored("the start is received", received)
 			c.restart()
 			c.join("a", 1)
-			c.await(t, "t.1 ended: agent_lost: agent a came back without the container")
+			c.await(t, "t.1 ended: agent_lost: agent a reconnected without the container")
 		}
 	})
 	t.Run("what was killed meanwhile is killed on return", func(t *testing.T) {

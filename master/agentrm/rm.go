@@ -93,7 +93,7 @@ func (r *RM) startServing(now time.Time) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	if r.state.running {
-		return errors.New("run agent pools: they are running already")
+		return errors.New("cannot run agent pools: they are already running")
 	}
 	r.state.running = true
 	r.state.beginOnce()
@@ -104,8 +104,8 @@ func (r *RM) startServing(now time.Time) error {
 
 // stopServing closes all links and waits until they are closed.
 func (r *RM) stopServing() {
-	r.roster.dropLinks("the master stops")
-	r.connections.closeAll("the master stops")
+	r.roster.dropLinks("the master is stopping")
+	r.connections.closeAll("the master is stopping")
 }
 
 // ServeHTTP serves the connections of agents.

@@ -74,7 +74,7 @@ func (r *RM) Change(ctx context.Context, id rm.JobID, c rm.Change) error {
 	defer r.state.passes.Wake()
 	for id, doc := range docs {
 		if err := r.records.putJob(ctx, id, doc); err != nil {
-			return fmt.Errorf("change job %s: it is changed until the master restarts: %w", id, err)
+			return fmt.Errorf("change job %s: the change is not stored and applies until the master restarts: %w", id, err)
 		}
 	}
 	return nil

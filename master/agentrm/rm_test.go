@@ -278,11 +278,11 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 		change func(*rm.Request)
 		want   string
 	}{
-		"a pool that is not there": {func(q *rm.Request) { q.Pool = "gpu" }, `no such resource pool: "gpu"; there are ["default" "other"]`},
+		"a pool that is not there": {func(q *rm.Request) { q.Pool = "gpu" }, `no such resource pool: "gpu"; choose one of ["default" "other"]`},
 		"negative slots":           {func(q *rm.Request) { q.Slots = -1 }, "slots: must not be negative (-1)"},
 		"a priority out of range":  {prefer(100), "priority: must be 1 to 99 (100)"},
 		"negative max_slots":       {func(q *rm.Request) { q.MaxSlots = -2 }, "max_slots: must not be negative (-2)"},
-		"no job":                   {func(q *rm.Request) { q.Job = "" }, "an allocation and a job must be named"},
+		"no job":                   {func(q *rm.Request) { q.Job = "" }, "allocation and job must be set"},
 	} {
 		request := rm.Request{Allocation: "x.1", Job: "x"}
 		q.change(&request)
@@ -307,7 +307,7 @@ func TestValidateSaysWhatThePoolHas(t *testing.T) {
 	}
 	var u *rm.Unfulfillable
 	if err := ok(8, true); !errors.As(err, &u) || !strings.Contains(err.Error(), "request unfulfillable") ||
-		!strings.Contains(u.Reason, "it runs on one machine, and the largest has 4 slots") {
+		!strings.Contains(u.Reason, "the task runs on one machine, but the largest has 4 slots") {
 		t.Errorf("eight on one: got %v", err)
 	}
 	other := rm.Request{Allocation: "x.1", Job: "x", Slots: 1, Pool: "other"}

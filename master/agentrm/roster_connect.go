@@ -43,7 +43,7 @@ func (r *roster) reservePlace(l *link.Link, h *agentv1.Hello, who Identity) erro
 		return err
 	}
 	if r.arriving[who.Agent] {
-		return link.Retry("agent %s is connecting from another place at this moment; an agent id must be used once", who.Agent)
+		return link.Retry("agent %s is already connecting from another address; agent ids must be unique", who.Agent)
 	}
 	r.arriving[who.Agent] = true
 	l.Agent = who.Agent // for the log
@@ -114,16 +114,16 @@ func (r *roster) checkArrival(h *agentv1.Hello, who Identity) error {
 	a := r.agents[who.Agent]
 	switch {
 	case !r.running:
-		return link.Retry("the master stops; try again")
+		return link.Retry("the master is stopping; try again")
 	case a == nil:
 		return nil
 	case a.link != nil:
 		a.link.PingSoon()
-		return link.Retry("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
+		return link.Retry("agent %s is already connected from %s; agent ids must be unique", a.id, a.address)
 	case len(a.containers) > 0 && !sameDevices(a.devices, sortDevices(h.GetDevices())):
-		return link.Retry("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
+		return link.Retry("agent %s does not report the devices that its containers were started with; restore them, or wait until the containers are given up", a.id)
 	case len(a.containers) > 0 && a.pool != who.Pool:
-		return link.Retry("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
+		return link.Retry("agent %s has containers of resource pool %q but now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.Con
 	}
 	for id, c := range a.containers {
 		if !reported[id] && c.received {
-			r.runner.loseContainer(c, "agent "+string(a.id)+" came back without the container")
+			r.runner.loseContainer(c, "agent "+string(a.id)+" reconnected without the container")
 		}
 	}
 	return known

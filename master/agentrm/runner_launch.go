@@ -35,7 +35,7 @@ const retryAfter = 500 * time.Millisecond
 // logRetry logs that something is retried, and returns the pause before the retry.
 func (r *runner) logRetry(ctx context.Context, what string, a *allocation, err error) time.Duration {
 	if ctx.Err() == nil {
-		r.cfg.Log.Warn("retrying", "what", what, "allocation", a.Allocation, "err", err)
+		r.cfg.Log.Warn("operation failed; retrying", "operation", what, "allocation", a.Allocation, "err", err)
 	}
 	return retryAfter
 }
@@ -55,7 +55,7 @@ func (r *runner) launchAllocation(ctx context.Context, a *allocation) time.Durat
 		return r.logRetry(ctx, "store placement", a, err)
 	}
 	if err == nil && len(specs) != len(a.containers) {
-		err = fmt.Errorf("allocation %s has %d containers and %d of them are described", a.Allocation, len(a.containers), len(specs))
+		err = fmt.Errorf("allocation %s has %d containers but %d specs", a.Allocation, len(a.containers), len(specs))
 	}
 	if err == nil {
 		r.startContainers(a, specs)
@@ -115,7 +115,7 @@ func (r *runner) sendStart(c *container) {
 	}
 	agent := r.agents[c.agent]
 	if c.allocation.isKilled() && !c.sent {
-		r.giveUpContainer(c, "it was killed before it started")
+		r.giveUpContainer(c, "killed before it started")
 		return
 	}
 	if agent == nil || agent.link == nil {
@@ -144,7 +144,7 @@ func (r *runner) signalKill(c *container) {
 	}
 	if !c.sent && !c.received {
 		if c.allocation.launched {
-			r.giveUpContainer(c, "it was killed before it started")
+			r.giveUpContainer(c, "killed before it started")
 		}
 		return // launch is pending and will look
 	}

@@ -22,7 +22,7 @@ func (r *runner) explainWaits(ids []rm.AllocationID, w rm.Wait) {
 		a.explained = w.Kind
 		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration {
 			if err := r.cfg.Tasks.Waits(ctx, id, w); err != nil {
-				return r.logRetry(ctx, "tell why it waits", a, err)
+				return r.logRetry(ctx, "report wait reason", a, err)
 			}
 			return 0
 		})
@@ -74,7 +74,7 @@ func (r *runner) reportPreemption(ctx context.Context, a *allocation) time.Durat
 	r.mu.Unlock()
 	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, why.Reason, why.By)
 	if err != nil {
-		return r.logRetry(ctx, "tell of preemption", a, err)
+		return r.logRetry(ctx, "report preemption", a, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,7 +180,7 @@ func (r *runner) settleAllocation(ctx context.Context, a *allocation) time.Durat
 		return 0
 	}
 	if err := r.tasks.ReportedWith(ctx, a.Allocation, nil, &end, dropAllocation(a.Allocation)); err != nil {
-		return r.logRetry(ctx, "tell of end", a, err)
+		return r.logRetry(ctx, "report end", a, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

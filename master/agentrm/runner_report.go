@@ -77,7 +77,7 @@ func (r *runner) storeReports(ctx context.Context, a *allocation) time.Duration 
 	d := r.digestReports(a)
 	if len(d.changes) > 0 || d.end != nil || d.also != nil {
 		if err := r.tasks.ReportedWith(ctx, a.Allocation, d.changes, d.end, d.also); err != nil {
-			return r.logRetry(ctx, "store what agents report", a, err)
+			return r.logRetry(ctx, "store reports", a, err)
 		}
 	}
 	r.mu.Lock()

@@ -28,13 +28,13 @@ func (s *scheduler) waitForPass(ctx context.Context) error {
 	select {
 	case <-s.began:
 	case <-ctx.Done():
-		return fmt.Errorf("the pools of agents are not run yet: %w", ctx.Err())
+		return fmt.Errorf("agent pools are not running yet: %w", ctx.Err())
 	}
 	s.mu.Lock()
 	running := s.running
 	s.mu.Unlock()
 	if !running {
-		return errors.New("the pools of agents are not run any more")
+		return errors.New("agent pools are no longer running")
 	}
 	return s.passes.Wait(ctx)
 }
@@ -73,7 +73,7 @@ func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 	s.inTurns(len(d.Preempt), func(i int) {
 		v := d.Preempt[i]
 		if a := s.findPlaced(v.Allocation); a != nil && s.findQueued(v.For) != nil {
-			s.runner.preemptAllocation(a, "preempted for "+string(v.For)+", which goes first in pool "+p.Name, now)
+			s.runner.preemptAllocation(a, "preempted for "+string(v.For)+", which is ahead of it in resource pool "+p.Name, now)
 		}
 	})
 	s.inTurns(len(d.Kill), func(i int) {

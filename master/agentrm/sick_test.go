@@ -150,7 +150,7 @@ func TestWhatIsTriedLaterIsNotPlacedBefore(t *testing.T) {
 		t.Errorf("got %s started %s before its time", s.GetAllocationId(), time.Until(soon))
 	}
 	known, _ := c.Allocation(later)
-	if !strings.Contains(known.Waiting, "it is tried again at ") || !strings.Contains(known.Waiting, "it could not be started twice") {
+	if !strings.Contains(known.Waiting, "next try at ") || !strings.Contains(known.Waiting, "it could not be started twice") {
 		t.Errorf("got %q, want when and why", known.Waiting)
 	}
 	if n := len(c.Queue(rm.QueuePart{Pool: "default"})); n != 2 {

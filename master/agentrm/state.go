@@ -164,13 +164,13 @@ func (s *state) checkFits(name string, q rm.Request) error {
 	u := &rm.Unfulfillable{Pool: p.Name, Slots: q.Slots}
 	switch {
 	case q.Slots == 0:
-		u.Reason = "it runs no zero-slot tasks (max_aux_containers_per_agent is 0)"
+		u.Reason = "the pool runs no zero-slot tasks (max_aux_containers_per_agent is 0)"
 	case agents == 0 && !launches:
-		u.Empty, u.Reason = true, "it has no agents, and may not launch any that would do"
+		u.Empty, u.Reason = true, "the pool has no agents and cannot launch suitable machines"
 	case q.SingleNode:
-		u.Reason = fmt.Sprintf("it runs on one machine, and the largest has %d slots", max(most, machine))
+		u.Reason = fmt.Sprintf("the task runs on one machine, but the largest has %d slots", max(most, machine))
 	default:
-		u.Reason = fmt.Sprintf("it has %d agents with at most %d slots each, over which they must be split equally", agents, max(most, machine))
+		u.Reason = fmt.Sprintf("the largest agent of the pool has %d slots, and a task must fit on its agents (%d) in equal shares", max(most, machine), agents)
 	}
 	return u
 }

@@ -111,7 +111,7 @@ func (d *Decision) removeMachines(f *Fleet, present int, now time.Time) (leaving
 			}
 		case Lost:
 			if d.isDue(m.Since, MaxLost, now) {
-				d.terminateMachine(m, Why{CauseLost, fmt.Sprintf("its agent was away for %v", MaxLost)})
+				d.terminateMachine(m, Why{CauseLost, fmt.Sprintf("its agent was lost for %v", MaxLost)})
 				leaving++
 			}
 		case Draining:
@@ -162,7 +162,7 @@ func (d *Decision) removeSurplus(f *Fleet, above int) (leaving int) {
 		}
 		return b.Launched.Compare(a.Launched)
 	})
-	why := Why{CauseSurplus, fmt.Sprintf("the pool may have %d machines", f.Limits.Max)}
+	why := Why{CauseSurplus, fmt.Sprintf("the pool exceeds its maximum of %d", f.Limits.Max)}
 	list = list[:min(above, len(list))]
 	for _, m := range list {
 		if m.State == Joined {

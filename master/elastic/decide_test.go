@@ -258,7 +258,7 @@ func TestFatesSayWhyEachTaskWaits(t *testing.T) {
 	s.refused("a", cloud.Denied)
 	d = elastic.Decide(s.f, s.now)
 	got := elastic.Explain(d.Fates[3], d, s.f.Limits) + "; " + d.Standing.Next(s.now)
-	if want := "the master may not launch machines: no; next try in 30s"; got != want {
+	if want := "the master lacks the permission to launch machines: no; next try in 30s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -20,7 +20,7 @@ func Explain(fate Fate, d Decision, l Limits) string {
 		}
 		return d.Standing.Words()
 	case AtMax:
-		return fmt.Sprintf("the pool may have %d machines, and needs more for this", l.Max)
+		return fmt.Sprintf("the task needs more machines than the maximum of the pool (%d)", l.Max)
 	case TooLarge:
 		return "no machine of the pool is large enough"
 	case Fits, AtJobLimit:
@@ -32,20 +32,20 @@ func Explain(fate Fate, d Decision, l Limits) string {
 func (r Refusal) Words() string {
 	what := map[cloud.Kind]string{
 		cloud.NoCapacity:  "the platform has no capacity",
-		cloud.Quota:       "a limit of the account is reached",
-		cloud.Denied:      "the master may not launch machines",
-		cloud.Invalid:     "the pool's configuration is refused",
-		cloud.NotFound:    "the pool's configuration is refused",
-		cloud.Conflict:    "the pool's configuration is refused",
-		cloud.RateLimited: "the platform asks for fewer calls",
-		cloud.Unavailable: "the platform does not answer",
-		cloud.Ambiguous:   "the platform's answer was lost",
+		cloud.Quota:       "a quota of the account is exhausted",
+		cloud.Denied:      "the master lacks the permission to launch machines",
+		cloud.Invalid:     "the platform rejects the pool's configuration",
+		cloud.NotFound:    "the platform rejects the pool's configuration",
+		cloud.Conflict:    "the platform rejects the pool's configuration",
+		cloud.RateLimited: "the platform throttles requests",
+		cloud.Unavailable: "the platform is unavailable",
+		cloud.Ambiguous:   "the platform's response was lost",
 	}[r.Kind]
 	if r.Broken {
-		what = "machines of the pool do not come up"
+		what = "machines of the pool fail to join"
 	}
 	if what == "" {
-		what = "the launch was refused"
+		what = "the launch failed"
 	}
 	out := what + ": " + r.Text
 	if r.Fix != "" {

@@ -97,7 +97,7 @@ func (c Cause) Planned() bool { return c == CauseIdle || c == CauseSurplus }
 // moveTo changes the state of a machine. It returns an error for a transition that is not in the table.
 func (m *Machine) moveTo(to State, now time.Time) error {
 	if !slices.Contains(states[m.State], to) {
-		return fmt.Errorf("move machine %s from %s to %s: there is no such step", m.ID, m.State, to)
+		return fmt.Errorf("cannot move machine %s from %s to %s: no such transition", m.ID, m.State, to)
 	}
 	m.State, m.Since = to, now
 	return nil
@@ -107,7 +107,7 @@ func (m *Machine) moveTo(to State, now time.Time) error {
 func (f *Fleet) Move(id cloud.InstanceID, to State, why Why, now time.Time) error {
 	m := f.Machines[id]
 	if m == nil {
-		return fmt.Errorf("move machine %s to %s: it is not known", id, to)
+		return fmt.Errorf("cannot move machine %s to %s: unknown machine", id, to)
 	}
 	if err := m.moveTo(to, now); err != nil {
 		return err

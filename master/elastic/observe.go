@@ -46,7 +46,7 @@ func (f *Fleet) checkOffer(m *Machine, a *Agent, now time.Time) {
 	f.Refuse(m.Offer, Refusal{
 		Kind: cloud.Invalid, Broken: true,
 		Text: fmt.Sprintf("machine %s (%s) has joined with %d slots, not %d", m.ID, m.Offer.Type, a.Slots, f.Shape.Slots),
-		Fix:  "look at its driver, or set the pool's slots per machine",
+		Fix:  "check its driver, or set the pool's slots per machine",
 	}, now)
 }
 
@@ -214,9 +214,9 @@ func (f *Fleet) takeBack(m *Machine, now time.Time) {
 
 func endReason(i cloud.Instance) string {
 	if i.Reason != "" {
-		return "its platform ended it: " + i.Reason
+		return "its platform terminated it: " + i.Reason
 	}
-	return "it was ended from outside"
+	return "it was terminated externally"
 }
 
 // stopReason returns why a machine stopped: its platform interrupted it, or a user stopped it.
@@ -224,7 +224,7 @@ func stopReason(i cloud.Instance) (Cause, string) {
 	if i.Kind == cloud.NoCapacity {
 		return CauseTaken, endReason(i)
 	}
-	return CauseStopped, "it was stopped, and would go on costing its disk"
+	return CauseStopped, "it was stopped and would still be charged for its disk"
 }
 
 // noteMissing records that a list lacks a machine, and reports whether the machine is gone.
@@ -240,7 +240,7 @@ func (m *Machine) noteMissing(a *Agent, asked, now time.Time) bool {
 		return false
 	}
 	if m.State != Terminating {
-		m.Cause, m.Reason = CauseVanished, "its platform does not list it any more"
+		m.Cause, m.Reason = CauseVanished, "its platform no longer lists it"
 	}
 	m.mustMove(Gone, now)
 	return true
@@ -272,7 +272,7 @@ func (f *Fleet) adoptInstance(i cloud.Instance, asked, now time.Time) *Machine {
 		m.Cause, m.Reason = stopReason(i)
 	}
 	if gone {
-		m.State, m.Cause, m.Reason = Terminating, CauseVanished, fmt.Sprintf("it was thought to be gone since %s", at.UTC().Format(time.RFC3339))
+		m.State, m.Cause, m.Reason = Terminating, CauseVanished, fmt.Sprintf("it was considered gone since %s", at.UTC().Format(time.RFC3339))
 	}
 	f.Machines[i.ID] = m
 	return m

@@ -152,7 +152,7 @@ func TestAnEndThatNobodyWantedIsHeldAgainstItsOffer(t *testing.T) {
 		"it was stopped before it joined":    {at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceStopped}), cloud.Invalid},
 		"it vanished before it joined":       {at(limits()).launched("m").later(time.Hour).list().later(lag).list(), cloud.Invalid},
 		"it was taken back":                  {at(limits()).joined(8, "m").list(ended(cloud.NoCapacity)), cloud.NoCapacity},
-		"it was ended from outside":          {at(limits()).joined(8, "m").list(ended("")), ""},
+		"it was terminated externally":          {at(limits()).joined(8, "m").list(ended("")), ""},
 		"it was terminated before it joined": {at(limits()).launched("m").terminated("m").list(ended("")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

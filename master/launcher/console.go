@@ -45,7 +45,7 @@ func (p *platform) handleConsole(id cloud.InstanceID, text string, err error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	switch {
 	case err != nil:
-		p.log.Warn("machine never joined, and its boot log cannot be read", "instance_id", id, "err", err)
+		p.log.Warn("machine never joined; cannot read its boot log", "instance_id", id, "err", err)
 	default:
 		p.log.Warn("machine never joined", "instance_id", id, "last_lines", strings.Join(lastLines(lines, consoleLines), "\n"))
 	}
@@ -62,7 +62,7 @@ func diagnoseJoin(lines []string, err error) string {
 	}
 	text := strings.Join(lastLines(lines, reasonLines), " / ")
 	if text == "" {
-		return "it wrote nothing while it booted"
+		return "its boot log is empty"
 	}
 	if len(text) > reasonLength {
 		text = "…" + strings.ToValidUTF8(text[len(text)-reasonLength:], "")

@@ -40,7 +40,7 @@ func (l *Launcher) enterDecision(d elastic.Decision, now time.Time) {
 	}
 	for _, token := range d.Forget {
 		if !l.platform.calling[token] {
-			l.log.Warn("giving up on a launch that was never answered", "token", token)
+			l.log.Warn("giving up on an unanswered launch", "token", token)
 			l.forgetLaunch(token)
 		}
 	}

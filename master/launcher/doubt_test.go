@@ -104,7 +104,7 @@ func TestALaunchThatCannotBeAskedForSaysWhy(t *testing.T) {
 			p.Instances = &answers{FleetPool: p.Instances.(*cloudtest.FleetPool), say: []cloud.Kind{cloud.Ambiguous, cloud.Denied}}
 		})
 		w.later(time.Second).submit("t", 8).later(5 * time.Second)
-		const want = "the master may not launch machines"
+		const want = "the master lacks the permission to launch machines"
 		if got := w.Waits("gpu", rm.AllocationID("t")); len(got) < len(want) || got[:len(want)] != want {
 			t.Errorf("got %q, want %q and more", got, want)
 		}

@@ -45,7 +45,7 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 	for _, d := range left {
 		if pool == "" || d.Parent == pool {
 			m := apiMachine(d.Parent, d.Value)
-			m.Cause, m.Reason = string(elastic.CausePoolGone), "its pool no longer launches machines; only its platform knows whether it is still there"
+			m.Cause, m.Reason = string(elastic.CausePoolGone), "its pool no longer launches machines; check on its platform whether the machine still exists"
 			out = append(out, m)
 		}
 	}
@@ -71,7 +71,7 @@ func (l *Launchers) listLeft(ctx context.Context) ([]store.Doc[elastic.Machine],
 // launcher, and nil if the machine is unknown.
 func (l *Launchers) Ended(ctx context.Context, pool string, id cloud.InstanceID, reason string) error {
 	if l.pools[pool] != nil {
-		return fmt.Errorf("write the end of machine %s: resource pool %q keeps it itself", id, pool)
+		return fmt.Errorf("write the end of machine %s: it is managed by resource pool %q", id, pool)
 	}
 	doc, found, err := machineDocs().Get(ctx, l.cfg.Store, machineKey(pool, id))
 	if err != nil || !found {

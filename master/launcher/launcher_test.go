@@ -105,8 +105,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no capacity: the next offer at once", cloud.NoCapacity, "", "b"},
 		{"a wrong offer: the next offer at once", cloud.Invalid, "", "b"},
-		{"a quota", cloud.Quota, `a limit of the account is reached: fleet:launch: a in "" is refused by the test; next try in 20s`, "a"},
-		{"a permission", cloud.Denied, `the master may not launch machines: fleet:launch: a in "" is refused by the test; next try in 20s`, "a"},
+		{"a quota", cloud.Quota, `a quota of the account is exhausted: fleet:launch: a in "" is refused by the test; next try in 20s`, "a"},
+		{"a permission", cloud.Denied, `the master lacks the permission to launch machines: fleet:launch: a in "" is refused by the test; next try in 20s`, "a"},
 		{"throttled", cloud.RateLimited, "", "a"},
 		{"an answer that is lost", cloud.Ambiguous, "", "a"},
 		{"an answer that nobody knows", cloud.Unknown, "", "a"},
@@ -142,7 +142,7 @@ func TestALaunchErrorFailsWhatItMust(t *testing.T) {
 		w.fleet.Refuse(cloud.Offer{}, cloud.Denied, -1)
 		w.later(time.Second).submit("t", 8).later(5 * time.Second)
 		got := w.said()
-		want := `refuse t: launch error: the master may not launch machines: fleet:launch: a in "" is refused by the test`
+		want := `refuse t: launch error: the master lacks the permission to launch machines: fleet:launch: a in "" is refused by the test`
 		if len(got) == 0 || got[len(got)-1] != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -91,7 +91,7 @@ func New(cfg Config) (*Launchers, error) {
 	l := &Launchers{cfg: cfg, pools: make(map[string]*Launcher, len(cfg.Pools))}
 	for _, p := range cfg.Pools {
 		if p.Instances == nil || len(p.Offers) == 0 || cfg.Store == nil {
-			return nil, fmt.Errorf("launch machines for resource pool %q: store, platform and offers are all needed", p.Name)
+			return nil, fmt.Errorf("cannot launch machines for resource pool %q: store, platform and offers are required", p.Name)
 		}
 		l.pools[p.Name] = newLauncher(cfg, p)
 	}
@@ -119,9 +119,9 @@ func (l *Launchers) warnLeft(ctx context.Context) error {
 		left[d.Parent] = append(left[d.Parent], d.Value.ID)
 	}
 	for pool, ids := range left {
-		l.cfg.Log.Warn("machines were launched for a resource pool that launches none any more; "+
-			"they are not admitted and shut down by themselves, but no one checks that they are gone: "+
-			"configure the provider again until they are, or terminate them yourself", "pool", pool, "instance_ids", ids)
+		l.cfg.Log.Warn("machines were launched for a resource pool that no longer launches any; "+
+			"they are not admitted and shut themselves down, but the master does not verify that they are gone; "+
+			"restore the provider configuration until they are gone, or terminate them yourself", "pool", pool, "instance_ids", ids)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (l *Launchers) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { l.pruneHistory(ctx); return nil })
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("keep machines: %w", err)
+		return fmt.Errorf("manage machines: %w", err)
 	}
 	return nil
 }

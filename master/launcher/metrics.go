@@ -17,21 +17,21 @@ func newMeters(pool string) meters {
 	return meters{
 		wait: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "det_deploy_machine_launch_wait_seconds", ConstLabels: labels,
-			Help:    "From a scheduling pass that left tasks waiting until the platform was asked for their machines.",
+			Help:    "Time from a scheduling pass that leaves tasks waiting to the launch call for their machines.",
 			Buckets: []float64{.025, .05, .1, .15, .25, .5, 1, 5},
 		}),
 		boot: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "det_deploy_machine_boot_seconds", ConstLabels: labels,
-			Help:    "From the platform's word that a machine was granted until its agent joined.",
+			Help:    "Time from the grant of a machine until its agent joins.",
 			Buckets: []float64{1, 5, 15, 30, 60, 90, 120, 180, 300, 600, 1200},
 		}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "det_deploy_machine_refusals_total", ConstLabels: labels,
-			Help: "Launches that were refused, by kind.",
+			Help: "Failed launches, by kind.",
 		}, []string{"kind"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "det_deploy_machine_calls_total", ConstLabels: labels,
-			Help: "Calls to the platform, by what they were for.",
+			Help: "Calls to the platform, by operation.",
 		}, []string{"call"}),
 	}
 }
@@ -47,9 +47,9 @@ func (l *Launchers) Metrics() prometheus.Collector {
 	}
 	return &gauges{
 		launchers: l,
-		machines:  desc("pool_machines", "Launched machines of a resource pool, by state; idle ones are among the joined.", "pool", "state"),
-		demand:    desc("pool_demand", "Machines that waiting tasks need beyond what is there and on its way.", "pool"),
-		refused:   desc("pool_launch_refused", "1 while refusals of a kind keep machines from being launched.", "pool", "kind"),
+		machines:  desc("pool_machines", "Launched machines of a resource pool, by state; joined includes idle.", "pool", "state"),
+		demand:    desc("pool_demand", "Machines that waiting tasks need in addition to the present and starting ones.", "pool"),
+		refused:   desc("pool_launch_refused", "1 while failed launches of a kind keep machines from being launched.", "pool", "kind"),
 	}
 }
 

@@ -95,11 +95,11 @@ func (q *Queue) checkNeighbour(j *Job, id rm.JobID) error {
 	other, found := q.jobs[id]
 	switch {
 	case !found || other.Empty():
-		return fmt.Errorf("move beside job %s: %w", id, rm.ErrUnknownJob)
+		return fmt.Errorf("move next to job %s: %w", id, rm.ErrUnknownJob)
 	case other == j:
-		return fmt.Errorf("move beside job %s: it is the same job", id)
+		return fmt.Errorf("move next to job %s: it is the same job", id)
 	case other.Pool() != j.Pool():
-		return fmt.Errorf("move beside job %s: it is in another resource pool (%q)", id, other.Pool())
+		return fmt.Errorf("move next to job %s: it is in another resource pool (%q)", id, other.Pool())
 	}
 	return nil
 }

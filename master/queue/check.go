@@ -19,7 +19,7 @@ const (
 func CheckRequest(r rm.Request) error {
 	var errs []error
 	if r.Allocation == "" || r.Job == "" {
-		errs = append(errs, errors.New("an allocation and a job must be named"))
+		errs = append(errs, errors.New("allocation and job must be set"))
 	}
 	if r.Slots < 0 {
 		errs = append(errs, fmt.Errorf("slots: must not be negative (%d)", r.Slots))
@@ -71,7 +71,7 @@ func (q *Queue) poolNamed(name string) (Pool, error) {
 			return p, nil
 		}
 	}
-	return Pool{}, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, excerpt.Of(name), q.poolNames())
+	return Pool{}, fmt.Errorf("%w: %q; choose one of %q", rm.ErrUnknownPool, excerpt.Of(name), q.poolNames())
 }
 
 func (q *Queue) hasPool(name string) bool {

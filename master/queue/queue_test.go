@@ -238,7 +238,7 @@ func TestChangesThatAreRefusedAlterNothing(t *testing.T) {
 		"a priority out of range":      {"a", rm.Change{Priority: ptr(0)}, "priority: must be 1 to 99 (0)"},
 		"no weight":                    {"a", rm.Change{Weight: ptr(0.0)}, "must be positive"},
 		"negative slots":               {"a", rm.Change{MaxSlots: ptr(-1)}, "must not be negative"},
-		"a pool that is not there":     {"a", rm.Change{Pool: ptr("gpu")}, `no such resource pool: "gpu"; there are ["default" "other"]`},
+		"a pool that is not there":     {"a", rm.Change{Pool: ptr("gpu")}, `no such resource pool: "gpu"; choose one of ["default" "other"]`},
 		"a pool that is too small":     {"big", rm.Change{Pool: ptr("other")}, "pool other is too small"},
 		"what runs and must not stop":  {"firm", rm.Change{Pool: ptr("other")}, "cannot be preempted"},
 		"beside itself":                {"a", rm.Change{AheadOf: ptr(rm.JobID("a"))}, "it is the same job"},
@@ -302,7 +302,7 @@ func TestRequestsChooseTheirPool(t *testing.T) {
 	}
 	wrong := request("", 1, func(r *rm.Request) { r.Slots, r.Priority, r.MaxSlots, r.Job = -1, 100, -2, "" })
 	_, err := q.Add(wrong)
-	for _, want := range []string{"must be named", "slots: must not be negative (-1)", "priority: must be 1 to 99 (100)", "max_slots: must not be negative (-2)"} {
+	for _, want := range []string{"allocation and job must be set", "slots: must not be negative (-1)", "priority: must be 1 to 99 (100)", "max_slots: must not be negative (-2)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

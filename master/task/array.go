@@ -42,7 +42,7 @@ func checkArray(req *apiv1.LaunchCommandRequest) error {
 	case int64(a.GetFirst())+int64(a.GetSize())-1 > int64(mostIndex):
 		return status.New(status.InvalidArgument, "array: the last index must be at most %d", mostIndex)
 	case len(req.GetFiles()) > 0:
-		return status.New(status.InvalidArgument, "files: the tasks of an array take none; put them into the image, or into a directory that the tasks mount")
+		return status.New(status.InvalidArgument, "files: not supported for arrays; put them into the image, or into a directory that the tasks mount")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (l *launches) createArray(ctx context.Context, head *entry, members []snaps
 		}
 		e, fresh := l.reg.reserveID(m.task.ID)
 		if !fresh {
-			err = status.New(status.AlreadyExists, "array: its task %s is there already; send another request_id", m.task.ID)
+			err = status.New(status.AlreadyExists, "array: task %s already exists; send another request_id", m.task.ID)
 			break
 		}
 		defer e.change.Unlock()
@@ -148,7 +148,7 @@ func checkArraySize(members []snapshot) error {
 		return nil
 	}
 	return status.New(status.InvalidArgument,
-		"array: %d tasks with a configuration of %d bytes each take more than %d bytes; submit at most %d at once, or put what is large into the image",
+		"array: %d tasks with a configuration of %d bytes each exceed the maximum of %d bytes; submit at most %d at once, or move large data into the image",
 		len(members), each, arrayBytes, arrayBytes/each)
 }
 
@@ -193,7 +193,7 @@ func (l *launches) storeArray(ctx context.Context, members []snapshot) error {
 func (l *launches) submitArray(ctx context.Context, manager rm.ResourceManager, entries []*entry) {
 	for _, e := range entries {
 		if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
-			l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", e.latestSnapshot().task.ID, "err", err)
+			l.cfg.Log.Warn("cannot submit a new task to the resource manager", "task_id", e.latestSnapshot().task.ID, "err", err)
 		}
 	}
 }

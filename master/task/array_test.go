@@ -92,7 +92,7 @@ func TestAnArrayIsAcceptedWholeOrNotAtAll(t *testing.T) {
 		{"too many", arrayOf(t, 0, 10_001), "array.size: must be 1 to 10000", status.InvalidArgument},
 		{"below zero", arrayOf(t, -1, 2), "array.first", status.InvalidArgument},
 		{"beyond all numbers", arrayOf(t, 1<<31-1, 2), "the last index", status.InvalidArgument},
-		{"with files", files, "files: the tasks of an array take none", status.InvalidArgument},
+		{"with files", files, "files: not supported for arrays", status.InvalidArgument},
 		{"above what a user may have", arrayOf(t, 0, 6), "these are 6 more, above the limit security.limits.tasks_per_user of 5", status.ResourceExhausted},
 		{"against the policy", image, "environment.image", status.PermissionDenied},
 	} {

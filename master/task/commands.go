@@ -94,7 +94,7 @@ func (o *owners) Preempt(ctx context.Context, by *apiv1.User, id string) error {
 		return err
 	}
 	if !task.Preemptible {
-		return status.New(status.FailedPrecondition, "task %s is not preemptible, so it would not be run again; kill it instead", task.ID)
+		return status.New(status.FailedPrecondition, "task %s is not preemptible and would not be run again; kill it instead", task.ID)
 	}
 	return o.reg.managerOf().Preempt(ctx, rm.AllocationID(id), "preempted by user "+by.GetUsername())
 }
@@ -105,7 +105,7 @@ func checkAllowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 	if by.GetAdmin() || by.GetId() == task.UserID {
 		return nil
 	}
-	return status.New(status.PermissionDenied, "only %s, who owns task %s, or an administrator may %s it", task.Username, task.ID, verb)
+	return status.New(status.PermissionDenied, "only its owner %s or an administrator may %s task %s", task.Username, verb, task.ID)
 }
 
 // SetPriority changes the priority of a command. The errors have the codes NotFound, PermissionDenied
@@ -153,7 +153,7 @@ func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c r
 		return err
 	}
 	if s.hasEnded() {
-		return status.New(status.FailedPrecondition, "task %s has ended; its job is in no queue", id)
+		return status.New(status.FailedPrecondition, "task %s has ended; its job is no longer queued", id)
 	}
 	if manager == nil {
 		return errStarting()

@@ -153,7 +153,7 @@ func TestFilesOfATaskThatIsNotStoredGo(t *testing.T) {
 		content func() (io.Reader, int64)
 		want    string
 	}{
-		"a path that cannot be": {&apiv1.File{Path: "../b", Type: 48}, func() (io.Reader, int64) { return strings.NewReader(""), 0 }, "contains .."},
+		"a path that cannot be": {&apiv1.File{Path: "../b", Type: 48}, func() (io.Reader, int64) { return strings.NewReader(""), 0 }, "must not contain .."},
 		"too much":              {&apiv1.File{Path: "b", Type: 48}, func() (io.Reader, int64) { return noiseOf(1, 2<<20), 2 << 20 }, "context_bytes_per_user"},
 		"a body that broke off": {&apiv1.File{Path: "b", Type: 48}, func() (io.Reader, int64) {
 			return io.MultiReader(noiseOf(1, 1<<20), failing{broken}), 2 << 20

@@ -102,7 +102,7 @@ func checkGather(r *apiv1.AllocationAllGatherRequest) (json.RawMessage, error) {
 	case len(data) > maxGathered:
 		return nil, status.New(status.InvalidArgument, "data: must have at most %d bytes (has %d)", maxGathered, len(data))
 	case r.GetRequestUuid() == "":
-		return nil, status.New(status.InvalidArgument, "request_uuid: is missing")
+		return nil, status.New(status.InvalidArgument, "request_uuid: must be set")
 	case r.GetNumPeers() < 1 || r.GetNumPeers() > maxPeers:
 		return nil, status.New(status.InvalidArgument, "num_peers: must be 1 to %d (is %d)", maxPeers, r.GetNumPeers())
 	}
@@ -119,7 +119,7 @@ func (g *gathers) join(key gatherKey, r *apiv1.AllocationAllGatherRequest, data 
 		g.open[key] = o
 	}
 	if o.want != int(r.GetNumPeers()) {
-		return nil, nil, status.New(status.InvalidArgument, "num_peers: is %d, and %d for another program of allocation %s", r.GetNumPeers(), o.want, key.allocation)
+		return nil, nil, status.New(status.InvalidArgument, "num_peers: is %d, but %d for another program of allocation %s", r.GetNumPeers(), o.want, key.allocation)
 	}
 	o.waiting++
 	o.peers[r.GetRequestUuid()] = data
@@ -173,13 +173,13 @@ func awaitGathered(ctx context.Context, e *entry, key gatherKey, request string)
 		case all[request] != nil:
 			return showGathered(all)
 		case a.Over() || a.Killed != nil:
-			return nil, status.New(status.FailedPrecondition, "allocation %s has ended before all of its programs have asked", key.allocation)
+			return nil, status.New(status.FailedPrecondition, "allocation %s ended before all of its programs sent their requests", key.allocation)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			return nil, status.New(status.Unavailable, "not all programs of allocation %s have asked; ask again", key.allocation)
+			return nil, status.New(status.Unavailable, "not all programs of allocation %s have sent their requests; try again", key.allocation)
 		case <-news:
 		}
 	}
@@ -192,7 +192,7 @@ func showGathered(all lifecycle.Gathered) ([]*structpb.Struct, error) {
 	for _, request := range slices.Sorted(maps.Keys(all)) {
 		data := &structpb.Struct{}
 		if err := protojson.Unmarshal(all[request], data); err != nil {
-			errs = append(errs, fmt.Errorf("read what request %q sent: %w", excerpt.Of(request), err))
+			errs = append(errs, fmt.Errorf("read the data of request %q: %w", excerpt.Of(request), err))
 		}
 		out = append(out, data)
 	}

@@ -85,7 +85,7 @@ func TestWhoWaitsForOthersIsToldOfTheEnd(t *testing.T) {
 	m.changed("1.a.1", 0, terminated, exit(1))
 	m.changed("1.a.1", 1, terminated, exit(137))
 	m.ended("1.a.1", rm.CauseExited, "")
-	if got := <-waiting; !strings.Contains(got, "has ended before all of its programs have asked") {
+	if got := <-waiting; !strings.Contains(got, "ended before all of its programs sent their requests") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -119,7 +119,7 @@ func TestWhatIsRefusedOfPrograms(t *testing.T) {
 	select {
 	case got := <-two:
 		two = nil
-		mustContain(t, got, "num_peers: is 2, and 3")
+		mustContain(t, got, "num_peers: is 2, but 3")
 	case got := <-three:
 		three = nil
 		mustContain(t, got, "num_peers: is 3, and 2")

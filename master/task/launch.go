@@ -63,7 +63,7 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 	}
 	if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
 		// The task is stored and will be submitted again, at the next start at the latest.
-		l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
+		l.cfg.Log.Warn("cannot submit a new task to the resource manager", "task_id", id, "err", err)
 	}
 	return l.views.replyLaunched(e.latestSnapshot(), cfg)
 }
@@ -128,7 +128,7 @@ func (l *launches) answerEarlier(ctx context.Context, id rm.TaskID, request stri
 	}
 	_, past, err := toDocs().past.Get(ctx, l.cfg.Store, string(id))
 	if err == nil && past {
-		err = status.New(status.AlreadyExists, "request_id: its task %s has ended and is no longer listed; for another task, send another request_id", id)
+		err = status.New(status.AlreadyExists, "request_id: already used for task %s, which has ended and is no longer listed; send another request_id", id)
 	}
 	return nil, err
 }
@@ -223,7 +223,7 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 		return launchError(err)
 	}
 	if drop := l.contexts.dropParts(context.WithoutCancel(ctx), task.ID); drop != nil {
-		l.cfg.Log.Warn("cannot remove the files of a task that was not stored; the next sweep does", "task_id", task.ID, "err", drop)
+		l.cfg.Log.Warn("cannot remove the files of a task that was not stored; they are removed with the next collection", "task_id", task.ID, "err", drop)
 	}
 	return launchError(err)
 }
@@ -263,7 +263,7 @@ func judgeRefusal(err error, final bool, task *lifecycle.Task) error {
 func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle.Task, cfg spec.Config, err error) {
 	k := kindOf(d.kind)
 	if len(d.req.GetData()) > 0 && !k.takesData {
-		return task, cfg, status.New(status.InvalidArgument, "data: %ss take none; send files instead", k.noun)
+		return task, cfg, status.New(status.InvalidArgument, "data: not supported for %ss; send files instead", k.noun)
 	}
 	asked, err := spec.Decode(d.config)
 	if err != nil {

@@ -90,7 +90,7 @@ func (rec *records) showLines(ctx context.Context, e *entry) {
 		return
 	}
 	if err := rec.copyLines(ctx, e); err != nil {
-		rec.cfg.Log.Warn("cannot write the lines of a task for who reads its log", "task_id", e.latestSnapshot().task.ID, "err", err)
+		rec.cfg.Log.Warn("cannot write pending lines to a task's log", "task_id", e.latestSnapshot().task.ID, "err", err)
 	}
 }
 

@@ -224,7 +224,7 @@ func (rec *records) carryOver(ctx context.Context) error {
 		}
 		if more = len(list) == carriedTogether; more {
 			after = list[len(list)-1].ID
-			rec.cfg.Log.Info("listed tasks of an earlier version", "behind", after)
+			rec.cfg.Log.Info("listed tasks of an earlier version", "last", after)
 		}
 	}
 	return rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {

@@ -62,7 +62,7 @@ func (w *logWriter) watchLines(ctx context.Context, e *entry, a lifecycle.Alloca
 	if !l.asked {
 		policies, err := watcher.LogPolicies(ctx, a.Task)
 		if err != nil {
-			return fmt.Errorf("ask for the log policies of task %s: %w", a.Task, err)
+			return fmt.Errorf("get the log policies of task %s: %w", a.Task, err)
 		}
 		l.asked, l.policies, l.told = true, compilePolicies(policies), map[string]bool{}
 	}
@@ -80,7 +80,7 @@ func (w *logWriter) watchLines(ctx context.Context, e *entry, a lifecycle.Alloca
 			Task: a.Task, Run: a.Run, Agent: agent, Policy: p.policy, Line: line.Text, At: line.At,
 		})
 		if err != nil {
-			return fmt.Errorf("report a log policy of task %s: %w", a.Task, err)
+			return fmt.Errorf("report a log policy match of task %s: %w", a.Task, err)
 		}
 		l.told[key] = true
 	}

@@ -77,7 +77,7 @@ func TestTheLogNamesARankThatNeverComes(t *testing.T) {
 	}
 	said := 0
 	for _, line := range m.lines("1.a") {
-		if strings.Contains(line, "1 of 2 containers wait for the others to begin: rank 1 on a1 (not started)") {
+		if strings.Contains(line, "1 of 2 containers are waiting for the others: rank 1 on a1 (not started)") {
 			said++
 		}
 	}

@@ -43,7 +43,7 @@ func (run *runs) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spe
 func (run *runs) AssignedWith(ctx context.Context, as rm.Assignment, also func(*store.Tx) error) ([]*agentv1.Spec, error) {
 	e, found := run.reg.findAllocation(as.Allocation)
 	if !found {
-		return nil, fmt.Errorf("assign allocation %s: it is not known", as.Allocation)
+		return nil, fmt.Errorf("assign allocation %s: unknown allocation", as.Allocation)
 	}
 	for {
 		specs, err := run.storeAssignment(ctx, e, as, also)
@@ -51,7 +51,7 @@ func (run *runs) AssignedWith(ctx context.Context, as rm.Assignment, also func(*
 			return specs, err
 		}
 		// An error would end the allocation, so wait until the database is available again.
-		run.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
+		run.cfg.Log.Warn("cannot store a placement; retrying", "allocation_id", as.Allocation, "err", err)
 		if err := wait.For(ctx, storePause); err != nil {
 			return nil, err
 		}

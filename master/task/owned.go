@@ -181,10 +181,10 @@ func (o *owned) Held(job rm.JobID) []rm.TaskID {
 // that has not ended.
 func (o *owned) Forget(ctx context.Context, id rm.TaskID) error {
 	if _, found := o.reg.findTask(id); found {
-		return fmt.Errorf("forget task %s: it has not ended", id)
+		return fmt.Errorf("delete task %s: it has not ended", id)
 	}
 	if err := o.cfg.Logs.Delete(ctx, string(id)); err != nil {
-		return fmt.Errorf("forget task %s: %w", id, err)
+		return fmt.Errorf("delete task %s: %w", id, err)
 	}
 	return o.cfg.Store.Write(ctx, func(tx *store.Tx) error { return toDocs().past.Delete(tx, string(id)) })
 }
@@ -192,7 +192,7 @@ func (o *owned) Forget(ctx context.Context, id rm.TaskID) error {
 // DropLog deletes the log of a task that has ended. Repeated, it does nothing.
 func (o *owned) DropLog(ctx context.Context, id rm.TaskID) error {
 	if _, found := o.reg.findTask(id); found {
-		return fmt.Errorf("remove the log of task %s: it has not ended", id)
+		return fmt.Errorf("delete the log of task %s: it has not ended", id)
 	}
 	return o.cfg.Logs.Delete(ctx, string(id))
 }

@@ -86,9 +86,9 @@ func choosePool(pools []rm.PoolSettings, w workspace.Workspace, r spec.Resources
 	slices.Sort(names)
 	switch {
 	case named == "":
-		return "", status.New(status.InvalidArgument, "there is no default resource pool; name one of %q in resources.resource_pool", names)
+		return "", status.New(status.InvalidArgument, "there is no default resource pool; set resources.resource_pool to one of %q", names)
 	case !slices.Contains(names, named):
-		return "", status.New(status.InvalidArgument, "%s: there is no resource pool %q; there are %q", setting, excerpt.Of(named), names)
+		return "", status.New(status.InvalidArgument, "%s: there is no resource pool %q; choose one of %q", setting, excerpt.Of(named), names)
 	}
 	return named, nil
 }
@@ -166,7 +166,7 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 	if u, is := errors.AsType[*rm.Unfulfillable](refusal); is && u.Empty {
 		// A command fails if the pool has no machine, as in Determined 0.38.1; an experiment waits for
 		// one.
-		a.Warnings, refusal, task.Exceeds = []string{fmt.Sprintf("resource pool %q has no agents: this waits until one joins that is large enough", u.Pool)}, nil, true
+		a.Warnings, refusal, task.Exceeds = []string{fmt.Sprintf("resource pool %q has no agents; waiting until one with enough slots joins", u.Pool)}, nil, true
 	}
 	if err := judgeRefusal(refusal, request.SingleNode || o.cfg.LaunchError, &task); err != nil {
 		return a, err
@@ -209,7 +209,7 @@ func (p *policies) checkMayRun(user *apiv1.User) error {
 		return nil
 	}
 	return status.New(status.PermissionDenied, "only administrators may run tasks in this cluster, "+
-		"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
+		"because tasks are not isolated from its machine; to allow all users: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
 }
 
 // defaultsFor returns the container defaults of a pool for a user's tasks.

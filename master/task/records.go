@@ -87,7 +87,7 @@ func (rec *records) loadAll(ctx context.Context) error {
 func (rec *records) addLoaded(s *snapshot) error {
 	k := kindOf(s.task.Kind)
 	if k.noun == "" {
-		return fmt.Errorf("task %s is of kind %q, which this version does not know; run the version that stored it", s.task.ID, s.task.Kind)
+		return fmt.Errorf("task %s has the unknown kind %q; run the version that stored it", s.task.ID, s.task.Kind)
 	}
 	if len(s.allocations) == 0 {
 		return fmt.Errorf("task %s has no allocation in the store; restore a backup", s.task.ID)

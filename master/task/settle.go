@@ -48,7 +48,7 @@ type ownerError struct {
 
 // Error implements error.
 func (e *ownerError) Error() string {
-	return fmt.Sprintf("ask what follows run %d of task %s: %v", e.run, e.task, e.err)
+	return fmt.Sprintf("decide how to continue after run %d of task %s: %v", e.run, e.task, e.err)
 }
 
 // Unwrap returns the owner's error.
@@ -58,7 +58,7 @@ func (e *ownerError) Unwrap() error { return e.err }
 // resource manager asks again if the run had a placement, and so does settleAll.
 func (run *runs) logUndecided(err error) error {
 	if e, found := errors.AsType[*ownerError](err); found {
-		run.cfg.Log.Warn("an owner does not say what follows a run; it is asked again", "task_id", e.task, "err", e.err)
+		run.cfg.Log.Warn("cannot decide how to continue after a run; retrying", "task_id", e.task, "err", e.err)
 		return nil
 	}
 	return err

@@ -159,7 +159,7 @@ func (p *programs) Rendezvous(ctx context.Context, id, container string, timeout
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			return nil, status.New(status.Unavailable, "not all containers of allocation %s have asked; ask again", id)
+			return nil, status.New(status.Unavailable, "not all containers of allocation %s are ready; try again", id)
 		case <-late.C:
 			now := p.cfg.Now()
 			err := p.reportState(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.NoteMissing(now) })

@@ -135,7 +135,7 @@ var (
 // error if cfg lacks a required field or the tasks cannot be loaded.
 func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	if cfg.Store == nil || cfg.Logs == nil || cfg.Tokens == nil || cfg.Defaults == nil {
-		return nil, errors.New("open tasks: store, logs, tokens and defaults are all needed")
+		return nil, errors.New("cannot open tasks: store, logs, tokens and defaults are required")
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -219,7 +219,7 @@ func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *ent
 		if ctx.Err() != nil {
 			return err
 		}
-		run.cfg.Log.Warn("task is refused by the resource manager", "task_id", s.task.ID, "err", err)
+		run.cfg.Log.Warn("resource manager rejected task", "task_id", s.task.ID, "err", err)
 		return run.Ended(ctx, a.ID, rm.End{Cause: rm.CauseRefused, Reason: err.Error(), At: run.cfg.Now()})
 	}
 	return run.killDoomed(ctx, r, e)

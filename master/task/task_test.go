@@ -186,10 +186,10 @@ func TestLaunchRefuses(t *testing.T) {
 		{"an unknown pool", command(t, `{"entrypoint":["x"],"resources":{"resource_pool":"no"}}`), nil, status.InvalidArgument, `there is no resource pool "no"`},
 		{"too many slots", command(t, `{"entrypoint":["x"],"resources":{"slots":9}}`), unfulfillable, status.InvalidArgument, "request unfulfillable"},
 		{"a template", &apiv1.LaunchCommandRequest{TemplateName: "base"}, nil, status.NotFound, "template 'base' not found"},
-		{"data", &apiv1.LaunchCommandRequest{Config: command(t, `{"entrypoint":["x"]}`).GetConfig(), Data: []byte("x")}, nil, status.InvalidArgument, "commands take none"},
+		{"data", &apiv1.LaunchCommandRequest{Config: command(t, `{"entrypoint":["x"]}`).GetConfig(), Data: []byte("x")}, nil, status.InvalidArgument, "not supported for commands"},
 		{"a file that climbs out", &apiv1.LaunchCommandRequest{
 			Config: command(t, `{"entrypoint":["x"]}`).GetConfig(), Files: []*apiv1.File{{Path: "../x", Type: 48}},
-		}, nil, status.InvalidArgument, "must stay below"},
+		}, nil, status.InvalidArgument, "must not contain .."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -66,11 +66,11 @@ func (u *usage) grantTasks(l Limits, user int32, more int) error {
 	switch {
 	case l.Tasks > 0 && has >= l.Tasks:
 		return status.New(status.ResourceExhausted,
-			"you have %d tasks that have not ended, which is the limit security.limits.tasks_per_user; wait for some to end, or kill them", has)
+			"you have %d unfinished tasks, which is the limit security.limits.tasks_per_user; wait until some end, or kill them", has)
 	case l.Tasks > 0 && has+more > l.Tasks:
 		return status.New(status.ResourceExhausted,
-			"you have %d tasks that have not ended, and these are %d more, above the limit security.limits.tasks_per_user of %d; "+
-				"wait for some to end, or kill them", has, more, l.Tasks)
+			"you have %d unfinished tasks, and these are %d more, above the limit security.limits.tasks_per_user of %d; "+
+				"wait until some end, or kill them", has, more, l.Tasks)
 	}
 	n.coming += more
 	u.of[user] = n
@@ -102,8 +102,8 @@ func (u *usage) checkFiles(l Limits, user int32, files int64) error {
 	u.mu.Unlock()
 	if l.Contexts > 0 && n.contexts+files > l.Contexts {
 		return status.New(status.ResourceExhausted,
-			"the files of your tasks that have not ended take %d bytes and these %d more, above the limit security.limits.context_bytes_per_user of %d; "+
-				"wait for some to end, or leave out what the task does not need with a .detignore file", n.contexts, files, l.Contexts)
+			"the files of your unfinished tasks take %d bytes and these %d more, above the limit security.limits.context_bytes_per_user of %d; "+
+				"wait until some end, or exclude files that the task does not need with a .detignore file", n.contexts, files, l.Contexts)
 	}
 	return nil
 }

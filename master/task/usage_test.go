@@ -29,15 +29,15 @@ func TestAUserHasAsManyTasksAsTheLimitSays(t *testing.T) {
 			t.Errorf("got %v, want it refused with %q", err, want)
 		}
 	}
-	refused("you have 2 tasks that have not ended")
+	refused("you have 2 unfinished tasks")
 	if _, err := m.tasks.Launch(t.Context(), bob(), command(t, `{"entrypoint": ["c"]}`), nil); err != nil {
 		t.Errorf("another user: got %v", err)
 	}
 	m.restart()
-	refused("you have 2 tasks")
+	refused("you have 2 unfinished tasks")
 	m.ended(first(one.GetCommand().GetId()), rm.CauseKilled, "killed")
 	m.launch(`{"entrypoint": ["d"]}`)
-	refused("you have 2 tasks")
+	refused("you have 2 unfinished tasks")
 }
 
 func TestTheFilesOfAUsersTasksAreBounded(t *testing.T) {

@@ -176,7 +176,7 @@ entrypoint: "true"
 searcher: {name: single, metric: validation_loss}
 resources: {slots_per_trial: 2}
 `)
-	l.awaitLine(id, "1 of 2 containers wait for the others to begin: rank ")
+	l.awaitLine(id, "1 of 2 containers are waiting for the others: rank ")
 	l.awaitLine(id, "on agent-1 (running; ")
 	l.Run("experiment", "kill", id)
 	l.await(id, "CANCELED")

@@ -65,7 +65,7 @@ func (c *google) reboot(t *testing.T, id, address string) {
 	must(t, api.Run(t.Context(), c.clients, c.clients.Compute.Instances.Stop(c.clients.Project, zone, id)))
 	must(t, api.Run(t.Context(), c.clients, c.clients.Compute.Instances.Start(c.clients.Project, zone, id)))
 	eventually(t, "the startup script does nothing", func() bool {
-		return strings.Contains(c.boot.Console(id), "det-deploy: this machine is a cluster's master already")
+		return strings.Contains(c.boot.Console(id), "det-deploy: this machine is already the master of a cluster")
 	}, func() any { return c.lines(id) })
 	eventually(t, "the master serves again", func() bool {
 		return strings.Contains(c.ask(address, "/info"), `"cluster_name":"first"`)

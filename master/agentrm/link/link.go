@@ -117,7 +117,7 @@ func (l *Link) beginWork(work Work) {
 	}
 }
 
-var errSlow = errors.New("it reads too slowly")
+var errSlow = errors.New("the agent reads too slowly")
 
 // Send queues m. It does not block: a connection whose queue is full is dropped, and the agent receives
 // everything again when it reconnects.
@@ -257,11 +257,11 @@ func readMessage(ctx context.Context, conn *websocket.Conn) (*agentv1.AgentMessa
 		return nil, fmt.Errorf("read from agent: %w", err)
 	}
 	if kind != websocket.MessageBinary {
-		return nil, Final("the agent sends text; this master speaks binary protobuf")
+		return nil, Final("the agent sent a text message; this master expects binary protobuf")
 	}
 	m := &agentv1.AgentMessage{}
 	if err := proto.Unmarshal(b, m); err != nil {
-		return nil, Final("the agent sends what is no message of this link")
+		return nil, Final("the agent sent an invalid message")
 	}
 	return m, nil
 }

@@ -32,7 +32,7 @@ func (e *PathError) Error() string {
 type SizeError struct{ Bytes int64 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("pack the context: %d bytes of files are more than %d; leave out what the task does not need, "+
+	return fmt.Sprintf("pack the context: %d bytes of files exceed the maximum of %d; leave out files that the task does not need, "+
 		"for example with a .detignore file", e.Bytes, int64(MaxBytes))
 }
 

@@ -56,7 +56,7 @@ func ReadParts(size int64, get func(n int) (part []byte, found bool, err error))
 		for n := 0; read < size; n++ {
 			part, found, err := get(n)
 			if err == nil && !found {
-				err = fmt.Errorf("%d of %d bytes are there: %w", read, size, io.ErrUnexpectedEOF)
+				err = fmt.Errorf("read %d of %d bytes: %w", read, size, io.ErrUnexpectedEOF)
 			}
 			if read += int64(len(part)); !yield(part, err) || err != nil {
 				return

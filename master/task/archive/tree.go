@@ -31,22 +31,22 @@ func (t tree) add(f *apiv1.File) error {
 	name, directory := nameOf(f), byte(f.GetType()) == tar.TypeDir
 	if name == "." {
 		if !directory {
-			return &PathError{f.GetPath(), "is the directory that all are unpacked in, and is sent as a file"}
+			return &PathError{f.GetPath(), "is the root of the context and cannot be a file"}
 		}
 		return nil
 	}
 	was, found := t[name]
 	switch {
 	case found && was != directory:
-		return &PathError{f.GetPath(), "is sent as a file and as a directory"}
+		return &PathError{f.GetPath(), "was sent as a file and as a directory"}
 	case found && !directory:
-		return &PathError{f.GetPath(), "is sent twice"}
+		return &PathError{f.GetPath(), "was sent twice"}
 	}
 	t[name] = directory
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
 		was, found := t[parent]
 		if found && !was {
-			return &PathError{f.GetPath(), fmt.Sprintf("is below %q, which is sent as a file", excerpt.Of(parent))}
+			return &PathError{f.GetPath(), fmt.Sprintf("is below %q, which was sent as a file", excerpt.Of(parent))}
 		}
 		if found {
 			break // its parents are there as well
@@ -62,18 +62,18 @@ func unusable(name string) string {
 	case name == "":
 		return "has no name"
 	case path.IsAbs(name):
-		return "is absolute, and must stay below the directory it is unpacked in"
+		return "must be a relative path"
 	case strings.ContainsRune(name, 0):
-		return "contains a zero byte, and so must stay out: no file can be called that"
+		return "must not contain a zero byte"
 	case len(name) > pathBytes:
-		return fmt.Sprintf("has a path of %d bytes; at most %d can be unpacked", len(name), pathBytes)
+		return fmt.Sprintf("has a path of %d bytes; the maximum is %d", len(name), pathBytes)
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
-			return "contains .., and must stay below the directory it is unpacked in"
+			return "must not contain .."
 		}
 		if len(part) > nameBytes {
-			return fmt.Sprintf("has a name of %d bytes; at most %d can be unpacked", len(part), nameBytes)
+			return fmt.Sprintf("has a name of %d bytes; the maximum is %d", len(part), nameBytes)
 		}
 	}
 	return ""

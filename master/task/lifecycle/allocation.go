@@ -52,7 +52,7 @@ func (a Allocation) Assign(as rm.Assignment) (Allocation, error) {
 	case sameContainers(a.Containers, as.Containers):
 		return a, nil
 	case slices.ContainsFunc(a.Containers, func(c Container) bool { return c.State != ContainerAssigned }):
-		return a, fmt.Errorf("assign allocation %s: it has been started elsewhere", a.ID)
+		return a, fmt.Errorf("assign allocation %s: it was already started on other machines", a.ID)
 	}
 	if a.Assigned.IsZero() {
 		a.addMessage(as.At, levelInfo, "%s was assigned to an agent", a.Name)

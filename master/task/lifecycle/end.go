@@ -34,7 +34,7 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 		a.addMessage(e.At, levelWarning, "not started: %s", end.Status)
 	}
 	if end.Again && end.Cause != rm.CauseNotHere { // the following allocation logs that itself
-		a.addMessage(e.At, levelInfo, "%s is run again from its start", a.Name)
+		a.addMessage(e.At, levelInfo, "%s will be run again from its start", a.Name)
 	}
 	a.End = &end
 	return a, a.moveTo(Terminated)
@@ -60,7 +60,7 @@ func (a Allocation) decideEnd(e rm.End) Ending {
 	case a.Failure != nil:
 		return Ending{Cause: rm.CauseExited, Status: a.Failure.failureText(), Code: a.Failure.exitCode()}
 	case e.Cause == rm.CauseExited:
-		return Ending{Cause: rm.CauseExited, Status: "resources ended without saying how"}
+		return Ending{Cause: rm.CauseExited, Status: "resources ended without an exit status"}
 	}
 	return Ending{Cause: e.Cause, Status: reasonOr(e.Reason, string(e.Cause))}
 }

@@ -42,8 +42,8 @@ func (a *Allocation) delayStart(before Allocation, at time.Time) {
 	if a.NotHere > 1 {
 		times = fmt.Sprintf("%d times in a row", a.NotHere)
 	}
-	a.Delayed = fmt.Sprintf("it could not be started %s for what machines lacked, at last: %s", times, before.End.Status)
-	a.addMessage(at, levelInfo, "%s is queued again, for %s from now at the earliest: %s", a.Name, wait, a.Delayed)
+	a.Delayed = fmt.Sprintf("it could not be started %s because machines lacked something, most recently: %s", times, before.End.Status)
+	a.addMessage(at, levelInfo, "%s is queued again and starts in %s at the earliest: %s", a.Name, wait, a.Delayed)
 }
 
 // avoidedAgents returns the agents that could not start it in this row, the last one last.

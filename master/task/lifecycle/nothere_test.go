@@ -108,7 +108,7 @@ func TestATaskThatNoAgentHasRoomForWaitsEverLongerAndSaysSo(t *testing.T) {
 	if waits[0] != time.Second || waits[1] != 2*time.Second || waits[11] != maxDelay {
 		t.Errorf("got %v, want one second, two … one minute", waits)
 	}
-	const want = "it could not be started 12 times in a row for what machines lacked, at last: agent b: full"
+	const want = "it could not be started 12 times in a row because machines lacked something, most recently: agent b: full"
 	q := task.Request(a)
 	if q.Delayed != want || !q.NotBefore.Equal(a.NotBefore) {
 		t.Errorf("got %q until %s, want %q", q.Delayed, q.NotBefore, want)

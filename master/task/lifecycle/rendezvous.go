@@ -43,13 +43,13 @@ func (a Allocation) Rendezvous(of rm.ContainerID) (r Rendezvous, complete bool, 
 	r.Rank, complete = all[at].Rank, true
 	for _, c := range all {
 		if c.State == ContainerTerminated && (c.Host == "" || !c.Met) {
-			return r, false, fmt.Errorf("the container of rank %d has ended before all of allocation %s had met", c.Rank, a.ID)
+			return r, false, fmt.Errorf("the container of rank %d ended before all containers of allocation %s were ready", c.Rank, a.ID)
 		}
 		complete = complete && c.Host != "" && c.Met
 		r.Addresses, r.Slots = append(r.Addresses, c.Host), append(r.Slots, len(c.Devices))
 	}
 	if !complete && (a.Over() || a.Killed != nil) {
-		return r, false, fmt.Errorf("allocation %s is ended before all of its containers have met", a.ID)
+		return r, false, fmt.Errorf("allocation %s was ended before all of its containers were ready", a.ID)
 	}
 	if complete {
 		err = checkReachable(all)
@@ -85,7 +85,7 @@ func (a Allocation) NoteMissing(at time.Time) Allocation {
 		return a
 	}
 	a.Missed = missed
-	a.addMessage(at, levelWarning, "%d of %d containers wait for the others to begin: %s", len(a.Containers)-n, len(a.Containers), missed)
+	a.addMessage(at, levelWarning, "%d of %d containers are waiting for the others: %s", len(a.Containers)-n, len(a.Containers), missed)
 	return a
 }
 
@@ -114,13 +114,13 @@ func checkReachable(all []Container) error {
 		other, known := first[c.Host]
 		switch {
 		case several && isLoopback(c.Host):
-			return fmt.Errorf("agent %s is known by its loopback address %s only, at which other machines do not find the container of rank %d; "+
-				"have it reach the master by an address of its network", c.Agent, c.Host, c.Rank)
+			return fmt.Errorf("agent %s is only known by its loopback address %s, at which other machines cannot reach the container of rank %d; "+
+				"connect it to the master through an address of its network", c.Agent, c.Host, c.Rank)
 		case !known:
 			first[c.Host] = c
 		case other.Agent != c.Agent && !onOneMachine(other, c):
-			return fmt.Errorf("agents %s and %s are both known by the address %s, at which the containers of rank %d and %d cannot both be found; "+
-				"have each reach the master from an address of its own", other.Agent, c.Agent, c.Host, other.Rank, c.Rank)
+			return fmt.Errorf("agents %s and %s are both known by the address %s, at which the containers of rank %d and %d cannot both be reached; "+
+				"connect each to the master from a different address", other.Agent, c.Agent, c.Host, other.Rank, c.Rank)
 		}
 	}
 	return nil

@@ -100,8 +100,8 @@ func TestContainersThatCannotBeFound(t *testing.T) {
 		want     string
 		machines [2]string
 	}{
-		"one is on the master's machine": {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "127.0.0.1"}, "agent b is known by its loopback address", [2]string{}},
-		"both are":                       {[2]rm.AgentID{"a", "b"}, [2]string{"::1", "::1"}, "agent a is known by its loopback address", [2]string{}},
+		"one is on the master's machine": {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "127.0.0.1"}, "agent b is only known by its loopback address", [2]string{}},
+		"both are":                       {[2]rm.AgentID{"a", "b"}, [2]string{"::1", "::1"}, "agent a is only known by its loopback address", [2]string{}},
 		"both are behind one address":    {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "agents a and b are both known by the address 10.0.0.1", [2]string{}},
 		"both are on one agent":          {[2]rm.AgentID{"a", "a"}, [2]string{"127.0.0.1", "127.0.0.1"}, "", [2]string{}},
 		"both are on one machine":        {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "", [2]string{"m", "m"}},
@@ -138,8 +138,8 @@ func TestTheLogNamesTheContainersThatOthersWaitFor(t *testing.T) {
 		change func(Allocation) Allocation
 		want   string
 	}{
-		{func(a Allocation) Allocation { return a.Meet(id(1)) }, "1 of 3 containers wait for the others to begin: rank 0 on a (not started), rank 2 on a (not started)"},
-		{func(a Allocation) Allocation { return a.Meet(id(0)).Change(runsAt(2, "10.0.0.2")) }, "2 of 3 containers wait for the others to begin: rank 2 on a (running; "},
+		{func(a Allocation) Allocation { return a.Meet(id(1)) }, "1 of 3 containers are waiting for the others: rank 0 on a (not started), rank 2 on a (not started)"},
+		{func(a Allocation) Allocation { return a.Meet(id(0)).Change(runsAt(2, "10.0.0.2")) }, "2 of 3 containers are waiting for the others: rank 2 on a (running; "},
 	} {
 		for i := range a.Containers {
 			a.Containers[i].Agent = "a"

@@ -51,7 +51,7 @@ func stateTable(to State) []State {
 // moveTo changes the state, or returns an error if the table has no such transition.
 func (a *Allocation) moveTo(to State) error {
 	if !slices.Contains(stateTable(to), a.State) {
-		return fmt.Errorf("move allocation %s: there is no step from %s to %s", a.ID, a.State, to)
+		return fmt.Errorf("cannot move allocation %s from %s to %s: no such transition", a.ID, a.State, to)
 	}
 	a.State = to
 	return nil

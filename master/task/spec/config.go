@@ -157,7 +157,7 @@ func (r Resources) validate(at string) document.Errors {
 	}
 	e.Check(r.Weight > 0, at+".weight", "must be more than 0 (is %v)", r.Weight)
 	e.Check(r.IsSingleNode == nil, at+".is_single_node", "must not be set for this kind of task")
-	e.Check(!r.NativeParallel, at+".native_parallel", "must not be set: there is no launcher for it")
+	e.Check(!r.NativeParallel, at+".native_parallel", "is not supported: no launcher is available")
 	for i, d := range r.Devices {
 		e = append(e, d.Validate(document.Index(at+".devices", i))...)
 	}

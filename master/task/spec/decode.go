@@ -40,10 +40,10 @@ func Decode(s *structpb.Struct) (Config, error) {
 		return c, nil
 	}
 	if n := proto.Size(s); n > mostBytes {
-		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("has %d bytes; a configuration has at most %d", n, mostBytes)}}}
+		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("has %d bytes; the maximum is %d", n, mostBytes)}}}
 	}
 	if n := countValues(structpb.NewStructValue(s)); n > mostValues {
-		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("has %d values; a configuration has at most %d", n, mostValues)}}}
+		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("has %d values; the maximum is %d", n, mostValues)}}}
 	}
 	data, err := s.MarshalJSON()
 	if err != nil {
@@ -107,13 +107,13 @@ func (c Config) idleSettings() []string {
 		}
 	}
 	add(c.IdleTimeout != nil, "idle_timeout", "a command ends when its program does")
-	add(c.NotebookIdleType != "", "notebook_idle_type", "it is for notebooks")
-	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it is for tensorboards")
-	add(c.Debug, "debug", "it is for programs that use the cluster's library")
-	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version has no proxy to them")
+	add(c.NotebookIdleType != "", "notebook_idle_type", "it applies to notebooks only")
+	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it applies to TensorBoards only")
+	add(c.Debug, "debug", "it applies to programs that use the cluster's library")
+	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version does not proxy them")
 	names := unassignedNames(c.Environment.Variables)
 	add(len(names) > 0, "environment.environment_variables "+excerpt.Of(strings.Join(names, ", ")),
-		"without = it is what the container has under that name already")
+		"a name without = keeps the value that it has in the container")
 	add(holdsMore(c.PBS), "pbs", "this cluster does not run PBS")
 	add(holdsMore(c.Slurm), "slurm", "this cluster does not run Slurm")
 	add(c.Resources.Weight != 1, "resources.weight", "the scheduler uses priority")

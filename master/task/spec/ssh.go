@@ -82,7 +82,7 @@ func sshKey(r Run) (*ecdsa.PrivateKey, error) {
 			return key, nil
 		}
 	}
-	return nil, fmt.Errorf("allocation %s: no key", r.Allocation)
+	return nil, fmt.Errorf("allocation %s: cannot derive a key", r.Allocation)
 }
 
 // keyType is the name of the key type in OpenSSH.

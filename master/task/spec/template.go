@@ -42,7 +42,7 @@ func Overlay(name string, template []byte, over *structpb.Struct) (*structpb.Str
 	}
 	out := &structpb.Struct{}
 	if err := out.UnmarshalJSON(data); err != nil {
-		return nil, nil, fmt.Errorf("lay the configuration over its template: %w", err)
+		return nil, nil, fmt.Errorf("merge the configuration with its template: %w", err)
 	}
 	return out, warnings, nil
 }
@@ -71,7 +71,7 @@ func decodeTemplate(name string, template []byte) (Config, []string, error) {
 		return c, nil, nil
 	}
 	slices.Sort(unknown)
-	return c, []string{excerpt.Format("of template '%s' has no effect on commands: %s", name, strings.Join(unknown, ", "))}, nil
+	return c, []string{excerpt.Format("settings of template '%s' without effect on commands: %s", name, strings.Join(unknown, ", "))}, nil
 }
 
 // decodeOver decodes a client's configuration, which is known to be valid, over c.
@@ -81,11 +81,11 @@ func decodeOver(over *structpb.Struct, c *Config) error {
 	}
 	data, err := over.MarshalJSON()
 	if err != nil {
-		return fmt.Errorf("lay the configuration over its template: %w", err)
+		return fmt.Errorf("merge the configuration with its template: %w", err)
 	}
 	d, err := document.Parse(data, "")
 	if err != nil {
-		return fmt.Errorf("lay the configuration over its template: %w", err)
+		return fmt.Errorf("merge the configuration with its template: %w", err)
 	}
 	return d.Decode(c).Err()
 }
@@ -135,11 +135,11 @@ func overlayRaw(below, above document.Raw) (document.Raw, error) {
 	}
 	var tree map[string]any
 	if err := yaml.Unmarshal(text, &tree); err != nil {
-		return above, fmt.Errorf("lay a pod over that of a template: %w", err)
+		return above, fmt.Errorf("merge the pod spec with that of the template: %w", err)
 	}
 	data, err := json.Marshal(tree)
 	if err != nil {
-		return above, fmt.Errorf("lay a pod over that of a template: %w", err)
+		return above, fmt.Errorf("merge the pod spec with that of the template: %w", err)
 	}
 	return document.RawJSON(data)
 }

@@ -87,7 +87,7 @@ func TestATemplateOfExperimentsIsForCommandsToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "of template 't' has no effect on commands: max_restarts, resources.slots_per_trial, searcher"
+	want := "settings of template 't' without effect on commands: max_restarts, resources.slots_per_trial, searcher"
 	if len(warnings) != 1 || warnings[0] != want {
 		t.Errorf("warnings %q, want %q", warnings, want)
 	}

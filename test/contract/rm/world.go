@@ -144,7 +144,7 @@ func (w *world) awaitWaiting(id rm.AllocationID) {
 	w.t.Helper()
 	w.until("it waits and says why", func() bool {
 		known, _ := w.manager.Allocation(id)
-		return known.Waiting != "" && known.Waiting != "not looked at yet"
+		return known.Waiting != "" && known.Waiting != "waiting for the scheduler"
 	})
 }
 

@@ -149,7 +149,7 @@ func wants(t *testing.T, console string, ok, wantOK bool, lines ...string) {
 	}
 	for line := range strings.Lines(console) {
 		if !strings.HasPrefix(line, "det-deploy: ") {
-			t.Errorf("got %q, want only lines that say whose they are", line)
+			t.Errorf("got %q, want only lines with a prefix", line)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestAnAddressThatTheMasterSeesComesFirst(t *testing.T) {
 		"each has its own": {"10.0.0.1", "10.0.0.2", "172.17.0.2", "10.0.0.1"},
 		"they share one":   {"10.0.0.1", "10.0.0.1", "172.17.0.2", "172.17.0.2"},
 		"it is loopback":   {"127.0.0.1", "10.0.0.2", "10.0.0.9", "10.0.0.9"},
-		"it says nothing":  {"127.0.0.1", "10.0.0.2", "", "127.0.0.1"},
+		"it reports none":  {"127.0.0.1", "10.0.0.2", "", "127.0.0.1"},
 	} {
 		a := &agent{id: "a", address: c.address, own: c.own}
 		r := &state{}
@@ -84,5 +84,5 @@ func TestAMachineWithoutTheInterfaceIsNamed(t *testing.T) {
 	c.join("a", 2, func(h *agentv1.Hello) { h.Addresses = map[string]string{"ib0": "10.0.0.1"} })
 	c.join("b", 2, func(h *agentv1.Hello) { h.Addresses = map[string]string{"eth0": "10.0.0.2", "eth1": "10.0.1.2"} })
 	c.submit("gang", 4)
-	c.await(t, "gang.1 ended: refused: agent b has no address on the network interface ib0, which task_container_defaults.dtrain_network_interface of pool default names; it has eth0, eth1")
+	c.await(t, "gang.1 ended: refused: agent b has no address on the network interface ib0 (task_container_defaults.dtrain_network_interface of pool default); its interfaces are eth0, eth1")
 }

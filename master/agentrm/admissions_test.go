@@ -47,7 +47,7 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 		t.Helper()
 		leave, err := u.admitConnection(t.Context(), address, func() { lost = append(lost, address) }) // without patience
 		if (err == nil) != want {
-			t.Errorf("from %s: got %v, want it let in: %v", address, err, want)
+			t.Errorf("from %s: got %v, want it admitted: %v", address, err, want)
 		}
 		return leave
 	}
@@ -136,7 +136,7 @@ func TestConnectionsWaitForRoom(t *testing.T) {
 		}
 		close(came)
 		if got := slices.Collect(channel(came)); !slices.Equal(got, []string{"a1", "a2", "b1", "c1", "a4", "a5"}) {
-			t.Errorf("got %v let in", got)
+			t.Errorf("got %v admitted", got)
 		}
 		if got := u.places.Taken(); got != 2 || len(u.waiting) != 0 {
 			t.Errorf("got %d in all and %d that wait, want a4 and a5", got, len(u.waiting))

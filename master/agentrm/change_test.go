@@ -218,11 +218,11 @@ func TestOnlyAnAgentOfAnotherVersionIsToldOfPrograms(t *testing.T) {
 		cfg.Programs = func() map[string]string { <-known; return map[string]string{"linux-amd64": "0a"} }
 	})
 	if _, w := c.join("a", 1); len(w.GetPrograms()) != 0 {
-		t.Errorf("an agent of the master's version was told of %v", w.GetPrograms())
+		t.Errorf("an agent of the master's version received programs %v", w.GetPrograms())
 	}
 	close(known)
 	_, w := c.join("b", 1, func(h *agentv1.Hello) { h.Version = "1.2.2" })
 	if w.GetPrograms()["linux-amd64"] != "0a" {
-		t.Errorf("an agent of another version was told of %v", w.GetPrograms())
+		t.Errorf("an agent of another version received programs %v", w.GetPrograms())
 	}
 }

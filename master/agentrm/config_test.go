@@ -39,8 +39,8 @@ func TestWrongConfigurationIsReportedAtOnce(t *testing.T) {
 	if strings.Contains(err.Error(), "default_aux") {
 		t.Errorf("got %v, want nothing about the aux pool", err)
 	}
-	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "all needed") {
-		t.Errorf("got %v without collaborators", err)
+	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "are required") {
+		t.Errorf("got %v, want an error for missing dependencies", err)
 	}
 }
 

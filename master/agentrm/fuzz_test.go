@@ -137,7 +137,7 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 		}
 	}
 	if ctx.Err() != nil {
-		c.t.Errorf("more than %d messages wait for an agent that said %d: %v", limits.Queue, len(messages), context.Cause(ctx))
+		c.t.Errorf("more than %d messages are queued for an agent that sent %d: %v", limits.Queue, len(messages), context.Cause(ctx))
 	}
 }
 

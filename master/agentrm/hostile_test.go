@@ -41,20 +41,20 @@ func TestWrongHellosAreRefused(t *testing.T) {
 		final  bool
 		rejoin bool
 	}{
-		"a newer protocol":             {func(h *agentv1.Hello) { h.Protocol = agentv1.Protocol + 1 }, "install an agent of the master's version (1.2.3)", true, false},
-		"no protocol":                  {func(h *agentv1.Hello) { h.Protocol = 0 }, "speaks version 0", true, false},
-		"no id":                        {func(h *agentv1.Hello) { h.AgentId = "" }, "must be 1 to 255", true, false},
-		"an id that breaks lines":      {func(h *agentv1.Hello) { h.AgentId = "a\nb" }, "must be 1 to 255", true, false},
-		"an id that is connected":      {func(h *agentv1.Hello) { h.AgentId = "twin" }, "agent twin is already connected", false, false},
-		"a pool that is not there":     {func(h *agentv1.Hello) { h.ResourcePool = "gpu" }, `there is no resource pool "gpu"`, true, false},
-		"a device twice":               {func(h *agentv1.Hello) { h.Devices = append(h.Devices, h.GetDevices()[0]) }, "twice", true, false},
-		"a device id below zero":       {func(h *agentv1.Hello) { h.Devices[0].Id = -1 }, "negative", true, false},
-		"an absurd number of devices":  {func(h *agentv1.Hello) { h.Devices = greeting("a", 1025).GetDevices() }, "the maximum is 1024", true, false},
-		"a revoked credential":         {func(h *agentv1.Hello) { h.Credential = "old" }, "revoked", false, true},
-		"a gate that cannot answer":    {func(h *agentv1.Hello) { h.Credential = "broken" }, "cannot check", false, false},
-		"somebody else's credential":   {func(h *agentv1.Hello) { h.Credential = "stolen" }, "belongs to agent someone-else", true, false},
-		"another pool than admitted":   {func(h *agentv1.Hello) { h.Credential, h.ResourcePool = "pooled", "default" }, `admitted to resource pool "other"`, true, false},
-		"an error is not told in full": {func(h *agentv1.Hello) { h.Credential = "broken" }, "try again", false, false},
+		"a newer protocol":                   {func(h *agentv1.Hello) { h.Protocol = agentv1.Protocol + 1 }, "install an agent of the master's version (1.2.3)", true, false},
+		"no protocol":                        {func(h *agentv1.Hello) { h.Protocol = 0 }, "uses protocol version 0", true, false},
+		"no id":                              {func(h *agentv1.Hello) { h.AgentId = "" }, "must be 1 to 255", true, false},
+		"an id that breaks lines":            {func(h *agentv1.Hello) { h.AgentId = "a\nb" }, "must be 1 to 255", true, false},
+		"an id that is connected":            {func(h *agentv1.Hello) { h.AgentId = "twin" }, "agent twin is already connected", false, false},
+		"a pool that is not there":           {func(h *agentv1.Hello) { h.ResourcePool = "gpu" }, `there is no resource pool "gpu"`, true, false},
+		"a device twice":                     {func(h *agentv1.Hello) { h.Devices = append(h.Devices, h.GetDevices()[0]) }, "twice", true, false},
+		"a device id below zero":             {func(h *agentv1.Hello) { h.Devices[0].Id = -1 }, "negative", true, false},
+		"an absurd number of devices":        {func(h *agentv1.Hello) { h.Devices = greeting("a", 1025).GetDevices() }, "the maximum is 1024", true, false},
+		"a revoked credential":               {func(h *agentv1.Hello) { h.Credential = "old" }, "revoked", false, true},
+		"a gate that cannot answer":          {func(h *agentv1.Hello) { h.Credential = "broken" }, "cannot check", false, false},
+		"somebody else's credential":         {func(h *agentv1.Hello) { h.Credential = "stolen" }, "belongs to agent someone-else", true, false},
+		"another pool than admitted":         {func(h *agentv1.Hello) { h.Credential, h.ResourcePool = "pooled", "default" }, `admitted to resource pool "other"`, true, false},
+		"an internal error is not disclosed": {func(h *agentv1.Hello) { h.Credential = "broken" }, "try again", false, false},
 	} {
 		h := greeting("new", 1)
 		row.change(h)
@@ -65,7 +65,7 @@ func TestWrongHellosAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %q, final %v, rejoin %v", name, got, row.want, row.final, row.rejoin)
 		}
 		if strings.Contains(got.GetReason(), "no such key") {
-			t.Errorf("%s: the agent is told %q, which is none of its business", name, got.GetReason())
+			t.Errorf("%s: got reason %q, want one without internal details", name, got.GetReason())
 		}
 	}
 	if n := len(c.Agents()); n != 1 {
@@ -92,7 +92,7 @@ func TestPeersThatBreakTheLinkAreRefused(t *testing.T) {
 			if err := p.conn.Write(t.Context(), websocket.MessageBinary, []byte{0xff, 0xff}); err != nil {
 				t.Error(err)
 			}
-		}, "no message of this link"},
+		}, "an invalid message"},
 		"a second hello": {func(p *peer) {
 			p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: greeting("b", 1)}})
 		}, "sent a second hello"},
@@ -166,7 +166,7 @@ func TestPeersThatStallAreDropped(t *testing.T) {
 	t.Parallel()
 	quick := link.DefaultLimits()
 	quick.Hello, quick.Ping, quick.Write, quick.Message = 100*time.Millisecond, 100*time.Millisecond, time.Second, 1<<16
-	t.Run("one that says nothing", func(t *testing.T) {
+	t.Run("one that is silent", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t, func(c *Config) { c.Limits = quick })
 		p := c.dial()

@@ -33,7 +33,7 @@ func (c *cluster) keptLineup(t *testing.T) {
 		cmpopts.SortSlices(func(a, b pool.Shape) bool { return a.Slots < b.Slots }),
 	}
 	if diff := cmp.Diff(fresh, l, opts) + cmp.Diff(m, n, opts); diff != "" {
-		t.Errorf("what is kept is not what is (-is +kept):\n%s", diff)
+		t.Errorf("the cached lineup is stale (-new +cached):\n%s", diff)
 	}
 }
 

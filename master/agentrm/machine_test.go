@@ -58,7 +58,7 @@ func TestALaunchedMachineIsPreparedBeforeItIsAnAgent(t *testing.T) {
 	}
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Unprepared{Unprepared: &agentv1.Unprepared{Reason: "exit 1: no such disk"}}})
 	if got, want := <-failed, "i-1: exit 1: no such disk"; got != want {
-		t.Errorf("told: got %q, want %q", got, want)
+		t.Errorf("notices: got %q, want %q", got, want)
 	}
 	p.hangUp()
 	c.join("i-1", 1, func(h *agentv1.Hello) { h.Credential, h.ResourcePool = "c-1", "default" })
@@ -75,9 +75,9 @@ func TestAMachineThatIsNotWantedIsToldSo(t *testing.T) {
 	c := newCluster(t, launching)
 	c.letMachinesIn()
 	for name, change := range map[string]func(*agentv1.Hello){
-		"a bad proof":     func(h *agentv1.Hello) { preparing(h); h.Proof = []byte("bad") },
-		"no proof at all": func(h *agentv1.Hello) { h.Preparing = true },
-		"not preparing":   func(h *agentv1.Hello) { h.ProofKind, h.Proof = "test", []byte("bad") },
+		"a bad proof":   func(h *agentv1.Hello) { preparing(h); h.Proof = []byte("bad") },
+		"no proof":      func(h *agentv1.Hello) { h.Preparing = true },
+		"not preparing": func(h *agentv1.Hello) { h.ProofKind, h.Proof = "test", []byte("bad") },
 	} {
 		h := greeting("i-1", 1)
 		change(h)
@@ -92,8 +92,8 @@ func TestAMachineThatIsNotWantedIsToldSo(t *testing.T) {
 	h := greeting("static", 0)
 	h.Preparing = true
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: h}})
-	if r := p.refused(); r.GetUnwanted() || !strings.Contains(r.GetReason(), "sets itself up") {
-		t.Errorf("a static agent: got %v, want it refused and not switched off", r)
+	if r := p.refused(); r.GetUnwanted() || !strings.Contains(r.GetReason(), "requests a setup") {
+		t.Errorf("a static agent: got %v, want a refusal without shutdown", r)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestNoMachinesAreLaunchedInVain(t *testing.T) {
 	c.Remove("a", "it idled")
 	c.until("it has gone", func() bool { return c.shown("a") == nil })
 	c.submit("u", 1)
-	c.until("they say why", func() bool {
+	c.until("the reason is shown", func() bool {
 		known, _ := c.Allocation(id)
 		return strings.Contains(known.Waiting, "machines that the pool launches cannot run it: ") && strings.Contains(known.Waiting, "apt-get install runc")
 	})

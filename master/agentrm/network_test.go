@@ -75,11 +75,11 @@ func TestAgentsOfOneMachine(t *testing.T) {
 		a, b agent
 		want bool
 	}{
-		"they say so":               {agent{machine: "m", address: "10.0.0.1"}, agent{machine: "m", address: "10.0.0.2"}, true},
-		"they say that they do not": {agent{machine: "m", address: "10.0.0.1"}, agent{machine: "n", address: "10.0.0.1"}, false},
-		"one does not say":          {agent{machine: "m", address: "10.0.0.1"}, agent{address: "10.0.0.1"}, true},
-		"neither says":              {agent{own: "10.0.0.1"}, agent{own: "10.0.0.1"}, true},
-		"nothing is known":          {agent{}, agent{}, false},
+		"they report one machine":  {agent{machine: "m", address: "10.0.0.1"}, agent{machine: "m", address: "10.0.0.2"}, true},
+		"they report two machines": {agent{machine: "m", address: "10.0.0.1"}, agent{machine: "n", address: "10.0.0.1"}, false},
+		"one reports none":         {agent{machine: "m", address: "10.0.0.1"}, agent{address: "10.0.0.1"}, true},
+		"neither reports one":      {agent{own: "10.0.0.1"}, agent{own: "10.0.0.1"}, true},
+		"nothing is known":         {agent{}, agent{}, false},
 	} {
 		if got := sameMachine(&c.a, &c.b); got != c.want {
 			t.Errorf("%s: got %t", name, got)

@@ -69,9 +69,9 @@ func TestAPreemptionIsToldAgainAfterARestart(t *testing.T) {
 	a, _ = c.join("a", 1, has(s.GetContainerId(), "t.1"))
 	grace := time.Duration(a.signalled(s, agentv1.Signal_KIND_TERMINATE).GetGraceUs()) * time.Microsecond
 	if grace < 59*time.Minute || grace > time.Hour {
-		t.Errorf("got %v until the kill, want what is left of an hour", grace)
+		t.Errorf("got %v until the kill, want the rest of an hour", grace)
 	}
 	if n := c.count("t.1 preempted"); n != 2 {
-		t.Errorf("told of the preemption %d times, want twice", n)
+		t.Errorf("got %d reports of the preemption, want 2", n)
 	}
 }

@@ -43,7 +43,7 @@ func received(d allocationDoc) bool { return d.Containers[0].Received }
 
 func TestReconnect(t *testing.T) {
 	t.Parallel()
-	t.Run("what runs goes on, and log lines from where they stopped", func(t *testing.T) {
+	t.Run("running containers and their log lines continue", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t)
 		a, _ := c.join("a", 1)
@@ -92,7 +92,7 @@ func TestReconnect(t *testing.T) {
 		c := newCluster(t)
 		a, welcome := c.join("a", 1)
 		if !welcome.GetChangeConfirms() {
-			t.Error("the agent is not told that a state will do")
+			t.Error("got a welcome without change_confirms")
 		}
 		c.submit("t", 1)
 		a.reports(a.asked(), running)
@@ -132,7 +132,7 @@ func TestReconnect(t *testing.T) {
 			c.await(t, "t.1 ended: agent_lost: agent a reconnected without the container")
 		}
 	})
-	t.Run("what was killed meanwhile is killed on return", func(t *testing.T) {
+	t.Run("an allocation that was killed meanwhile is killed on return", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t)
 		a, _ := c.join("a", 1)
@@ -147,7 +147,7 @@ func TestReconnect(t *testing.T) {
 		a.killed(s)
 		c.await(t, "t.1 ended: killed: killed by ann")
 	})
-	t.Run("what was killed before it was received is not started", func(t *testing.T) {
+	t.Run("an allocation that was killed before its receipt is not started", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t)
 		a, _ := c.join("a", 1)
@@ -165,7 +165,7 @@ func TestReconnect(t *testing.T) {
 
 func TestALostAgent(t *testing.T) {
 	t.Parallel()
-	t.Run("gets nothing new and keeps what it has", func(t *testing.T) {
+	t.Run("gets no new tasks and keeps its own", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t)
 		a, _ := c.join("a", 2)
@@ -300,7 +300,7 @@ func TestRestart(t *testing.T) {
 		a.killed(s)
 		c.await(t, "t.1 ended: killed: killed by ann")
 	})
-	t.Run("an allocation whose pool is no more is ended", func(t *testing.T) {
+	t.Run("an allocation whose pool was removed is ended", func(t *testing.T) {
 		t.Parallel()
 		c := newCluster(t)
 		a, _ := c.join("a", 1, func(h *agentv1.Hello) { h.ResourcePool = "other" })

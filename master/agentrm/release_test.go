@@ -17,7 +17,7 @@ func TestAClockThatIsSetBackGivesNoMoreTime(t *testing.T) {
 		}
 	}
 	if taken := (&release{Cause: rm.CauseAgentLost, By: now.Add(time.Hour)}).boundTime(now, time.Minute); taken.By != now.Add(time.Hour) {
-		t.Errorf("a machine that is taken back in an hour is taken back at %v", taken.By)
+		t.Errorf("got the deadline of an interruption moved to %v", taken.By)
 	}
 	if (*release)(nil).boundTime(now, time.Minute) != nil {
 		t.Error("nothing has become a release")

@@ -74,7 +74,7 @@ func TestOwnersAreToldWhatKeepsMachinesAway(t *testing.T) {
 		return a.Waiting == "no free slots; more of t.1 in default"
 	})
 	if got := c.Pools()[0].GetInstanceType(); got != "g5.xlarge" {
-		t.Errorf("got machines of type %q, want what the launcher says", got)
+		t.Errorf("got machines of type %q, want the type that the launcher describes", got)
 	}
 	c.Refuse(id, "launch error: not allowed")
 	events := c.await(t, "t.1 ended")

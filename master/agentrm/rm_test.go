@@ -208,7 +208,7 @@ func TestKill(t *testing.T) {
 	a.killed(s)
 	c.await(t, "runs.1 ended: killed: killed by bob")
 	if err := c.Kill(t.Context(), runs, "again"); err != nil {
-		t.Errorf("killing what has ended: %v", err)
+		t.Errorf("killing an ended allocation: %v", err)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestValidateSaysWhatThePoolHas(t *testing.T) {
 	if err := c.Submit(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	c.until("it says what it waits for", func() bool { a, _ := c.Allocation("x.1"); return a.Waiting == string(pool.ForAgents) })
+	c.until("the reason to wait is shown", func() bool { a, _ := c.Allocation("x.1"); return a.Waiting == string(pool.ForAgents) })
 }
 
 func TestWhatNeverFitsIsRefusedWhateverRuns(t *testing.T) {
@@ -331,7 +331,7 @@ func TestWhatNeverFitsIsRefusedWhateverRuns(t *testing.T) {
 	if err := c.Submit(t.Context(), rm.Request{Allocation: "big.1", Job: "big", Slots: 2, SingleNode: true}); err != nil {
 		t.Fatal(err)
 	}
-	c.until("all slots are taken, by what is not running yet", func() bool {
+	c.until("all slots are taken by placed allocations", func() bool {
 		a, _ := c.Allocation("big.1")
 		return len(a.Containers) == 1
 	})

@@ -50,7 +50,7 @@ func TestADecisionThatTimeHasOvertakenIsNotCarriedOut(t *testing.T) {
 				t.Errorf("the allocation is %s, want it queued", got)
 			}
 			if s.allocations["running"].phase != Placed || s.allocations["running"].release != nil {
-				t.Error("what runs was asked to make room for a task that was cancelled")
+				t.Error("a running allocation was preempted for a cancelled one")
 			}
 		})
 	}

@@ -15,7 +15,7 @@ func TestAPassLooksOnceAtWhatChangesMeanwhile(t *testing.T) {
 		want   int
 	}{
 		"nothing": {func(scene, *allocation) {}, 1},
-		"it stands in a line": {func(s scene, a *allocation) {
+		"it is in a line": {func(s scene, a *allocation) {
 			s.leaveWaiting(a)
 			a.NotBefore = time.Time{}
 			s.waitingOf(a.Pool).addAllocation(a)

@@ -151,13 +151,13 @@ func TestDecide(t *testing.T) {
 		{"one task wants one machine", at(limits()).waits(8), "launch 1 a; "},
 		{"small tasks share a machine", at(limits()).waits(2, 2, 4), "launch 1 a; "},
 		{"a gang is launched whole", at(limits()).waits(24), "launch 3 a; "},
-		{"what is free is not launched again", at(limits()).joined(4, "m1").waits(4), ""},
+		{"free slots are used before a launch", at(limits()).joined(4, "m1").waits(4), ""},
 		{"free slots of several machines do not add up for a single-node task", at(limits()).joined(4, "m1", "m2").gang(elastic.Gang{ID: "g", Slots: 8, Single: true, JobRoom: -1}), "launch 1 a; "},
 		{"free slots of several machines add up for a gang", at(limits()).joined(4, "m1", "m2").waits(8), ""},
-		{"what is starting is not launched again", at(limits()).launched("m1").waits(8), ""},
-		{"what is asked for is not launched again", at(limits()).open("t", 2).waits(16), ""},
-		{"what is asked for and listed counts once", at(limits()).open("t", 2).list(cloud.Instance{ID: "i1", Token: "t", State: cloud.InstanceStarting}).waits(24), "launch 1 a; "},
-		{"only what is missing is launched", at(limits()).launched("m1").joined(8, "m2").waits(24), "launch 1 a; "},
+		{"starting machines count", at(limits()).launched("m1").waits(8), ""},
+		{"requested machines count", at(limits()).open("t", 2).waits(16), ""},
+		{"a requested and listed machine counts once", at(limits()).open("t", 2).list(cloud.Instance{ID: "i1", Token: "t", State: cloud.InstanceStarting}).waits(24), "launch 1 a; "},
+		{"only missing machines are launched", at(limits()).launched("m1").joined(8, "m2").waits(24), "launch 1 a; "},
 		{"never above the maximum", at(limits()).waits(8, 8, 8, 8, 8, 8, 8), "launch 5 a; "},
 		{"a gang that cannot be whole launches nothing", at(limits()).joined(0, "m1").waits(40), ""},
 		{"a gang that cannot be whole leaves the room to others", at(limits()).joined(0, "m1").waits(40, 8), "launch 1 a; "},
@@ -177,12 +177,12 @@ func TestDecide(t *testing.T) {
 			return s.waits(0)
 		}(), ""},
 		{"the minimum is kept without demand", at(with(func(l *elastic.Limits) { l.Min = 2 })), "launch 2 a; "},
-		{"the minimum counts what is starting", at(with(func(l *elastic.Limits) { l.Min = 2 })).launched("m1"), "launch 1 a; "},
+		{"starting machines count towards the minimum", at(with(func(l *elastic.Limits) { l.Min = 2 })).launched("m1"), "launch 1 a; "},
 		{"the minimum does not add to demand", at(with(func(l *elastic.Limits) { l.Min = 2 })).waits(8), "launch 2 a; "},
 
 		{"idle long enough", at(limits()).joined(8, "m1").later(20 * minute), "drain m1 (idle); "},
 		{"not idle long enough", at(limits()).joined(8, "m1").later(20*minute - 1), ""},
-		{"the idle time starts anew after work", at(limits()).joined(8, "m1").later(19*minute).
+		{"the idle time restarts after work", at(limits()).joined(8, "m1").later(19*minute).
 			agent("m1", func(a *elastic.Agent) { a.Busy = true }).later(minute).
 			agent("m1", func(a *elastic.Agent) { a.Busy = false }).later(19 * minute), ""},
 		{"idle but needed", at(limits()).joined(8, "m1").later(20 * minute).waits(8), ""},
@@ -212,7 +212,7 @@ func TestDecide(t *testing.T) {
 		{"its agent has gone, and tasks wait", at(limits()).joined(8, "m1").agent("m1", nil).waits(8), "launch 1 a; "},
 		{"its agent has gone, and tasks wait at the maximum", at(with(func(l *elastic.Limits) { l.Max = 1 })).joined(8, "m1").agent("m1", nil).waits(8), ""},
 		{"stopped from outside", at(limits()).joined(8, "m1").list(cloud.Instance{ID: "m1", State: cloud.InstanceStopped}), "kill m1; "},
-		{"taken back", at(limits()).joined(0, "m1").list(cloud.Instance{ID: "m1", State: cloud.InstanceTerminated}), ""},
+		{"interrupted", at(limits()).joined(0, "m1").list(cloud.Instance{ID: "m1", State: cloud.InstanceTerminated}), ""},
 
 		{"too many: starting ones go first, the newest of them", at(with(func(l *elastic.Limits) { l.Max = 2 })).launched("m1").later(minute).launched("m2").joined(8, "m3"), "terminate m2 (over-max); "},
 		{"too many: idle before lost before busy", at(with(func(l *elastic.Limits) { l.Max = 1 })).joined(4, "m1").joined(8, "m2").joined(8, "m3").agent("m3", nil), "drain m2 (over-max); terminate m3 (over-max); "},
@@ -222,13 +222,13 @@ func TestDecide(t *testing.T) {
 		{"a wrong offer tries the next one", at(limits()).waits(8).refused("a", cloud.Invalid), "launch 1 b; "},
 		{"no offer is left", at(limits()).waits(8).refused("a", cloud.NoCapacity).refused("b", cloud.NoCapacity), ""},
 		{"the first offer again when it has cooled off", at(limits()).waits(8).refused("a", cloud.NoCapacity).later(minute), "launch 1 a; "},
-		{"a quota stands against the price class", at(limits()).waits(8).refused("a", cloud.Quota), ""},
-		{"a missing permission stands against all", at(limits()).waits(8).refused("a", cloud.Denied), ""},
+		{"a quota error applies to the price class", at(limits()).waits(8).refused("a", cloud.Quota), ""},
+		{"a missing permission applies to all offers", at(limits()).waits(8).refused("a", cloud.Denied), ""},
 		{"a throttled call is tried again soon", at(limits()).waits(8).refused("a", cloud.RateLimited).later(time.Second), "launch 1 a; "},
 		{"eight calls may be open", at(with(func(l *elastic.Limits) { l.Max = 100 })).
 			open("1", 1).open("2", 1).open("3", 1).open("4", 1).open("5", 1).open("6", 1).open("7", 1).open("8", 1).waits(80), ""},
 
-		{"a launch error shows, and fails what is larger than the pool", at(with(func(l *elastic.Limits) { l.ErrorTimeout = 5 * minute })).joined(0, "m1").waits(8, 16).refused("a", cloud.Denied), "fail g1; "},
+		{"a launch error fails tasks that are larger than the pool", at(with(func(l *elastic.Limits) { l.ErrorTimeout = 5 * minute })).joined(0, "m1").waits(8, 16).refused("a", cloud.Denied), "fail g1; "},
 		{"a launch error shows, and nothing is launched", at(with(func(l *elastic.Limits) { l.ErrorTimeout = 5 * minute })).waits(8).refused("a", cloud.Denied).later(4 * minute), "fail g0; "},
 		{"a launch error is over", at(with(func(l *elastic.Limits) { l.ErrorTimeout = 5 * minute })).waits(8).refused("a", cloud.Denied).later(5 * minute), "launch 1 a; "},
 		{"a launch error is tolerated once", at(with(func(l *elastic.Limits) { l.ErrorTimeout, l.ErrorRetries = 5*minute, 1 })).waits(8).refused("a", cloud.Denied), ""},

@@ -86,14 +86,14 @@ func TestAListMayBeLate(t *testing.T) {
 		{"it lacked a machine that is back", at(limits()).launched("m").later(time.Hour).list().later(lag).list(running("m")).list(), elastic.Starting},
 		{"it shows one that is being terminated", at(limits()).launched("m").terminated("m").later(time.Minute).list(running("m")), elastic.Terminating},
 		{"it shows one that is gone", at(limits()).launched("m").terminated("m").list(cloud.Instance{ID: "m", State: cloud.InstanceTerminated}).later(time.Minute).list(running("m")), ""},
-		{"it goes on showing one that was thought to be gone", at(limits()).launched("m").later(time.Hour).list().later(lag).list().later(2 * lag).list(running("m")), elastic.Terminating},
+		{"it still shows a machine that was considered gone", at(limits()).launched("m").later(time.Hour).list().later(lag).list().later(2 * lag).list(running("m")), elastic.Terminating},
 		{"it shows a stranger", at(limits()).list(running("m")), elastic.Starting},
 		{"it shows a stranger that was stopped", at(limits()).list(cloud.Instance{ID: "m", State: cloud.InstanceStopped}), elastic.Terminating},
 		{"it shows a stranger that has ended", at(limits()).list(cloud.Instance{ID: "m", State: cloud.InstanceTerminated}), ""},
 		{"it shows a stranger while a launch is open", at(limits()).open("t", 1).list(running("m")), ""},
-		{"it shows what an open launch gave", at(limits()).open("t", 1).list(cloud.Instance{ID: "m", Token: "t", State: cloud.InstanceRunning}), elastic.Starting},
-		{"it says that it ends", at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceStopping}), elastic.Terminating},
-		{"it says that it has ended", at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceTerminated}), ""},
+		{"it shows a machine of an open launch", at(limits()).open("t", 1).list(cloud.Instance{ID: "m", Token: "t", State: cloud.InstanceRunning}), elastic.Starting},
+		{"the machine is stopping", at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceStopping}), elastic.Terminating},
+		{"the machine has ended", at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceTerminated}), ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -151,8 +151,8 @@ func TestAnEndThatNobodyWantedIsHeldAgainstItsOffer(t *testing.T) {
 		"it ended for a quota":               {at(limits()).launched("m").list(ended(cloud.Quota)), cloud.Quota},
 		"it was stopped before it joined":    {at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceStopped}), cloud.Invalid},
 		"it vanished before it joined":       {at(limits()).launched("m").later(time.Hour).list().later(lag).list(), cloud.Invalid},
-		"it was taken back":                  {at(limits()).joined(8, "m").list(ended(cloud.NoCapacity)), cloud.NoCapacity},
-		"it was terminated externally":          {at(limits()).joined(8, "m").list(ended("")), ""},
+		"it was interrupted":                 {at(limits()).joined(8, "m").list(ended(cloud.NoCapacity)), cloud.NoCapacity},
+		"it was terminated externally":       {at(limits()).joined(8, "m").list(ended("")), ""},
 		"it was terminated before it joined": {at(limits()).launched("m").terminated("m").list(ended("")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

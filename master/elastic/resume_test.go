@@ -53,7 +53,7 @@ func TestAClockThatWasSetBackHidesNothing(t *testing.T) {
 		t.Errorf("got a termination accepted at %v that was not carried out, want it repeated", m.Accepted)
 	}
 	if got := s.stateOf("was"); got != elastic.Terminating {
-		t.Errorf("got %q for what was thought to be gone, want it terminated", got)
+		t.Errorf("got %q for a machine that was considered gone, want it terminated", got)
 	}
 	s.list().later(elastic.ListLag).list()
 	if got := s.stateOf("stays"); got != "" {

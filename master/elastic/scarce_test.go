@@ -49,7 +49,7 @@ func TestOffersThatLatelyHadNoMachinesGoLastWithinTheirTypeAndPrice(t *testing.T
 		{"the last", "a/1 a/2 a/3", map[string]int{"a/3": 5}, "a/1 a/2 a/3"},
 		{"all, longest ago first", "a/1 a/2 a/3", map[string]int{"a/1": 5, "a/2": 30, "a/3": 10}, "a/2 a/3 a/1"},
 		{"types keep their order", "a/1 a/2 b/1 b/2", map[string]int{"a/1": 5, "a/2": 5, "b/1": 5}, "a/1 a/2 b/2 b/1"},
-		{"what is cheaper stays first", "~a/1 ~a/2 a/1 a/2", map[string]int{"~a/1": 1, "~a/2": 2}, "~a/2 ~a/1 a/1 a/2"},
+		{"cheaper offers stay first", "~a/1 ~a/2 a/1 a/2", map[string]int{"~a/1": 1, "~a/2": 2}, "~a/2 ~a/1 a/1 a/2"},
 		{"an hour ago is forgotten", "a/1 a/2", map[string]int{"a/1": 60}, "a/1 a/2"},
 		{"just within the hour", "a/1 a/2", map[string]int{"a/1": 59}, "a/2 a/1"},
 		{"one that is no longer configured", "a/1 a/2", map[string]int{"c/1": 1}, "a/1 a/2"},

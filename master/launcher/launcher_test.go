@@ -45,7 +45,7 @@ func TestAMachineComesForATaskAndGoesWhenItIsIdle(t *testing.T) {
 			t.Errorf("got %v, want one that was idle", m)
 		}
 		if got := w.said(); len(got) == 0 || got[0] != "remove: machine i-0000001 was removed: it was idle for 20m0s" {
-			t.Errorf("got %q told, want that it was removed", got)
+			t.Errorf("got %q reported, want that it was removed", got)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 		{"a permission", cloud.Denied, `the master lacks the permission to launch machines: fleet:launch: a in "" is refused by the test; next try in 20s`, "a"},
 		{"throttled", cloud.RateLimited, "", "a"},
 		{"an answer that is lost", cloud.Ambiguous, "", "a"},
-		{"an answer that nobody knows", cloud.Unknown, "", "a"},
+		{"an error of unknown kind", cloud.Unknown, "", "a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("got %q, want %q", got, tc.waits)
 				}
 				if got := w.said(); tc.waits != "" && len(got) != 1 {
-					t.Errorf("got %q told, want one line", got)
+					t.Errorf("got %q reported, want one reason", got)
 				}
 				w.later(2 * time.Minute)
 				alive := w.fleet.Alive("gpu")
@@ -157,7 +157,7 @@ func TestAMachineThatNeverJoinsIsDiagnosedAndReplaced(t *testing.T) {
 		want  string
 	}{
 		{"its last lines", func(*cloudtest.Knobs) {}, "its agent did not join within 20m0s; its last lines: i-0000001 boots"},
-		{"what is missing to read them", func(k *cloudtest.Knobs) { k.DenyConsole = true }, "its agent did not join within 20m0s; its boot log cannot be read: fleet:console: not authorized"},
+		{"the missing permission to read them", func(k *cloudtest.Knobs) { k.DenyConsole = true }, "its agent did not join within 20m0s; its boot log cannot be read: fleet:console: not authorized"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -393,7 +393,7 @@ func TestMachinesOfAPoolThatIsGoneAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if history, err := l.History(t.Context(), ""); err != nil || len(history) != 0 {
-			t.Errorf("got %v, %v, want what is old forgotten", history, err)
+			t.Errorf("got %v, %v, want old records deleted", history, err)
 		}
 	})
 }

@@ -48,7 +48,7 @@ func TestDecideOrder(t *testing.T) {
 			}},
 			want("start t3 a:2", "t1: no free slots", "t2: a task of higher priority waits"),
 		},
-		"a task larger than the pool holds up nobody": {
+		"a task larger than the pool blocks no other": {
 			Pool{Agents: four, Allocations: []Allocation{task("t1", 5), task("t2", 1, priority(99))}},
 			want("start t2 a:0", "t1: larger than the pool"),
 		},
@@ -56,7 +56,7 @@ func TestDecideOrder(t *testing.T) {
 			Pool{Agents: four, Room: []Shape{{Slots: 8, Count: 1}}, Allocations: []Allocation{task("t1", 5), task("t2", 1, priority(99))}},
 			want("t1: no free slots", "t2: a task of higher priority waits"),
 		},
-		"a task whose every agent is excluded holds up nobody": {
+		"a task that excludes all agents blocks no other": {
 			Pool{Agents: one, Allocations: []Allocation{task("t1", 1, without("a", "gone", "a")), task("t2", 1, priority(99))}},
 			want("start t2 a:0", "t1: larger than the pool"),
 		},
@@ -118,7 +118,7 @@ func TestDecideLimits(t *testing.T) {
 			Pool{MaxAux: 1, Agents: []Agent{{ID: "a", Enabled: true, Slots: []Slot{{ID: 0}}}}, Allocations: []Allocation{task("t1", 0)}},
 			"start t1 a:",
 		},
-		"what runs on an agent that is gone holds nothing": {
+		"an allocation on an agent that is gone holds no slots": {
 			Pool{Agents: []Agent{machine("a", 1)}, Allocations: []Allocation{task("r", 1, on("gone:0")), task("t1", 1)}},
 			"start t1 a:0",
 		},
@@ -182,7 +182,7 @@ func TestDecideFitting(t *testing.T) {
 			Pool{MaxAux: 1, Allocations: []Allocation{task("t1", 0)}},
 			"t1: no agent of the pool is connected and enabled",
 		},
-		"agents that are switched off are none": {
+		"disabled agents do not count": {
 			Pool{Agents: []Agent{{ID: "a", Slots: []Slot{{ID: 0, Enabled: true}}}}, Allocations: []Allocation{task("t1", 1)}},
 			"t1: no agent of the pool is connected and enabled",
 		},
@@ -208,7 +208,7 @@ func TestDecidePreemption(t *testing.T) {
 		pool Pool
 		want string
 	}{
-		"without preemption nobody is asked": {
+		"without preemption there are no victims": {
 			Pool{Agents: two, Allocations: []Allocation{task("t1", 2, low, preemptible, on("a:0,1")), task("t2", 1)}},
 			"t2: no free slots",
 		},
@@ -216,7 +216,7 @@ func TestDecidePreemption(t *testing.T) {
 			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t1", 2, low, preemptible, on("a:0,1")), task("t2", 1)}},
 			want("preempt t1 for t2", "t2: slots are being released for it"),
 		},
-		"what is not preemptible stays": {
+		"an allocation that is not preemptible stays": {
 			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t1", 2, low, on("a:0,1")), task("t2", 1)}},
 			"t2: no free slots",
 		},
@@ -255,7 +255,7 @@ func TestDecidePreemption(t *testing.T) {
 			}},
 			want("preempt t1 for t4", "t4: slots are being released for it"),
 		},
-		"if it never fits nobody is asked": {
+		"if it never fits there are no victims": {
 			Pool{Scheduler: on2, Agents: four, Allocations: []Allocation{
 				task("t1", 2, low, preemptible, on("a:0,1")), task("t2", 2, low, on("a:2,3")), task("t3", 4),
 			}},
@@ -267,13 +267,13 @@ func TestDecidePreemption(t *testing.T) {
 			}},
 			want("preempt t1 for t3", "preempt t2 for t3", "t3: slots are being released for it"),
 		},
-		"nobody more is asked while enough is being released": {
+		"no further victims while enough is being released": {
 			Pool{Scheduler: on2, Agents: four, Allocations: []Allocation{
 				task("t1", 2, low, preemptible, on("a:0,1"), releasing), task("t2", 2, low, preemptible, on("a:2,3")), task("t3", 2),
 			}},
 			"t3: slots are being released for it",
 		},
-		"more are asked when what is being released is too little": {
+		"further victims if too little is being released": {
 			Pool{Scheduler: on2, Agents: four, Allocations: []Allocation{
 				task("t1", 2, low, preemptible, on("a:0,1"), releasing), task("t2", 2, low, preemptible, on("a:2,3")), task("t3", 4),
 			}},
@@ -285,7 +285,7 @@ func TestDecidePreemption(t *testing.T) {
 			}},
 			want("preempt t2 for t4", "t3: slots are being released for it", "t4: slots are being released for it"),
 		},
-		"what a victim gives up beyond the need serves the next": {
+		"surplus slots of a victim serve the next": {
 			Pool{Scheduler: on2, Agents: four, Allocations: []Allocation{
 				task("t1", 4, low, preemptible, on("a:0,1,2,3")), task("t2", 2), task("t3", 2),
 			}},

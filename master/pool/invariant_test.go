@@ -258,7 +258,7 @@ func checkOrder(t *rapid.T, p, after Pool, d Decision) {
 			a := allocationOf(p, w.Allocation)
 			blocks := (w.Reason == ForSlots || w.Reason == ForRelease) && (a.Slots == 0) == (started.Slots == 0)
 			if blocks && a.Priority < started.Priority && (!p.Scheduler.Preemption || !started.Preemptible) {
-				t.Fatalf("%s starts past %s of higher priority and cannot be taken back", started.ID, a.ID)
+				t.Fatalf("%s starts before %s of higher priority and is not preemptible", started.ID, a.ID)
 			}
 		}
 	}

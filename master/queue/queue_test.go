@@ -149,12 +149,12 @@ func TestWhatWasChangedHoldsForLaterAllocations(t *testing.T) {
 	restarted.Restore("a", stored)
 	for what, q := range map[string]*Queue{"later": q, "after a restart": restarted} {
 		if _, err := q.Change("b", rm.Change{}, noon); !errors.Is(err, rm.ErrUnknownJob) {
-			t.Errorf("%s: changing a job of which nothing is known: got %v, want %v", what, err, rm.ErrUnknownJob)
+			t.Errorf("%s: changing an unknown job: got %v, want %v", what, err, rm.ErrUnknownJob)
 		}
 		q.mustChange(t, "a", rm.Change{Priority: ptr(8)}) // between two allocations
 		e := q.mustAdd(t, request("a", 2, func(r *rm.Request) { r.Allocation, r.MaxSlots = "a.2", 1 }))
 		if e.Priority != 8 || e.SlotLimit() != 3 || e.Pool != "other" || q.List("other")[0].API().GetWeight() != 2 {
-			t.Errorf("%s: got %+v, want what was changed", what, e)
+			t.Errorf("%s: got %+v, want the changed settings", what, e)
 		}
 	}
 }
@@ -234,17 +234,17 @@ func TestChangesThatAreRefusedAlterNothing(t *testing.T) {
 		change rm.Change
 		want   string
 	}{
-		"a job that is not there":      {"x", rm.Change{}, "no such job"},
-		"a priority out of range":      {"a", rm.Change{Priority: ptr(0)}, "priority: must be 1 to 99 (0)"},
-		"no weight":                    {"a", rm.Change{Weight: ptr(0.0)}, "must be positive"},
-		"negative slots":               {"a", rm.Change{MaxSlots: ptr(-1)}, "must not be negative"},
-		"a pool that is not there":     {"a", rm.Change{Pool: ptr("gpu")}, `no such resource pool: "gpu"; choose one of ["default" "other"]`},
-		"a pool that is too small":     {"big", rm.Change{Pool: ptr("other")}, "pool other is too small"},
-		"what runs and must not stop":  {"firm", rm.Change{Pool: ptr("other")}, "cannot be preempted"},
-		"beside itself":                {"a", rm.Change{AheadOf: ptr(rm.JobID("a"))}, "it is the same job"},
-		"beside a job of another pool": {"a", rm.Change{AheadOf: ptr(rm.JobID("o"))}, "another resource pool"},
-		"beside a job that is not":     {"a", rm.Change{BehindOf: ptr(rm.JobID("x"))}, "no such job"},
-		"on both sides of two":         {"a", rm.Change{BehindOf: ptr(rm.JobID("o")), AheadOf: ptr(rm.JobID("o"))}, "exclude each other"},
+		"a job that is not there":        {"x", rm.Change{}, "no such job"},
+		"a priority out of range":        {"a", rm.Change{Priority: ptr(0)}, "priority: must be 1 to 99 (0)"},
+		"no weight":                      {"a", rm.Change{Weight: ptr(0.0)}, "must be positive"},
+		"negative slots":                 {"a", rm.Change{MaxSlots: ptr(-1)}, "must not be negative"},
+		"a pool that is not there":       {"a", rm.Change{Pool: ptr("gpu")}, `no such resource pool: "gpu"; choose one of ["default" "other"]`},
+		"a pool that is too small":       {"big", rm.Change{Pool: ptr("other")}, "pool other is too small"},
+		"a job that cannot be preempted": {"firm", rm.Change{Pool: ptr("other")}, "cannot be preempted"},
+		"beside itself":                  {"a", rm.Change{AheadOf: ptr(rm.JobID("a"))}, "it is the same job"},
+		"beside a job of another pool":   {"a", rm.Change{AheadOf: ptr(rm.JobID("o"))}, "another resource pool"},
+		"beside a job that is not":       {"a", rm.Change{BehindOf: ptr(rm.JobID("x"))}, "no such job"},
+		"on both sides of two":           {"a", rm.Change{BehindOf: ptr(rm.JobID("o")), AheadOf: ptr(rm.JobID("o"))}, "exclude each other"},
 	} {
 		row.change.Weight = cmpOr(row.change.Weight, ptr(3.0))
 		if _, err := q.Change(row.job, row.change, noon); err == nil || !strings.Contains(err.Error(), row.want) {

@@ -68,7 +68,7 @@ func TestAnArrayIsManyTasksThatDifferInTheirIndex(t *testing.T) {
 		m.restart()
 	}
 	if single := m.launch(`{"entrypoint": ["true"]}`); single.ArrayId != nil || single.GetCommand().ArrayId != nil {
-		t.Error("a single task says that it is of an array")
+		t.Error("a single task has the variables of an array")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestAnArrayIsAcceptedWholeOrNotAtAll(t *testing.T) {
 		{"below zero", arrayOf(t, -1, 2), "array.first", status.InvalidArgument},
 		{"beyond all numbers", arrayOf(t, 1<<31-1, 2), "the last index", status.InvalidArgument},
 		{"with files", files, "files: not supported for arrays", status.InvalidArgument},
-		{"above what a user may have", arrayOf(t, 0, 6), "these are 6 more, above the limit security.limits.tasks_per_user of 5", status.ResourceExhausted},
+		{"above the limit of a user", arrayOf(t, 0, 6), "these are 6 more, above the limit security.limits.tasks_per_user of 5", status.ResourceExhausted},
 		{"against the policy", image, "environment.image", status.PermissionDenied},
 	} {
 		_, err := m.tasks.Launch(t.Context(), ann(), tc.req, nil)
@@ -103,7 +103,7 @@ func TestAnArrayIsAcceptedWholeOrNotAtAll(t *testing.T) {
 	}
 	m.machine.invalid = errors.New("request unfulfillable")
 	if _, err := m.tasks.Launch(t.Context(), ann(), arrayOf(t, 0, 2), nil); status.Of(err) != status.InvalidArgument {
-		t.Errorf("got %v of what can never run", err)
+		t.Errorf("got %v for an array that can never run", err)
 	}
 	m.machine.invalid = nil
 	if n := len(m.commands()); n != 0 || m.machine.submits != 0 {
@@ -124,7 +124,7 @@ func TestTheConfigurationsOfAnArrayAreBoundedTogether(t *testing.T) {
 		t.Fatalf("got %v, want it refused", err)
 	}
 	if n := len(m.commands()); n != 0 {
-		t.Errorf("got %d tasks of what was refused", n)
+		t.Errorf("got %d tasks of refused arrays", n)
 	}
 	large.Array.Size = 2
 	if _, err := m.tasks.Launch(t.Context(), ann(), large, nil); err != nil {
@@ -178,7 +178,7 @@ func TestArraysThatComeTogetherKeepTheLimit(t *testing.T) {
 		t.Errorf("got %d arrays accepted and %d tasks, want one array of 60", taken.Load(), n)
 	}
 	if _, err := m.tasks.Launch(t.Context(), ann(), arrayOf(t, 0, 40), nil); err != nil {
-		t.Errorf("what was refused is still counted: %v", err)
+		t.Errorf("refused arrays still count: %v", err)
 	}
 }
 

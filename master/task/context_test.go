@@ -79,7 +79,7 @@ func TestALargeContextIsStoredInPartsAndComesBackWhole(t *testing.T) {
 		got, err := io.ReadAll(out)
 		want, _ := io.ReadAll(noiseOf(byte(i), size))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: got %d bytes and %v, want what was sent", name, len(got), err)
+			t.Errorf("%s: got %d bytes and %v, want the sent content", name, len(got), err)
 		}
 	}
 	m.must(life(m, r.GetCommand().GetId())...)
@@ -222,7 +222,7 @@ func TestAContextOfAnEarlierVersionIsRead(t *testing.T) {
 	if got := m.context(id); string(got) != "packed" {
 		t.Errorf("got %q", got)
 	}
-	if _, _, err := m.tasks.ContextDirectory(t.Context(), "nobody"); status.Of(err) != status.NotFound {
+	if _, _, err := m.tasks.ContextDirectory(t.Context(), "unknown"); status.Of(err) != status.NotFound {
 		t.Errorf("got %v, want that there is no such task", err)
 	}
 }

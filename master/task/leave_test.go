@@ -190,7 +190,7 @@ func TestListsAreCutBeforeTheyAreShown(t *testing.T) {
 		"of a user":           {task.CommandQuery{Usernames: []string{"bob"}}, of(1)},
 		"of a user's id":      {task.CommandQuery{UserIDs: []int32{7}}, of(0)},
 		"of either":           {task.CommandQuery{UserIDs: []int32{7}, Usernames: []string{"bob"}}, ids},
-		"of nobody":           {task.CommandQuery{UserIDs: []int32{99}}, nil},
+		"of an unknown user":  {task.CommandQuery{UserIDs: []int32{99}}, nil},
 		"of a workspace":      {task.CommandQuery{Workspace: 1}, ids},
 		"of no workspace":     {task.CommandQuery{Workspace: 5}, nil},
 	} {

@@ -155,7 +155,7 @@ func (m *master) awaitAll(ids []string) {
 		select {
 		case <-done:
 		case <-deadline:
-			m.t.Fatalf("task %s does not end; its log says\n%s", id, strings.Join(m.lines(id), "\n"))
+			m.t.Fatalf("task %s does not end; its log:\n%s", id, strings.Join(m.lines(id), "\n"))
 		}
 	}
 }

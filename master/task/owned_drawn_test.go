@@ -144,10 +144,10 @@ func (d *drawn) settleAll() {
 	d.observe()
 	for i, e := range d.owner.ends {
 		if e.Run != i+1 {
-			d.t.Fatalf("the runs that the owner was told of are not one after the other: %+v", d.owner.ends)
+			d.t.Fatalf("the reported runs are not consecutive: %+v", d.owner.ends)
 		}
 		if e.Cause == rm.CauseNotHere {
-			d.t.Fatalf("the owner was told of an allocation that could not be started: %+v", e)
+			d.t.Fatalf("got a report of an allocation that could not be started: %+v", e)
 		}
 	}
 	n := len(d.owner.ends)
@@ -194,7 +194,7 @@ func TestOwnedTasksInTheHandsOfChance(t *testing.T) {
 		seen := map[string]bool{}
 		for _, line := range d.lines("1.a") {
 			if strings.Contains(line, "Scheduling") && seen[line] {
-				r.Fatalf("said twice: %s", line)
+				r.Fatalf("logged twice: %s", line)
 			}
 			seen[line] = true
 		}

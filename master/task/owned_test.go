@@ -144,7 +144,7 @@ func TestTheOwnerSaysWhatFollowsARun(t *testing.T) {
 		causes = append(causes, fmt.Sprint(e.Run, " ", e.Cause, " ", *e.Code))
 	}
 	if d := cmp.Diff(causes, []string{"1 exited 1", "2 exited 0", "3 exited 0"}); d != "" {
-		t.Errorf("the owner was told (-got +want):\n%s", d)
+		t.Errorf("reports to the owner (-got +want):\n%s", d)
 	}
 	if lines := m.lines("1.a"); !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "(id: 1.a.3)") }) {
 		t.Errorf("its log cannot be read after its end: %q", lines)
@@ -162,7 +162,7 @@ func TestTheOwnerIsAskedUntilItAnswers(t *testing.T) {
 	end := rm.End{Cause: rm.CauseExited, At: time.Now()}
 	for range 2 {
 		if err := m.tasks.Ended(t.Context(), "1.a.1", end); err == nil {
-			t.Fatal("the resource manager was told that it is done before the owner has answered")
+			t.Fatal("the end was acknowledged before the owner has decided")
 		}
 	}
 	m.restart()

@@ -118,7 +118,7 @@ func TestATemplateIsUnderWhatIsSent(t *testing.T) {
 		t.Errorf("the configuration has no variable of the template: %s", c)
 	}
 	if !hasWarning(m, got.Allocation, "max_restarts") {
-		t.Error("nothing says that max_restarts has no effect")
+		t.Error("got no warning that max_restarts has no effect")
 	}
 }
 

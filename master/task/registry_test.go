@@ -31,7 +31,7 @@ func TestWhatWasHandedOverIsForgotten(t *testing.T) {
 	}
 	for _, e := range []*entry{same, changed, over} {
 		if e.attached != nil {
-			t.Errorf("task %s: what was handed over is kept", e.latestSnapshot().task.ID)
+			t.Errorf("task %s: the submitted snapshot is kept", e.latestSnapshot().task.ID)
 		}
 	}
 }

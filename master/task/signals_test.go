@@ -37,7 +37,7 @@ func TestARendezvousWaitsForTheLast(t *testing.T) {
 		t.Errorf("got %v, want that it asks again", err)
 	}
 	if _, err := ask("c9", time.Hour); status.Of(err) != status.NotFound {
-		t.Errorf("got %v for an unknown container, want that there is none", err)
+		t.Errorf("got %v for an unknown container, want NotFound", err)
 	}
 	m.restart()
 	got := make(chan *apiv1.RendezvousInfo, 1)

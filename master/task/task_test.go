@@ -165,7 +165,7 @@ func TestARepeatedSubmissionIsTheFirst(t *testing.T) {
 	}
 	other, err := m.tasks.Launch(t.Context(), bob(), req, nil)
 	if err != nil || other.GetCommand().GetId() == want {
-		t.Errorf("another user's request: got %v and %v, want a command of its own", other, err)
+		t.Errorf("another user's request: got %v and %v, want a separate command", other, err)
 	}
 	if n := len(m.commands()); n != 2 {
 		t.Errorf("got %d commands, want one of each user", n)
@@ -197,7 +197,7 @@ func TestLaunchRefuses(t *testing.T) {
 			m.machine.invalid = tt.invalid
 			_, err := m.tasks.Launch(t.Context(), ann(), tt.req, nil)
 			if status.Of(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %v that says %q", err, tt.code, tt.want)
+				t.Errorf("got %v, want %v with %q", err, tt.code, tt.want)
 			}
 			if n := len(m.commands()); n != 0 {
 				t.Errorf("got %d commands, want none", n)
@@ -257,7 +257,7 @@ func TestAPodSpecIsForWhoeverRunsTheTask(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if all := strings.Join(m.lines(id), "\n"); !strings.Contains(all, "there are no pods") {
-		t.Errorf("got %q, want what the resource manager remarks", all)
+		t.Errorf("got %q, want the remarks of the resource manager", all)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestKill(t *testing.T) {
 	m.changed(first(id), 0, terminated, exit(137))
 	m.ended(first(id), rm.CauseKilled, "killed by user admin")
 	if c := m.command(id); c.GetExitStatus() != "killed by user admin" || c.ExitCode != nil {
-		t.Errorf("got %v, want it killed and without a code of its own", c)
+		t.Errorf("got %v, want it killed and without an exit code", c)
 	}
 	got := m.lines(id)
 	want := []string{"INFO forcibly killing allocation's remaining resources (reason: killed by user admin)", "INFO killed: killed by user admin"}

@@ -39,7 +39,7 @@ func FuzzPack(f *testing.F) {
 				break
 			}
 			if err != nil {
-				t.Fatalf("%q: what was packed cannot be read: %v", name, err)
+				t.Fatalf("%q: cannot read the archive: %v", name, err)
 			}
 			if !filepath.IsLocal(h.Name) || h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeDir {
 				t.Errorf("%q is packed as %q of type %q", name, h.Name, h.Typeflag)

@@ -293,7 +293,7 @@ func checkStep(t *rapid.T, before, after Allocation) {
 		t.Fatalf("got from %s back to %s", before.State, after.State)
 	}
 	if len(after.Lines) < len(before.Lines) || !slices.Equal(after.Lines[:len(before.Lines)], before.Lines) {
-		t.Fatalf("lines that were said have changed: %v, %v", before.Lines, after.Lines)
+		t.Fatalf("earlier lines have changed: %v, %v", before.Lines, after.Lines)
 	}
 	if before.Over() && !cmp.Equal(before, after) {
 		t.Fatalf("changed after its end:\n%s", cmp.Diff(before, after))
@@ -302,13 +302,13 @@ func checkStep(t *rapid.T, before, after Allocation) {
 		t.Fatalf("over is %v and the end is %v", after.Over(), after.End)
 	}
 	if _, doomed := after.Doomed(); doomed && after.Over() {
-		t.Fatal("what is over must not be killed")
+		t.Fatal("an ended allocation must not be killed")
 	}
 	seen := map[string]bool{}
 	for _, l := range after.Lines {
 		repeatable := strings.HasPrefix(l.Text, "resources exited") // once per container
 		if seen[l.Text] && !repeatable {
-			t.Fatalf("said twice: %s", l.Text)
+			t.Fatalf("logged twice: %s", l.Text)
 		}
 		seen[l.Text] = true
 	}
@@ -322,7 +322,7 @@ func TestOneOfAGangThatStopsWhenAskedLeavesTheOthersTheirTime(t *testing.T) {
 	}
 	crashed := ended(placed(2).Preempt("slots are needed", at(2), at(9)), 0, exited(1))
 	if _, doomed := crashed.Doomed(); !doomed {
-		t.Error("the other goes on without the one that crashed")
+		t.Error("the other continues without the one that crashed")
 	}
 	done, err := ended(a, 1, exited(0)).Finish(rm.End{Cause: rm.CausePreempted, At: at(5)}, true)
 	if err != nil || !done.End.Again {

@@ -29,10 +29,10 @@ func TestWhatNeverRanIsRunAgainWhoeverOwnsIt(t *testing.T) {
 		cause       rm.Cause
 	}{
 		{"one container", func() Allocation { return ended(placed(1), 0, noRoom()) }, false, true, rm.CauseNotHere},
-		{"part of a gang, of which another was running", func() Allocation {
+		{"part of a gang while another was running", func() Allocation {
 			return ended(ended(runs(placed(2), 0), 1, noRoom()), 0, exited(137))
 		}, false, true, rm.CauseNotHere},
-		{"part of a gang, of which another has succeeded", func() Allocation {
+		{"part of a gang after another has succeeded", func() Allocation {
 			return ended(ended(placed(2), 0, exited(0)), 1, noRoom())
 		}, false, false, rm.CauseAgentLost},
 		{"the same, of a preemptible task", func() Allocation {
@@ -122,6 +122,6 @@ func TestATaskThatNoAgentHasRoomForWaitsEverLongerAndSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := done.Next(task, at(20)); len(n.Avoid) != 0 || n.NotHere != 0 || !n.NotBefore.IsZero() || n.Delayed != "" {
-		t.Errorf("got %+v, want it to begin anew", n)
+		t.Errorf("got %+v, want the count to restart", n)
 	}
 }

@@ -132,7 +132,7 @@ func TestTheLogNamesTheContainersThatOthersWaitFor(t *testing.T) {
 	}
 	a := placed(3).NoteMissing(at(3))
 	if said(a) != "" {
-		t.Errorf("got %q while nobody waits", said(a))
+		t.Errorf("got %q while no container waits", said(a))
 	}
 	for _, step := range []struct {
 		change func(Allocation) Allocation

@@ -73,7 +73,7 @@ func hostileDocuments() []string {
 func checkLikeJSON(t *testing.T, data []byte, got, want any) {
 	t.Helper()
 	if err := json.Unmarshal(data, want); err != nil {
-		t.Fatalf("%q was decoded, and is none: %v", data, err)
+		t.Fatalf("%q was decoded but is invalid: %v", data, err)
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%q (-got +want):\n%s", data, cmp.Diff(got, want))

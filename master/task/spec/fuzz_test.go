@@ -53,17 +53,17 @@ func checkKept(t *testing.T, c Config) {
 	t.Helper()
 	stored, err := Store(c)
 	if err != nil {
-		t.Fatalf("what was accepted cannot be stored: %v", err)
+		t.Fatalf("cannot store an accepted configuration: %v", err)
 	}
 	again, err := Load(stored)
 	if err != nil {
-		t.Fatalf("what was stored cannot be read: %v\n%s", err, stored)
+		t.Fatalf("cannot load a stored configuration: %v\n%s", err, stored)
 	}
 	if restored, err := Store(again); err != nil || !sameJSON(restored, stored) {
 		t.Errorf("got %s, %v, want %s", restored, err, stored)
 	}
 	if _, err := Show(c, 0); err != nil {
-		t.Errorf("what was accepted cannot be shown: %v", err)
+		t.Errorf("cannot show an accepted configuration: %v", err)
 	}
 	forgotten, err := Forget(stored)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestTheHookOfATaskRunsBeforeItsProgram(t *testing.T) {
 		want string
 		code int
 	}{
-		"what it exports is there": {"echo before; export A='x  y'", []string{"/bin/sh", "-c", `echo "$A" "$0" "$1"`, "p", "a  b"}, "before\nx  y p a  b\n", 0},
+		"exported variables apply": {"echo before; export A='x  y'", []string{"/bin/sh", "-c", `echo "$A" "$0" "$1"`, "p", "a  b"}, "before\nx  y p a  b\n", 0},
 		"the program's code":       {"true", []string{"/bin/sh", "-c", "exit 7"}, "", 7},
 		"a failure ends the task":  {"echo before; sh -c 'exit 3'; echo after", []string{"echo", "program"}, "before\n", 3},
 		"an exit ends the task":    {"exit 0", []string{"echo", "program"}, "", 0},

@@ -38,9 +38,9 @@ func TestSiblingsAreOnTheirMachinesNetwork(t *testing.T) {
 		policy  policy.Policy
 		allowed bool
 	}{
-		"nothing is said of it": {policy.Default(), true},
-		"it is denied":          {policy.Policy{DeniesHostNetwork: true}, false},
-		"of an administrator":   {policy.Policy{Free: true}, true},
+		"the default policy":  {policy.Default(), true},
+		"it is denied":        {policy.Policy{DeniesHostNetwork: true}, false},
+		"of an administrator": {policy.Policy{Free: true}, true},
 	} {
 		r := Run{Policy: c.policy}
 		r.HostNetwork = true

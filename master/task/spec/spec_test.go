@@ -63,7 +63,7 @@ func TestCompleteRefuses(t *testing.T) {
 			t.Parallel()
 			_, _, err := completed(asStruct(t, tt.config), container.Default())
 			if err == nil || !strings.HasPrefix(err.Error(), "unable to decode the merged config: ") || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want an error that says %q", err, tt.want)
+				t.Errorf("got %v, want an error with %q", err, tt.want)
 			}
 		})
 	}
@@ -203,7 +203,7 @@ func TestTheConfigurationIsShownAsClientsKnowIt(t *testing.T) {
 		t.Errorf("got resources %v, want priority 42, devices null, 2 slots", resources)
 	}
 	if again := complete(t, string(marshal(t, shown)), container.Default()); !slices.Equal(again.Environment.Variables.CUDA, []string{"A=1"}) {
-		t.Errorf("got %+v, want what is shown to be accepted as a configuration", again)
+		t.Errorf("got %+v, want the shown configuration to be accepted", again)
 	}
 }
 
@@ -266,11 +266,11 @@ func TestStoredConfigurationsComeBack(t *testing.T) {
 	}
 	text := shown.String()
 	if strings.Contains(text, "hunter2") {
-		t.Errorf("got a password in what is shown: %s", text)
+		t.Errorf("got a password in the shown configuration: %s", text)
 	}
 	for _, key := range []string{"entrypoint", "environment", "resources", "bind_mounts", "work_dir", "description"} {
 		if _, ok := shown.GetFields()[key]; !ok {
-			t.Errorf("key %s: not in what is shown", key)
+			t.Errorf("key %s: not in the shown configuration", key)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-{{/* Where the database's password is: an existing Secret, the values, or made. */}}
+{{/* Reference to the database's password: an existing Secret, the values' or the generated one. */}}
 {{- define "determined.dbPasswordRef" -}}
 {{- if .Values.db.passwordExistingSecret -}}
 {name: {{ .Values.db.passwordExistingSecret.name | quote }}, key: {{ .Values.db.passwordExistingSecret.key | quote }}}

@@ -1,9 +1,9 @@
-{{/* Answers to what several objects ask of the values; each is "true" or empty. */}}
+{{/* Properties of the values that several objects use; each is "true" or empty. */}}
 
 {{- define "determined.hasEmbedded" -}}{{ if eq .Values.db.type "embedded" }}true{{ end }}{{- end -}}
 {{- define "determined.hasPostgres" -}}{{ if and (eq .Values.db.type "postgres") (not .Values.db.hostAddress) }}true{{ end }}{{- end -}}
 
-{{/* The chart makes the namespace of tasks unless one is named, which is there. */}}
+{{/* The chart creates the namespace of tasks unless an existing one is named. */}}
 {{- define "determined.makesTaskNamespace" -}}
 {{- if and .Values.createNonNamespacedObjects (not .Values.resourceManager.defaultNamespace) }}true{{ end }}
 {{- end -}}
@@ -11,15 +11,14 @@
 {{- if ne (include "determined.taskNamespace" .) .Release.Namespace }}true{{ end }}
 {{- end -}}
 
-{{/* A pod pulls with Secrets of its own namespace only. The master is given the
-     release's, and makes a copy for each task. */}}
+{{/* Pods can use pull Secrets of their own namespace only, so the master copies the
+     release's Secret for each task. */}}
 {{- define "determined.handsPullSecret" -}}
 {{- if and .Values.imagePullSecretName (include "determined.tasksElsewhere" .) }}true{{ end }}
 {{- end -}}
 
-{{/* The Pod Security level of tasks: baseline, unless the cluster's own configuration
-     gives tasks, or lets them ask for, what that level refuses: the directory of
-     shared_fs is a path of the node. */}}
+{{/* The Pod Security level of tasks: baseline, unless the values give tasks, or permit
+     them, something that baseline forbids. The directory of shared_fs is a host path. */}}
 {{- define "determined.taskSecurity" -}}
 {{- $given := toJson (list .Values.taskContainerDefaults .Values.resourcePools .Values.taskPolicy) -}}
 {{- $more := list
@@ -34,9 +33,9 @@
 {{- else }}baseline{{ end }}
 {{- end -}}
 
-{{/* Whether the tasks' namespace, which the chart makes, lets no pod mount the directory of
-     shared_fs, a path of the node. Where values do not ask for that one, or do for a claim,
-     the master makes a volume claim instead. */}}
+{{/* Whether the tasks' namespace, which the chart creates, forbids mounting the directory of
+     shared_fs, a host path. If the values do not set that directory, or set a claim, the
+     master creates a volume claim instead. */}}
 {{- define "determined.hidesDirectory" -}}
 {{- if and (include "determined.makesTaskNamespace" .) (eq (.Values.checkpointStorage.type | default "shared_fs") "shared_fs") (not .Values.checkpointStorage.existingClaim) (ne (include "determined.taskSecurity" .) "privileged") }}true{{ end }}
 {{- end -}}
@@ -49,8 +48,8 @@
 {{- if and (include "determined.hidesDirectory" .) (not (include "determined.makesCheckpointClaim" .)) }}true{{ end }}
 {{- end -}}
 
-{{/* Names of the release's objects that no task may use, beside those that the chart
-     names itself: what values name, where tasks are beside it. */}}
+{{/* Names of objects that no task may use, in addition to those that the chart creates:
+     the objects that the values name, if tasks run in the release's namespace. */}}
 {{- define "determined.protected" -}}
 {{- $names := list -}}
 {{- if and .Values.createNonNamespacedObjects (not .Values.master.priorityClassName) }}{{ $names = append $names (include "determined.priorityClass" .) }}{{ end -}}
@@ -66,7 +65,7 @@
 {{- define "determined.makesAdminPassword" -}}
 {{- if not (or .Values.initialUserPassword .Values.defaultPassword .Values.initialUserPasswordExistingSecret) }}true{{ end }}
 {{- end -}}
-{{- /* Where admin's was given and that of determined was not, both have the given one. */ -}}
+{{- /* If only the password of admin is set, determined gets the same one. */ -}}
 {{- define "determined.makesDeterminedPassword" -}}
 {{- if and (include "determined.makesAdminPassword" .) (not (or .Values.initialDeterminedPassword .Values.initialDeterminedPasswordExistingSecret)) }}true{{ end }}
 {{- end -}}
@@ -84,11 +83,12 @@
 {{- else }}LoadBalancer{{ end }}
 {{- end -}}
 
-{{/* The document that the master reads: every value, and what only Helm knows. What
-     belongs to Kubernetes alone is left out, so that it restarts no master. */}}
+{{/* The master's configuration document: all values, and release data from Helm. Values
+     that concern Kubernetes objects only are omitted, so that changing them does not restart
+     the master. */}}
 {{- define "determined.document" -}}
 {{- $values := omit .Values "master" "masterService" "ingress" "openshiftRoute" "networkPolicy" "serviceAccount" "rbac" "coscheduler" "loadBalancerSourceRanges" "useNodePortForMaster" "masterCpuRequest" "masterMemRequest" "masterCpuLimit" "masterMemLimit" "global" -}}
-{{- /* helm --set takes 7.5 for text. */}}
+{{- /* helm --set passes 7.5 as a string. */}}
 {{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
 {{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) "taskNamespace" (include "determined.taskNamespace" .) "taskAccount" (include "determined.taskAccount" .) "protected" (include "determined.protected" . | fromJsonArray) -}}
 {{- if include "determined.makesDeterminedPassword" . }}{{- $_ := set $release "determinedPassword" true }}{{ end }}
@@ -97,7 +97,7 @@
 {{- dict "release" $release "values" $values | toJson -}}
 {{- end -}}
 
-{{/* Restricted, as Pod Security Standards have it; give the user's number. */}}
+{{/* Pod security context of the level restricted; the argument is the user ID. */}}
 {{- define "determined.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: {{ int . }}
@@ -112,9 +112,9 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Makes the secrets that were not given, once; give (list $ directory keys…). It leaves a
-     copy in the directory, for a volume cannot wait for a Secret that a container of its
-     own pod makes. */}}
+{{/* Generates missing secrets, once; the argument is (list $ directory keys…). It writes a
+     copy to the directory, because a volume cannot wait for a Secret that a container of
+     its own pod creates. */}}
 {{- define "determined.secretsInit" -}}
 {{- $top := index . 0 -}}
 - name: init-secrets
@@ -130,8 +130,8 @@ capabilities: {drop: [ALL]}
     {{- end }}
     - --to={{ index . 1 }}
   securityContext: {{- include "determined.containerSecurity" $top | nindent 4 }}
-  {{- /* As its pod's main container: that costs the pod nothing, and is enough for quotas
-         that want each container to say. */}}
+  {{- /* The same as the main container, which does not increase the pod's requests and
+         satisfies quotas that require them for each container. */}}
   resources: {{- include "determined.masterResources" $top | nindent 4 }}
   volumeMounts:
     - {name: secrets, mountPath: {{ index . 1 }}}

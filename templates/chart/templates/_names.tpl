@@ -1,4 +1,4 @@
-{{/* Names of the objects. They keep those of the chart of Determined 0.38.1, which users type. */}}
+{{/* Names of the objects, as in the chart of Determined 0.38.1, because users type them. */}}
 
 {{- define "determined.master" -}}determined-master-deployment-{{ .Release.Name }}{{- end -}}
 {{- define "determined.masterService" -}}determined-master-service-{{ .Release.Name }}{{- end -}}
@@ -12,10 +12,10 @@
 {{- define "determined.dbClaim" -}}{{ .Values.db.existingClaim | default (printf "determined-db-pvc-%s" (.Values.db.restoreSnapshotSuffix | default .Values.db.claimSuffix | default .Release.Name)) }}{{- end -}}
 {{- define "determined.checkpointClaim" -}}determined-checkpoints-{{ .Release.Name }}{{- end -}}
 {{- define "determined.secrets" -}}determined-secrets-{{ .Release.Name }}{{- end -}}
-{{/* Objects of the whole cluster carry the namespace too: releases of one name meet there. */}}
+{{/* Cluster-scoped objects include the namespace, because releases may have the same name. */}}
 {{- define "determined.wide" -}}determined-{{ .Release.Namespace }}-{{ .Release.Name }}{{- end -}}
-{{/* Not that of versions before preemptionPolicy was said: it cannot be changed in a class
-     that is there. */}}
+{{/* Differs from the name in versions before preemptionPolicy was set, because that field of
+     an existing class is immutable. */}}
 {{- define "determined.priorityClass" -}}{{ include "determined.wide" . }}-system{{- end -}}
 
 {{- define "determined.image" -}}
@@ -23,11 +23,11 @@
 {{- with .Values.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}{{ .Values.image.name }}:{{ $tag }}
 {{- end -}}
 
-{{/* Where tasks run. It carries the release's name, as releases may share a namespace. */}}
+{{/* Namespace of tasks. It includes the release's name, because releases may share a namespace. */}}
 {{- define "determined.taskNamespace" -}}{{ .Values.resourceManager.defaultNamespace | default (printf "%s-%s-tasks" .Release.Namespace .Release.Name) }}{{- end -}}
 {{- define "determined.taskAccount" -}}determined-task-{{ .Release.Name }}{{- end -}}
 
-{{/* Labels of every object; give (list $ "component"). */}}
+{{/* Labels of every object; the argument is (list $ "component"). */}}
 {{- define "determined.labels" -}}
 {{- $top := index . 0 -}}
 app.kubernetes.io/name: determined
@@ -40,8 +40,7 @@ det-deploy.dev/cluster: {{ $top.Release.Name | quote }}
 release: {{ $top.Release.Name | quote }}
 {{- end -}}
 
-{{/* Labels of pods: those of no version, so that a new chart restarts nothing that it
-     does not change. */}}
+{{/* Labels of pods, without versions, so that a new chart does not restart unchanged pods. */}}
 {{- define "determined.podLabels" -}}
 {{- $top := index . 0 -}}
 app.kubernetes.io/name: determined
@@ -52,16 +51,15 @@ det-deploy.dev/cluster: {{ $top.Release.Name | quote }}
 release: {{ $top.Release.Name | quote }}
 {{- end -}}
 
-{{/* What finds the pods of a component; never changes, a Deployment's selector cannot. */}}
+{{/* Selector of the pods of a component. Must not change: a Deployment's selector is immutable. */}}
 {{- define "determined.selector" -}}
 {{- $top := index . 0 -}}
 app: determined-{{ index . 1 }}-{{ $top.Release.Name }}
 app.kubernetes.io/instance: {{ $top.Release.Name | quote }}
 {{- end -}}
 
-{{/* What a Service finds the pods of a component by; give (list $ "component" "system").
-     The master lets no task carry any of these labels. A pod of a task that did would
-     get the logins of users. */}}
+{{/* Selector of a Service; the argument is (list $ "component" "system"). The master rejects
+     tasks with any of these labels, because their pods would receive users' logins. */}}
 {{- define "determined.serviceSelector" -}}
 {{ include "determined.selector" . }}
 determined-system: {{ index . 2 }}

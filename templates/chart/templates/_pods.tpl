@@ -8,9 +8,9 @@ priorityClassName: {{ include "determined.priorityClass" . }}
 {{- end }}
 {{- end -}}
 
-{{/* A mapping whose values Kubernetes wants as texts: labels, annotations, selectors.
-     helm --set makes a number or a truth of some, and YAML of on and 1e3. A key with null
-     is one that is taken away. */}}
+{{/* A mapping with string values, such as labels, annotations and selectors. helm --set and
+     YAML convert some values to numbers or booleans, such as on and 1e3. A null removes the
+     key. */}}
 {{- define "determined.texts" -}}
 {{- range $key, $value := . }}
 {{- if not (kindIs "invalid" $value) }}
@@ -19,7 +19,7 @@ priorityClassName: {{ include "determined.priorityClass" . }}
 {{- end }}
 {{- end -}}
 
-{{/* Give the mapping with nodeSelector, tolerations and affinity. */}}
+{{/* The argument is a mapping with nodeSelector, tolerations and affinity. */}}
 {{- define "determined.placement" -}}
 {{- with .nodeSelector }}
 nodeSelector: {{- include "determined.texts" . | nindent 2 }}
@@ -32,7 +32,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* Give (list $ path). */}}
+{{/* The argument is (list $ path). */}}
 {{- define "determined.health" -}}
 path: {{ index . 1 }}
 port: master
@@ -41,7 +41,7 @@ scheme: HTTPS
 {{- end }}
 {{- end -}}
 
-{{/* Give (list cpuRequest memRequest cpuLimit memLimit). */}}
+{{/* The argument is (list cpuRequest memRequest cpuLimit memLimit). */}}
 {{- define "determined.resources" -}}
 requests:
   {{- with index . 0 }}
@@ -69,8 +69,8 @@ limits:
 {{- include "determined.resources" (list .Values.masterCpuRequest .Values.masterMemRequest .Values.masterCpuLimit .Values.masterMemLimit) -}}
 {{- end -}}
 
-{{/* Existing Secrets that values refer to, as name=reference. The master finds each
-     entry at /etc/determined/given/<name>. */}}
+{{/* Existing Secrets that the values name, as name=reference. Each entry is mounted at
+     /etc/determined/given/<name> in the master. */}}
 {{- define "determined.given" -}}
 {{- $given := dict -}}
 {{- with .Values.initialUserPasswordExistingSecret }}{{ $_ := set $given "admin-password" . }}{{ end -}}
@@ -169,7 +169,7 @@ limits:
 {{- end }}
 {{- end -}}
 
-{{/* A pod in which the master's image validates the values, where the master would be. */}}
+{{/* A pod that validates the values with the master's image and placement. */}}
 {{- define "determined.imageCheck" -}}
 restartPolicy: Never
 automountServiceAccountToken: false
@@ -185,7 +185,7 @@ containers:
     imagePullPolicy: {{ .Values.image.pullPolicy }}
     args: [master, config, validate, --chart-values, /etc/determined/helm/values.yaml]
     securityContext: {{- include "determined.containerSecurity" . | nindent 6 }}
-    {{- /* Little: the old master has its room until the end. */}}
+    {{- /* Small requests, because the old master is still running. */}}
     resources: {{- include "determined.resources" (list "10m" "64Mi" .Values.masterCpuLimit .Values.masterMemLimit) | nindent 6 }}
     volumeMounts:
       - {name: config, mountPath: /etc/determined/helm, readOnly: true}

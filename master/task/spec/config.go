@@ -15,66 +15,66 @@ import (
 
 // Config is the configuration of a command. Other kinds of tasks that run one program share it.
 type Config struct {
-	Description string                `yaml:"description" doc:"Name of the task and of its job; three random words when empty"`
-	Entrypoint  Entrypoint            `yaml:"entrypoint" doc:"What to run: one element is a shell command line, several are executed as they are; nothing ends at once with 0"`
-	BindMounts  []container.BindMount `yaml:"bind_mounts" doc:"Directories of the machine that the task sees"`
+	Description string                `yaml:"description" doc:"Name of the task and its job; three random words by default"`
+	Entrypoint  Entrypoint            `yaml:"entrypoint" doc:"Command to run: one element is a shell command line, several are executed directly; empty exits with 0 immediately"`
+	BindMounts  []container.BindMount `yaml:"bind_mounts" doc:"Directories of the machine to mount"`
 	Environment Environment           `yaml:"environment" doc:"Image and variables"`
-	Resources   Resources             `yaml:"resources" doc:"Slots and where they come from"`
+	Resources   Resources             `yaml:"resources" doc:"Slots and the resource pool"`
 	WorkDir     string                `yaml:"work_dir" doc:"Directory in which the program starts"`
 	Debug       bool                  `yaml:"debug" doc:"No effect on commands"`
 
 	IdleTimeout      *document.Seconds `yaml:"idle_timeout" doc:"No effect on commands"`
 	NotebookIdleType string            `yaml:"notebook_idle_type" doc:"No effect on commands"`
 	TensorboardArgs  []string          `yaml:"tensorboard_args" doc:"No effect on commands"`
-	PBS              document.Raw      `yaml:"pbs" doc:"No effect: for clusters that run PBS"`
-	Slurm            document.Raw      `yaml:"slurm" doc:"No effect: for clusters that run Slurm"`
+	PBS              document.Raw      `yaml:"pbs" doc:"No effect; for clusters with PBS"`
+	Slurm            document.Raw      `yaml:"slurm" doc:"No effect; for clusters with Slurm"`
 }
 
 // Environment is the environment of the program.
 type Environment struct {
-	Image            container.Images      `yaml:"image" doc:"Image for all devices, or one each"`
-	Variables        container.Environment `yaml:"environment_variables" doc:"Variables; they come after ours and win"`
+	Image            container.Images      `yaml:"image" doc:"Image for all types of devices, or one for each"`
+	Variables        container.Environment `yaml:"environment_variables" doc:"Environment variables; they take precedence over those of the cluster"`
 	Ports            map[string]int        `yaml:"ports" doc:"Ports of the container to publish, by name"`
-	ProxyPorts       []ProxyPort           `yaml:"proxy_ports" doc:"Ports that are published for the proxy"`
+	ProxyPorts       []ProxyPort           `yaml:"proxy_ports" doc:"Ports to publish for the proxy"`
 	RegistryAuth     *RegistryAuth         `yaml:"registry_auth" doc:"Credentials for the image registry; kept until the task ends"`
-	ForcePullImage   *bool                 `yaml:"force_pull_image" doc:"Pull the image even when it is there"`
+	ForcePullImage   *bool                 `yaml:"force_pull_image" doc:"Pull the image even if it is present"`
 	AddCapabilities  []string              `yaml:"add_capabilities" doc:"Linux capabilities to add"`
-	DropCapabilities []string              `yaml:"drop_capabilities" doc:"Linux capabilities to take away"`
-	PodSpec          document.Raw          `yaml:"pod_spec" doc:"Kubernetes only: a Pod, as JSON or YAML, that the task's own pod is laid over"`
+	DropCapabilities []string              `yaml:"drop_capabilities" doc:"Linux capabilities to drop"`
+	PodSpec          document.Raw          `yaml:"pod_spec" doc:"Kubernetes only: a pod, as JSON or YAML, over which the task's pod is merged"`
 }
 
 // ProxyPort is one port for the proxy.
 type ProxyPort struct {
-	Port             int  `yaml:"proxy_port" doc:"Port inside the container"`
-	TCP              bool `yaml:"proxy_tcp" doc:"Plain TCP rather than HTTP"`
-	Unauthenticated  bool `yaml:"unauthenticated" doc:"Open to everyone"`
-	DefaultServiceID bool `yaml:"default_service_id" doc:"The port behind the task's own id"`
+	Port             int  `yaml:"proxy_port" doc:"Port in the container"`
+	TCP              bool `yaml:"proxy_tcp" doc:"Plain TCP instead of HTTP"`
+	Unauthenticated  bool `yaml:"unauthenticated" doc:"No authentication"`
+	DefaultServiceID bool `yaml:"default_service_id" doc:"Default port, reachable by the task's id"`
 }
 
 // RegistryAuth is the credentials for an image registry. The values are used literally: a reference such
 // as file: is not resolved, because the master's files are not the user's.
 type RegistryAuth struct {
-	Username      string          `yaml:"username" doc:"User"`
+	Username      string          `yaml:"username" doc:"Username"`
 	Password      document.Secret `yaml:"password" doc:"Password"`
-	Auth          document.Secret `yaml:"auth" doc:"User and password in one, base64"`
-	Email         string          `yaml:"email" doc:"Mail address"`
-	ServerAddress string          `yaml:"serveraddress" doc:"Registry"`
-	IdentityToken document.Secret `yaml:"identitytoken" doc:"Token for the registry's sign-in"`
-	RegistryToken document.Secret `yaml:"registrytoken" doc:"Token for the registry"`
+	Auth          document.Secret `yaml:"auth" doc:"Username and password, base64-encoded"`
+	Email         string          `yaml:"email" doc:"Email address"`
+	ServerAddress string          `yaml:"serveraddress" doc:"Registry address"`
+	IdentityToken document.Secret `yaml:"identitytoken" doc:"Identity token"`
+	RegistryToken document.Secret `yaml:"registrytoken" doc:"Registry token"`
 }
 
 // Resources are the resources requested for the program.
 type Resources struct {
-	Slots          *int               `yaml:"slots" doc:"Devices wanted at once; 0 runs on an auxiliary place"`
-	MaxSlots       *int               `yaml:"max_slots" doc:"Most devices the job may have"`
-	Priority       *int               `yaml:"priority" doc:"1 (first) to 99; the pool's default when empty"`
-	Weight         float64            `yaml:"weight" doc:"Share of the pool; the priority scheduler does not use it"`
-	ResourcePool   string             `yaml:"resource_pool" doc:"Pool; the default one for the slots when empty"`
-	ShmSize        *Size              `yaml:"shm_size" doc:"Shared memory: bytes, or a text such as 1.5g"`
-	Devices        []container.Device `yaml:"devices" doc:"Devices of the machine, host:container:mode or an object"`
-	Preemptible    bool               `yaml:"preemptible" doc:"The program may be stopped, and run again from its start, when others need the slots or its machine is lost"`
+	Slots          *int               `yaml:"slots" doc:"Number of slots; 0 runs as an auxiliary task"`
+	MaxSlots       *int               `yaml:"max_slots" doc:"Maximum number of slots of the job"`
+	Priority       *int               `yaml:"priority" doc:"1 (first) to 99; the pool's default if unset"`
+	Weight         float64            `yaml:"weight" doc:"Share of the pool; ignored by the priority scheduler"`
+	ResourcePool   string             `yaml:"resource_pool" doc:"Resource pool; by default the one for tasks with or without slots"`
+	ShmSize        *Size              `yaml:"shm_size" doc:"Shared memory, in bytes or with a unit such as 1.5g"`
+	Devices        []container.Device `yaml:"devices" doc:"Devices of the machine to add, host:container:mode or an object"`
+	Preemptible    bool               `yaml:"preemptible" doc:"Allow the task to be stopped and run again from its start when other tasks need the slots or its machine is lost"`
 	IsSingleNode   *bool              `yaml:"is_single_node" doc:"Must not be set for commands"`
-	NativeParallel bool               `yaml:"native_parallel" doc:"Must not be set: there is no launcher for it"`
+	NativeParallel bool               `yaml:"native_parallel" doc:"Must not be set; no launcher is available"`
 }
 
 // DefaultSlots is the number of slots of a command that sets none.

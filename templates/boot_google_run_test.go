@@ -100,7 +100,7 @@ func TestAMasterAtGoogleBootsFromItsBucket(t *testing.T) {
 	wants(t, console, ok, true, "det-deploy: this machine is already the master of a cluster\n")
 }
 
-func TestAMasterAtGoogleThatMayNotReadItsBucketSaysSo(t *testing.T) {
+func TestMasterOnGoogleReportsDeniedBucket(t *testing.T) {
 	t.Parallel()
 	m := newGoogleMachine(t)
 	m.limit = "1"

@@ -164,7 +164,7 @@ func TestAMasterBootsFromItsBucket(t *testing.T) {
 	wants(t, console, ok, true, "det-deploy: this machine is already the master of a cluster\n")
 }
 
-func TestABootWaitsForWhatIsLate(t *testing.T) {
+func TestBootRetries(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	c.roleless.Store(1)
@@ -173,7 +173,7 @@ func TestABootWaitsForWhatIsLate(t *testing.T) {
 	wants(t, console, ok, true, "cannot fetch the program yet: this machine has no role", "returned 403 AccessDenied", "done")
 }
 
-func TestABootGivesUpAndSaysWhy(t *testing.T) {
+func TestBootGivesUpWithAReason(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		edit func(*cloud, *templates.MasterBoot)
@@ -202,7 +202,7 @@ func TestABootGivesUpAndSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAnAgentBootsFromItsMasterAndFromNobodyElse(t *testing.T) {
+func TestAgentBootsFromItsMasterOnly(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
 	asked := ""

@@ -116,7 +116,7 @@ func python(t *testing.T) string {
 	return path
 }
 
-func TestUserDataThatWouldReadOtherwiseIsRefused(t *testing.T) {
+func TestInvalidUserDataFails(t *testing.T) {
 	t.Parallel()
 	sums := map[string]string{"amd64": strings.Repeat("ab", 32)}
 	agent := func(edit func(*templates.AgentBoot)) templates.AgentBoot {
@@ -149,7 +149,7 @@ func TestUserDataThatWouldReadOtherwiseIsRefused(t *testing.T) {
 	}
 }
 
-func TestNothingInUserDataIsCode(t *testing.T) {
+func TestUserDataEscapesCode(t *testing.T) {
 	t.Parallel()
 	evil := `x"); import os; os.system("reboot") #'''$(reboot)` + "`reboot`" + `\`
 	out, err := templates.AgentBoot{Cluster: evil, Master: "https://m", SHA256: map[string]string{"amd64": strings.Repeat("ab", 32)}}.Render()

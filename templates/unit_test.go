@@ -38,7 +38,7 @@ func TestUnitsRenderGolden(t *testing.T) {
 	}
 }
 
-func TestAPathThatSystemdWouldReadOtherwiseIsRefused(t *testing.T) {
+func TestInvalidUnitPathFails(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"", "relative", "/a b", "/a%n", "/a\nExecStart=/bin/x", "/a$HOME"} {
 		if _, err := (templates.AgentUnit{Binary: p, ConfigFile: "/etc/x"}).Render(); err == nil || !strings.Contains(err.Error(), "must be absolute") {
@@ -47,7 +47,7 @@ func TestAPathThatSystemdWouldReadOtherwiseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnArgumentThatSystemdWouldReadOtherwiseIsRefused(t *testing.T) {
+func TestInvalidUnitArgumentFails(t *testing.T) {
 	t.Parallel()
 	for _, a := range []string{"a b", "$HOME", "100%", "a;b", `"`} {
 		if _, err := (templates.HostUnit{Binary: "/x", Args: []string{a}}).Render(); err == nil || !strings.Contains(err.Error(), "must be without spaces") {

@@ -11,7 +11,7 @@ import (
 
 // Agents that share one address in the master's view, or connect by loopback, are reached at the address
 // that they report.
-func TestAGangIsFoundWhereItsAgentsSay(t *testing.T) {
+func TestGangUsesReportedAddresses(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	says := func(address string) func(*agentv1.Hello) {
@@ -29,7 +29,7 @@ func TestAGangIsFoundWhereItsAgentsSay(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentSaysOfItsAddressIsNotTakenForGranted(t *testing.T) {
+func TestReportedAddressesAreValidated(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
 		"10.0.0.1": "10.0.0.1", "fd00::1": "fd00::1", "": "", "127.0.0.1": "", "0.0.0.0": "", "fe80::1": "", "fe80::1%eth0": "",
@@ -42,7 +42,7 @@ func TestWhatAnAgentSaysOfItsAddressIsNotTakenForGranted(t *testing.T) {
 }
 
 // If the master sees a distinct address of each agent, it takes precedence.
-func TestAnAddressThatTheMasterSeesComesFirst(t *testing.T) {
+func TestObservedAddressTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	of := &allocation{containers: []*container{{agent: "a"}, {agent: "b"}}}
 	for name, c := range map[string]struct{ address, other, own, want string }{
@@ -60,7 +60,7 @@ func TestAnAddressThatTheMasterSeesComesFirst(t *testing.T) {
 	}
 }
 
-func TestAGangIsFoundOnTheInterfaceOfItsPool(t *testing.T) {
+func TestGangUsesTheInterfaceOfItsPool(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) { c.Pools[0].Interface = "ib0" })
 	has := func(addresses map[string]string) func(*agentv1.Hello) {
@@ -78,7 +78,7 @@ func TestAGangIsFoundOnTheInterfaceOfItsPool(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutTheInterfaceIsNamed(t *testing.T) {
+func TestErrorNamesAgentWithoutInterface(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) { c.Pools[0].Interface = "ib0" })
 	c.join("a", 2, func(h *agentv1.Hello) { h.Addresses = map[string]string{"ib0": "10.0.0.1"} })

@@ -34,7 +34,7 @@ func (c *cluster) knock(id string) *peer {
 	return p
 }
 
-func TestARefusedTwinIsGivenNothing(t *testing.T) {
+func TestRefusedTwinGetsNoCredential(t *testing.T) {
 	t.Parallel()
 	t.Run("while the agent is connected", func(t *testing.T) {
 		t.Parallel()
@@ -79,7 +79,7 @@ func TestARefusedTwinIsGivenNothing(t *testing.T) {
 	})
 }
 
-func TestARevokedAgentIsCutOffAtOnce(t *testing.T) {
+func TestRevokedAgentIsDisconnectedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -95,7 +95,7 @@ func TestARevokedAgentIsCutOffAtOnce(t *testing.T) {
 	c.await(t, "t.1 ended: agent_lost: agent a was revoked by ann")
 }
 
-func TestAnAgentThatIsRevokedAtTheDoorStaysOut(t *testing.T) {
+func TestAgentRevokedDuringAdmissionIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	var in atomic.Int32

@@ -20,7 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
+func TestUnadmittedConnectionsAreLimitedPerAddress(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) {
 		c.Limits = link.DefaultLimits()
@@ -39,7 +39,7 @@ func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
 	_ = res.Body.Close()
 }
 
-func TestAllAddressesTogetherAreFewToo(t *testing.T) {
+func TestUnadmittedConnectionsAreLimitedInTotal(t *testing.T) {
 	t.Parallel()
 	u := newAdmissions(link.Limits{Unwelcomed: 4, UnwelcomedEach: 2})
 	var lost []string
@@ -104,7 +104,7 @@ func (u *admissions) size() int {
 
 // A waiting connection is admitted as soon as another leaves, in order, but ahead of those whose address
 // is at its limit. A connection that has stopped waiting is not counted.
-func TestConnectionsWaitForRoom(t *testing.T) {
+func TestUnadmittedConnectionsWaitForAPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		u := newAdmissions(link.Limits{Unwelcomed: 4, UnwelcomedEach: 2, Hello: time.Minute})
@@ -154,7 +154,7 @@ func channel[T any](c <-chan T) iter.Seq[T] {
 	}
 }
 
-func TestAnIntroductionIsSmallAndAnAdmittedAgentMaySendMore(t *testing.T) {
+func TestMessageLimitRisesWithAdmission(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p := c.dial()
@@ -175,7 +175,7 @@ func TestAnIntroductionIsSmallAndAnAdmittedAgentMaySendMore(t *testing.T) {
 	}
 }
 
-func TestARefusalRepeatsLittleOfWhatTheStrangerSent(t *testing.T) {
+func TestRefusalQuotesLittleInput(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p := c.dial()

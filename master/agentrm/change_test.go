@@ -77,7 +77,7 @@ func TestChangesToAQueuedJob(t *testing.T) {
 	}
 }
 
-func TestWrongChangesAreRefused(t *testing.T) {
+func TestInvalidChangesFail(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.submit("a", 1)
@@ -186,7 +186,7 @@ func TestQueueAndPoolsForTheAPI(t *testing.T) {
 }
 
 // Scripts that use the det client depend on these keys and names.
-func TestAgentsAreShownAsClientsKnowThem(t *testing.T) {
+func TestAgentsHaveTheFormThatClientsExpect(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.join("a", 12)
@@ -211,7 +211,7 @@ func TestAgentsAreShownAsClientsKnowThem(t *testing.T) {
 
 // The hashes of programs are still being computed when a newly started master readmits its agents.
 // Agents of the master's version do not need them and do not wait.
-func TestOnlyAnAgentOfAnotherVersionIsToldOfPrograms(t *testing.T) {
+func TestOnlyAgentsOfOtherVersionsGetPrograms(t *testing.T) {
 	t.Parallel()
 	known := make(chan struct{})
 	c := newCluster(t, func(cfg *Config) {

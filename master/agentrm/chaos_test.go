@@ -132,7 +132,7 @@ func (h *honest) tell(id string, say func(*agentv1.AgentMessage) bool) bool {
 
 // Links that break after a few messages, and a master that restarts in between, must not lose a task,
 // run one twice, or fail one.
-func TestNothingIsLostOrRunTwiceWhateverBreaks(t *testing.T) {
+func TestNothingIsLostOrRunTwiceDespiteFailures(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

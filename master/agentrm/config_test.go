@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-func TestWrongConfigurationIsReportedAtOnce(t *testing.T) {
+func TestAllConfigurationErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	o := newOwner()
 	bad := Pool{Name: "twin", MaxAux: -1, ReconnectWait: -time.Second}
@@ -44,7 +44,7 @@ func TestWrongConfigurationIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-func TestStateMachinesRefuseWhatTheirTablesLack(t *testing.T) {
+func TestStateMachinesRejectUnlistedTransitions(t *testing.T) {
 	t.Parallel()
 	for from, allowed := range presences {
 		for to := range presences {
@@ -66,7 +66,7 @@ func TestStateMachinesRefuseWhatTheirTablesLack(t *testing.T) {
 	}
 }
 
-func TestChangesOfJobsLongGoneAreForgotten(t *testing.T) {
+func TestOldJobSettingsAreDeleted(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	err := c.store.Write(t.Context(), func(tx *store.Tx) error {

@@ -16,7 +16,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func TestWrongHellosAreRefused(t *testing.T) {
+func TestInvalidHellosAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.mu.Lock()
@@ -73,7 +73,7 @@ func TestWrongHellosAreRefused(t *testing.T) {
 	}
 }
 
-func TestPeersThatBreakTheLinkAreRefused(t *testing.T) {
+func TestProtocolViolationsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -120,7 +120,7 @@ func TestPeersThatBreakTheLinkAreRefused(t *testing.T) {
 	a.reports(s, terminated, 0) // the well-behaved agent is served as before
 }
 
-func TestAMessageForWhatIsForgottenIsAcknowledged(t *testing.T) {
+func TestMessageForDeletedContainerIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -131,7 +131,7 @@ func TestAMessageForWhatIsForgottenIsAcknowledged(t *testing.T) {
 	a.started()
 }
 
-func TestOtherDevicesAreRefusedWhileContainersRunOnTheOldOnes(t *testing.T) {
+func TestDeviceChangeIsRefusedWhileContainersRun(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -162,7 +162,7 @@ func TestOtherDevicesAreRefusedWhileContainersRunOnTheOldOnes(t *testing.T) {
 	}
 }
 
-func TestPeersThatStallAreDropped(t *testing.T) {
+func TestStalledPeersAreDisconnected(t *testing.T) {
 	t.Parallel()
 	quick := link.DefaultLimits()
 	quick.Hello, quick.Ping, quick.Write, quick.Message = 100*time.Millisecond, 100*time.Millisecond, time.Second, 1<<16
@@ -200,7 +200,7 @@ func TestPeersThatStallAreDropped(t *testing.T) {
 	})
 }
 
-func TestAMasterThatDoesNotRunAcceptsNobody(t *testing.T) {
+func TestStoppedMasterAcceptsNoAgents(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	r, err := New(c.config)

@@ -37,7 +37,7 @@ func (c *cluster) keptLineup(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptOfAgentsFollowsThem(t *testing.T) {
+func TestCachedLineupFollowsAgents(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, reconnectWait(time.Hour))
 	a, _ := c.join("a", 4)

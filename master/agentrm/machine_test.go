@@ -70,7 +70,7 @@ func TestALaunchedMachineIsPreparedBeforeItIsAnAgent(t *testing.T) {
 	c.restart()
 }
 
-func TestAMachineThatIsNotWantedIsToldSo(t *testing.T) {
+func TestUnwantedMachineIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, launching)
 	c.letMachinesIn()
@@ -103,7 +103,7 @@ func notice(kind agentv1.Notice_Kind, at time.Time) *agentv1.AgentMessage {
 	}}}
 }
 
-func TestAMachineThatIsTakenBackIsEmptiedInTime(t *testing.T) {
+func TestInterruptedMachineIsDrainedInTime(t *testing.T) {
 	t.Parallel()
 	told := make(chan Notice, 2)
 	c := newCluster(t, func(c *Config) { c.Noticed = func(_ rm.AgentID, n Notice) { told <- n } })
@@ -134,7 +134,7 @@ func TestAMachineThatIsTakenBackIsEmptiedInTime(t *testing.T) {
 	}
 }
 
-func TestATaskThatWasPreemptedIsGivenNoMoreTimeThanItsMachineHas(t *testing.T) {
+func TestInterruptionShortensPreemptionDeadline(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("i-1", 1)
@@ -154,7 +154,7 @@ func TestATaskThatWasPreemptedIsGivenNoMoreTimeThanItsMachineHas(t *testing.T) {
 	c.await(t, "t.1 ended: preempted: paused by ann")
 }
 
-func TestARemovedAgentIsToldThatItWasIntended(t *testing.T) {
+func TestRemovedAgentIsAskedToShutDown(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("i-1", 1)

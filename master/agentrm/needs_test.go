@@ -28,7 +28,7 @@ func launchedAs(pool string) func(JoinProof) (Identity, error) {
 
 // The placement of a task depends on the restrictions of its agents, and on those of the machine that
 // was launched last.
-func TestATaskIsPlacedOnlyWhereItCanRun(t *testing.T) {
+func TestTaskIsPlacedOnlyOnAbleAgents(t *testing.T) {
 	t.Parallel()
 	notIsolated, noPaths := restrictions{notIsolated: "x"}, restrictions{noFixedPaths: "x"}
 	room := []pool.Shape{{Slots: 4, Count: 1}}
@@ -89,7 +89,7 @@ func TestATaskIsPlacedOnlyWhereItCanRun(t *testing.T) {
 	}
 }
 
-func TestAUsersTaskWaitsForAnAgentThatIsolatesIt(t *testing.T) {
+func TestUsersTaskWaitsForIsolatingAgent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2, cannotIsolate)
@@ -134,7 +134,7 @@ func TestATrialWaitsForAnAgentWithFixedPaths(t *testing.T) {
 }
 
 // An agent that replaces its program may come back without a capability.
-func TestAnAgentThatIsolatesNoLongerKeepsWhatItRuns(t *testing.T) {
+func TestAgentKeepsContainersAfterLosingIsolation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -154,7 +154,7 @@ func TestAnAgentThatIsolatesNoLongerKeepsWhatItRuns(t *testing.T) {
 
 // A task that an agent has not received before it came back with restrictions is placed on another
 // agent.
-func TestWhatAnAgentHasNotReceivedIsNotStartedWithoutIsolation(t *testing.T) {
+func TestUnreceivedStartIsPlacedElsewhereWithoutIsolation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -172,7 +172,7 @@ func TestWhatAnAgentHasNotReceivedIsNotStartedWithoutIsolation(t *testing.T) {
 
 // A pool launches machines for waiting tasks. After one that cannot run them, it launches no others,
 // neither while that one is connected nor when it has gone.
-func TestNoMachinesAreLaunchedInVain(t *testing.T) {
+func TestNoLaunchForTasksThatMachinesCannotRun(t *testing.T) {
 	t.Parallel()
 	waiting := make(chan int, 1)
 	c := newCluster(t, func(cfg *Config) {
@@ -214,7 +214,7 @@ func TestNoMachinesAreLaunchedInVain(t *testing.T) {
 }
 
 // A machine that was launched long ago and reconnects does not predict the next ones.
-func TestTheMachineThatWasLaunchedLastCounts(t *testing.T) {
+func TestRestrictionsOfTheLastLaunchedMachineCount(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.door = launchedAs("default")

@@ -38,7 +38,7 @@ func (o *owner) portsOf(id rm.AllocationID) []string {
 	return slices.DeleteFunc(slices.Clone(o.ports), func(s string) bool { return !strings.HasPrefix(s, string(id)) })
 }
 
-func TestAllocationsOfOneMachineHavePortsOfTheirOwn(t *testing.T) {
+func TestAllocationsOnOneMachineHaveDistinctPorts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	on := func(machine string) func(*agentv1.Hello) {

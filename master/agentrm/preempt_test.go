@@ -54,7 +54,7 @@ func TestAProgramThatListensIsNotSentSIGTERM(t *testing.T) {
 }
 
 // A master that was killed between storing a preemption and reporting it never reported it.
-func TestAPreemptionIsToldAgainAfterARestart(t *testing.T) {
+func TestPreemptionIsReportedAgainAfterRestart(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-func TestReadyIsAPassOfTheLoop(t *testing.T) {
+func TestReadyWaitsForAPass(t *testing.T) {
 	t.Parallel()
 	var passes atomic.Int64
 	c := newCluster(t, func(c *Config) {
@@ -34,7 +34,7 @@ func TestReadyIsAPassOfTheLoop(t *testing.T) {
 	}
 }
 
-func TestReadyBeforeRunAndAfterItsEndIsNo(t *testing.T) {
+func TestReadyFailsBeforeAndAfterRun(t *testing.T) {
 	t.Parallel()
 	o := newOwner()
 	s := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "store.db")})

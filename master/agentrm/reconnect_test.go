@@ -207,7 +207,7 @@ func TestALostAgent(t *testing.T) {
 	})
 }
 
-func TestAnAgentWhoseMachineIsKnownToBeGoneIsNotWaitedFor(t *testing.T) {
+func TestAgentOfAGoneMachineIsRemovedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func TestAClockThatIsSetBackGivesNoMoreTime(t *testing.T) {
+func TestClockSetBackDoesNotExtendDeadline(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	for left, want := range map[time.Duration]time.Duration{-time.Hour: -time.Hour, time.Second: time.Second, time.Minute: time.Minute, 25 * time.Hour: time.Minute} {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func TestARetiredAgentGetsNothingNew(t *testing.T) {
+func TestRetiredAgentGetsNoNewTasks(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -32,7 +32,7 @@ func TestARetiredAgentGetsNothingNew(t *testing.T) {
 	a.started()
 }
 
-func TestARemovedAgentLeavesNothing(t *testing.T) {
+func TestRemovedAgentLeavesNoRecords(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.join("a", 1)
@@ -53,7 +53,7 @@ func TestARemovedAgentLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestOwnersAreToldWhatKeepsMachinesAway(t *testing.T) {
+func TestOwnersGetTheReasonForMissingMachines(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(cfg *Config) {
 		cfg.Room = func(string) []pool.Shape { return []pool.Shape{{Slots: 8, Count: 1}} }

@@ -53,7 +53,7 @@ func TestATaskRunsFromSubmissionToEnd(t *testing.T) {
 	}
 }
 
-func TestAGangHasOneContainerAnAgentWithRanks(t *testing.T) {
+func TestGangHasOneRankedContainerPerAgent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -90,7 +90,7 @@ func TestAnAuxiliaryTaskTakesNoSlot(t *testing.T) {
 	}
 }
 
-func TestAStateThatIsReportedAgainIsTakenOnceAndAcknowledgedAgain(t *testing.T) {
+func TestRepeatedStateIsStoredOnceAndAcknowledgedAgain(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -154,7 +154,7 @@ func TestLogLinesAreAcknowledged(t *testing.T) {
 	}
 }
 
-func TestAStartMayBeLargerThanWhatAgentsMaySend(t *testing.T) {
+func TestStartMayExceedTheAgentsMessageLimit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(c *Config) {
 		c.Limits = link.DefaultLimits()
@@ -170,7 +170,7 @@ func TestAStartMayBeLargerThanWhatAgentsMaySend(t *testing.T) {
 	a.reports(s, terminated, 0)
 }
 
-func TestAnOwnerMayRefuseWhatWasAssigned(t *testing.T) {
+func TestOwnerErrorEndsAllocation(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.fail = func(event string) error {
@@ -258,7 +258,7 @@ func TestPreemptedTasksThatDoNotStopAreKilled(t *testing.T) {
 	c.await(t, "w.1 ended: preempted: paused")
 }
 
-func TestSubmittingTwiceIsSubmittingOnce(t *testing.T) {
+func TestSubmitIsIdempotent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -271,7 +271,7 @@ func TestSubmittingTwiceIsSubmittingOnce(t *testing.T) {
 	}
 }
 
-func TestWrongRequestsAreRefused(t *testing.T) {
+func TestInvalidRequestsFail(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	for name, q := range map[string]struct {
@@ -294,7 +294,7 @@ func TestWrongRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestValidateSaysWhatThePoolHas(t *testing.T) {
+func TestValidateDescribesThePool(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.join("a", 4)
@@ -324,7 +324,7 @@ func TestValidateSaysWhatThePoolHas(t *testing.T) {
 	c.until("the reason to wait is shown", func() bool { a, _ := c.Allocation("x.1"); return a.Waiting == string(pool.ForAgents) })
 }
 
-func TestWhatNeverFitsIsRefusedWhateverRuns(t *testing.T) {
+func TestUnfulfillableRequestsFailOnABusyPool(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.join("a", 2)
@@ -345,7 +345,7 @@ func TestWhatNeverFitsIsRefusedWhateverRuns(t *testing.T) {
 	}
 }
 
-func TestOneMachineOfAnElasticPoolIsWhatFits(t *testing.T) {
+func TestElasticPoolFitsOneLaunchableMachine(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(cfg *Config) {
 		// Its one machine is present, so that no other may be launched now.

@@ -16,7 +16,7 @@ import (
 
 // Other goroutines continue while a pass decides. Decisions about objects that have changed since are
 // left to the next pass.
-func TestADecisionThatTimeHasOvertakenIsNotCarriedOut(t *testing.T) {
+func TestStaleDecisionIsNotCarriedOut(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		since func(a *agent)

@@ -38,7 +38,7 @@ func (c *cluster) shown(id string) *apiv1.Agent {
 	return nil
 }
 
-func TestASickAgentKeepsWhatItRunsAndGetsNothingNew(t *testing.T) {
+func TestSickAgentKeepsContainersAndGetsNoNewOnes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -67,7 +67,7 @@ func TestASickAgentKeepsWhatItRunsAndGetsNothingNew(t *testing.T) {
 	c.await(t, "old.1 ended: exited")
 }
 
-func TestAnAgentThatSaysInItsHelloThatItIsSickGetsNothing(t *testing.T) {
+func TestAgentWithSickHelloGetsNoTasks(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.submit("t", 1)
@@ -84,7 +84,7 @@ func TestAnAgentThatSaysInItsHelloThatItIsSickGetsNothing(t *testing.T) {
 	c.until("it is shown as sick", func() bool { return c.shown("a").GetSick() != nil })
 }
 
-func TestALackOfALaterAgentIsOther(t *testing.T) {
+func TestUnknownLackIsOther(t *testing.T) {
 	t.Parallel()
 	if got := sicknessOf(&agentv1.Health{Lack: 99}).Lack; got != "other" {
 		t.Errorf("got %q, want other", got)
@@ -113,7 +113,7 @@ func TestAContainerWithoutRoomEndsItsWholeGang(t *testing.T) {
 }
 
 // The master restarts between the two.
-func TestWhatHadNoRoomIsRememberedOverARestart(t *testing.T) {
+func TestNotHereEndSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -137,7 +137,7 @@ func TestWhatHadNoRoomIsRememberedOverARestart(t *testing.T) {
 	a.quiet()
 }
 
-func TestWhatIsTriedLaterIsNotPlacedBefore(t *testing.T) {
+func TestNotBeforeDelaysPlacement(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -162,7 +162,7 @@ func TestWhatIsTriedLaterIsNotPlacedBefore(t *testing.T) {
 	c.await(t, "later.1 ended: killed")
 }
 
-func TestAnAgentThatCouldNotStartATaskIsAvoidedWhereItCan(t *testing.T) {
+func TestFailedAgentIsAvoidedIfPossible(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	avoid := func(q *rm.Request) { q.Avoid, q.NotBefore = []rm.AgentID{"a"}, time.Now() }

@@ -8,7 +8,7 @@ import (
 
 // An agent that reconnects before it is given up, and has ended a container because the master was out
 // of reach, has lost the container: the task has not failed.
-func TestAContainerThatWasEndedInSilenceIsTheAgentsLoss(t *testing.T) {
+func TestContainerEndedDuringSilenceIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)

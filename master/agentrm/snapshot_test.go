@@ -8,7 +8,7 @@ import (
 )
 
 // A job may change while a pass lists the waiting allocations, between the single ones and the lines.
-func TestAPassLooksOnceAtWhatChangesMeanwhile(t *testing.T) {
+func TestPassVisitsAMovedAllocationOnce(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		change func(s scene, a *allocation)

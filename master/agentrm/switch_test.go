@@ -11,7 +11,7 @@ import (
 
 func inOther(h *agentv1.Hello) { h.ResourcePool = "other" }
 
-func TestDisablingAnAgentKillsWhatRunsThere(t *testing.T) {
+func TestDisablingAnAgentKillsItsContainers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -32,7 +32,7 @@ func TestDisablingAnAgentKillsWhatRunsThere(t *testing.T) {
 	}
 }
 
-func TestDrainingAnAgentLetsWhatRunsThereFinish(t *testing.T) {
+func TestDrainingAnAgentKeepsItsContainers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -51,7 +51,7 @@ func TestDrainingAnAgentLetsWhatRunsThereFinish(t *testing.T) {
 	}
 }
 
-func TestDisablingASlotKillsWhatUsesIt(t *testing.T) {
+func TestDisablingASlotKillsItsContainer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 2)
@@ -70,7 +70,7 @@ func TestDisablingASlotKillsWhatUsesIt(t *testing.T) {
 	}
 }
 
-func TestASwitchOutlivesTheAgent(t *testing.T) {
+func TestSwitchOutlivesTheAgent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, reconnectWait(time.Millisecond))
 	a, _ := c.join("a", 1)
@@ -85,7 +85,7 @@ func TestASwitchOutlivesTheAgent(t *testing.T) {
 	}
 }
 
-func TestWrongSwitches(t *testing.T) {
+func TestInvalidSwitchesFail(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.join("a", 1)

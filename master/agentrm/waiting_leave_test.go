@@ -34,7 +34,7 @@ func submittedAt(at time.Time) func(*rm.Request) {
 }
 
 // An allocation that is killed behind a long-waiting task is removed before that task starts.
-func TestWhatIsKilledLeavesItsLine(t *testing.T) {
+func TestKilledAllocationLeavesItsLine(t *testing.T) {
 	t.Parallel()
 	s, _ := newScene(t, 1, 1)
 	began := time.Now()
@@ -100,7 +100,7 @@ func TestAChangedJobMovesInItsLine(t *testing.T) {
 }
 
 // A decision about an allocation that was moved to another pool meanwhile is not carried out.
-func TestWhatIsMovedMeanwhileIsNotPlacedInItsFormerPool(t *testing.T) {
+func TestMovedAllocationIsNotPlacedInItsFormerPool(t *testing.T) {
 	t.Parallel()
 	s, p := newScene(t, 1, 4)
 	s.addQueued(t, "a", 1)

@@ -246,7 +246,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestFatesSayWhyEachTaskWaits(t *testing.T) {
+func TestFatesExplainWaitingTasks(t *testing.T) {
 	t.Parallel()
 	s := at(with(func(l *elastic.Limits) { l.Max = 3 })).launched("m1").joined(8, "m2").
 		waits(4, 4, 8, 8, 8, 11)
@@ -263,7 +263,7 @@ func TestFatesSayWhyEachTaskWaits(t *testing.T) {
 	}
 }
 
-func TestDecideSaysWhenItChangesByItself(t *testing.T) {
+func TestDecideReturnsItsNextWake(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string

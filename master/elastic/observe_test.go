@@ -34,7 +34,7 @@ func (s *scene) terminated(id cloud.InstanceID) *scene {
 
 // A termination that was accepted without effect is repeated, after a longer wait if the machine is
 // stopping.
-func TestAnEndThatWasNotCarriedOutIsRepeated(t *testing.T) {
+func TestIneffectiveTerminationOfAStoppedMachineIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		state cloud.InstanceState
@@ -58,7 +58,7 @@ func TestAnEndThatWasNotCarriedOutIsRepeated(t *testing.T) {
 }
 
 // An interrupted machine is distinguished from one that a user has stopped.
-func TestWhyAStoppedMachineGoes(t *testing.T) {
+func TestCauseOfAStoppedMachine(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[cloud.Kind]elastic.Cause{cloud.NoCapacity: elastic.CauseTaken, "": elastic.CauseStopped} {
 		for name, s := range map[string]*scene{"known": at(limits()).joined(8, "m"), "a stranger": at(limits())} {
@@ -71,7 +71,7 @@ func TestWhyAStoppedMachineGoes(t *testing.T) {
 	}
 }
 
-func TestAListMayBeLate(t *testing.T) {
+func TestStaleLists(t *testing.T) {
 	t.Parallel()
 	lag := elastic.ListLag
 	for _, tc := range []struct {
@@ -104,7 +104,7 @@ func TestAListMayBeLate(t *testing.T) {
 	}
 }
 
-func TestATerminationThatWasNotCarriedOutIsRepeated(t *testing.T) {
+func TestIneffectiveTerminationIsRepeated(t *testing.T) {
 	t.Parallel()
 	s := at(limits()).launched("m").terminated("m").later(2*elastic.ListLag + time.Second).list(running("m"))
 	if got, want := short(elastic.Decide(s.f, s.now)), "kill m; "; got != want {
@@ -112,7 +112,7 @@ func TestATerminationThatWasNotCarriedOutIsRepeated(t *testing.T) {
 	}
 }
 
-func TestAStrangerWithAnAgentHasJoined(t *testing.T) {
+func TestUnrecordedMachineWithAgentIsJoined(t *testing.T) {
 	t.Parallel()
 	s := at(limits())
 	s.agents = []elastic.Agent{{ID: "m", Slots: 8, Busy: true}}
@@ -122,7 +122,7 @@ func TestAStrangerWithAnAgentHasJoined(t *testing.T) {
 	}
 }
 
-func TestAMachineWithTooFewSlotsSlowsItsKind(t *testing.T) {
+func TestMachineWithTooFewSlotsRefusesItsOffer(t *testing.T) {
 	t.Parallel()
 	s := at(limits()).launched("m")
 	s.agents = []elastic.Agent{{ID: "m", Slots: 0, Aux: 100}}
@@ -137,7 +137,7 @@ func TestAMachineWithTooFewSlotsSlowsItsKind(t *testing.T) {
 	}
 }
 
-func TestAnEndThatNobodyWantedIsHeldAgainstItsOffer(t *testing.T) {
+func TestUnexpectedEndRefusesItsOffer(t *testing.T) {
 	t.Parallel()
 	ended := func(kind cloud.Kind) cloud.Instance {
 		return cloud.Instance{ID: "m", State: cloud.InstanceTerminated, Kind: kind, Reason: "as the test wants"}
@@ -168,7 +168,7 @@ func TestAnEndThatNobodyWantedIsHeldAgainstItsOffer(t *testing.T) {
 	}
 }
 
-func TestTheSameAnswerTwiceIsOneMachine(t *testing.T) {
+func TestRepeatedGrantIsOneMachine(t *testing.T) {
 	t.Parallel()
 	s := at(limits()).open("t", 1).list(cloud.Instance{ID: "m", Token: "t", State: cloud.InstanceRunning})
 	s.f.Granted("t", []cloud.Instance{running("m")}, s.now)
@@ -180,7 +180,7 @@ func TestTheSameAnswerTwiceIsOneMachine(t *testing.T) {
 	}
 }
 
-func TestRefusalsBackOffUntilSomethingIsGiven(t *testing.T) {
+func TestRefusalsBackOffUntilAGrant(t *testing.T) {
 	t.Parallel()
 	s := at(limits())
 	var got []time.Duration
@@ -222,7 +222,7 @@ func TestNextList(t *testing.T) {
 	}
 }
 
-func TestRefusalsOfCallsSideBySideAreOne(t *testing.T) {
+func TestConcurrentRefusalsCountOnce(t *testing.T) {
 	t.Parallel()
 	s := at(with(func(l *elastic.Limits) { l.ErrorTimeout, l.ErrorRetries = 5*time.Minute, 1 }))
 	for range 8 {
@@ -234,7 +234,7 @@ func TestRefusalsOfCallsSideBySideAreOne(t *testing.T) {
 	}
 }
 
-func TestAListThatTookMinutesIsAsOldAsItsQuestion(t *testing.T) {
+func TestSlowListIsAsOldAsItsRequest(t *testing.T) {
 	t.Parallel()
 	s := at(limits()).launched("m").list()
 	s.later(10 * time.Minute)
@@ -244,7 +244,7 @@ func TestAListThatTookMinutesIsAsOldAsItsQuestion(t *testing.T) {
 	}
 }
 
-func TestALaunchThatIsNotSentAgainCountsUntilItIsListed(t *testing.T) {
+func TestSettledLaunchCountsUntilListed(t *testing.T) {
 	t.Parallel()
 	s := at(limits()).open("t", 1).waits(8)
 	s.f.Settle("t", s.now)
@@ -262,7 +262,7 @@ func TestALaunchThatIsNotSentAgainCountsUntilItIsListed(t *testing.T) {
 }
 
 // Machines that are granted but never come up count as launch errors.
-func TestMachinesThatNeverComeUpAreALaunchErrorInTheEnd(t *testing.T) {
+func TestMachinesThatNeverJoinBecomeALaunchError(t *testing.T) {
 	t.Parallel()
 	s := at(with(func(l *elastic.Limits) { l.ErrorTimeout, l.ErrorRetries = time.Hour, 2 }))
 	s.f.Offers = s.f.Offers[:1]

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/elastic"
 )
 
-func TestNobodyIsBlamedForAMasterThatWasAway(t *testing.T) {
+func TestMasterDowntimeDoesNotCountAgainstMachines(t *testing.T) {
 	t.Parallel()
 	const almost = elastic.Patience - time.Second
 	lost := func() *scene { return at(limits()).joined(8, "m").agent("m", nil) }
@@ -37,7 +37,7 @@ func TestNobodyIsBlamedForAMasterThatWasAway(t *testing.T) {
 	}
 }
 
-func TestAClockThatWasSetBackHidesNothing(t *testing.T) {
+func TestClockSetBackIsTolerated(t *testing.T) {
 	t.Parallel()
 	s := at(limits()).launched("stays", "ends").terminated("ends").open("t", 1)
 	s.f.Gone["was"] = s.now

@@ -36,7 +36,7 @@ func textOf(offers []cloud.Offer) string {
 	return strings.Join(out, " ")
 }
 
-func TestOffersThatLatelyHadNoMachinesGoLastWithinTheirTypeAndPrice(t *testing.T) {
+func TestScarceOffersComeLastWithinTypeAndPrice(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, offers string
@@ -75,7 +75,7 @@ func TestOffersThatLatelyHadNoMachinesGoLastWithinTheirTypeAndPrice(t *testing.T
 
 // The zone that granted a machine is tried before a refused one, for as long as the refusal is
 // remembered.
-func TestTheZoneThatHasMachinesIsAskedFirst(t *testing.T) {
+func TestZoneWithCapacityIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	offers := offersOf("a/1 a/2 a/3")
 	f := elastic.New(elastic.Limits{Min: 1, Max: 4}, offers, elastic.Shape{Slots: 8})

@@ -30,7 +30,7 @@ func BenchmarkQueueToCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	l.Attach(nobody{})
+	l.Attach(noAgents{})
 	done := make(chan error, 1)
 	go func() { done <- l.Run(b.Context()) }()
 	var took []time.Duration
@@ -52,11 +52,11 @@ func BenchmarkQueueToCall(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// nobody is a scheduler without agents.
-type nobody struct{}
+// noAgents is a scheduler without agents.
+type noAgents struct{}
 
-func (nobody) Retire(rm.AgentID) int              { return 0 }
-func (nobody) Unretire(rm.AgentID)                {}
-func (nobody) Remove(rm.AgentID, string)          {}
-func (nobody) Explain([]rm.AllocationID, rm.Wait) {}
-func (nobody) Refuse(rm.AllocationID, string)     {}
+func (noAgents) Retire(rm.AgentID) int              { return 0 }
+func (noAgents) Unretire(rm.AgentID)                {}
+func (noAgents) Remove(rm.AgentID, string)          {}
+func (noAgents) Explain([]rm.AllocationID, rm.Wait) {}
+func (noAgents) Refuse(rm.AllocationID, string)     {}

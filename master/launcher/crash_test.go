@@ -49,7 +49,7 @@ func (s *stuck) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 }
 
 // A call that times out is repeated with the same token.
-func TestACallThatIsCutOffIsNotARefusal(t *testing.T) {
+func TestTimedOutCallIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		t.Run(fmt.Sprintf("after its effect: %v", after), func(t *testing.T) {

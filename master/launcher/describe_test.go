@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-func TestAMachineIsKnownToBeASpotMachine(t *testing.T) {
+func TestIsSpot(t *testing.T) {
 	t.Parallel()
 	for _, price := range []cloud.Price{cloud.Spot, cloud.OnDemand} {
 		synctest.Test(t, func(t *testing.T) {

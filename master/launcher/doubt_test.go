@@ -40,7 +40,7 @@ func (a *answers) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance,
 
 // The answer to a launch that gave a machine is lost, and the call cannot be repeated for a while. The
 // launcher must not make another launch.
-func TestALaunchInDoubtIsNotMadeAnew(t *testing.T) {
+func TestAmbiguousLaunchIsNotDuplicated(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []cloud.Kind{
 		cloud.RateLimited, cloud.Unavailable, cloud.Denied, cloud.Unknown, cloud.Ambiguous, cloud.Invalid, cloud.NotFound, cloud.Conflict,
@@ -72,7 +72,7 @@ func TestALaunchInDoubtIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-func TestALaunchThatIsTooOldIsNotSentBeforeAnythingElseIsKnown(t *testing.T) {
+func TestExpiredLaunchIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second))
@@ -97,7 +97,7 @@ func TestALaunchThatIsTooOldIsNotSentBeforeAnythingElseIsKnown(t *testing.T) {
 	})
 }
 
-func TestALaunchThatCannotBeAskedForSaysWhy(t *testing.T) {
+func TestDelayedRetryHasAReason(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(time.Hour), func(p *Pool) {

@@ -22,7 +22,7 @@ func boot(d time.Duration) cloudtest.Knobs {
 	return cloudtest.Knobs{Boot: d, Shutdown: 30 * time.Second, Forget: time.Hour}
 }
 
-func TestAMachineComesForATaskAndGoesWhenItIsIdle(t *testing.T) {
+func TestMachineIsLaunchedForATaskAndRemovedWhenIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(time.Minute))
@@ -50,7 +50,7 @@ func TestAMachineComesForATaskAndGoesWhenItIsIdle(t *testing.T) {
 	})
 }
 
-func TestTheLaunchCallIsMadeWithinAQuarterOfASecondAndInOnePiece(t *testing.T) {
+func TestLaunchCallIsPromptAndBatched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(time.Minute))
@@ -68,7 +68,7 @@ func TestTheLaunchCallIsMadeWithinAQuarterOfASecondAndInOnePiece(t *testing.T) {
 	})
 }
 
-func TestAtRestThePlatformIsLeftAlone(t *testing.T) {
+func TestIdlePoolMakesFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(time.Minute))
@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestALaunchErrorFailsWhatItMust(t *testing.T) {
+func TestLaunchErrorFailsTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second), func(p *Pool) { p.Limits.ErrorTimeout = 10 * time.Minute })
@@ -184,7 +184,7 @@ func TestAMachineThatNeverJoinsIsDiagnosedAndReplaced(t *testing.T) {
 	}
 }
 
-func TestAMachineThatIsTakenBackIsReplaced(t *testing.T) {
+func TestInterruptedMachineIsReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second))
@@ -262,7 +262,7 @@ func TestMachinesThatEndBeforeTheyJoinAreALaunchError(t *testing.T) {
 	})
 }
 
-func TestATakeBackCoolsItsOfferOffAndIsNoLaunchError(t *testing.T) {
+func TestInterruptionAvoidsOfferWithoutLaunchError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second), func(p *Pool) {
@@ -282,7 +282,7 @@ func TestATakeBackCoolsItsOfferOffAndIsNoLaunchError(t *testing.T) {
 }
 
 // The agent of a machine that its platform stops may remain connected for a while.
-func TestAMachineThatIsListedAsStoppingGetsNothingNew(t *testing.T) {
+func TestStoppingMachineGetsNoNewTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := boot(10 * time.Second)
@@ -300,7 +300,7 @@ func TestAMachineThatIsListedAsStoppingGetsNothingNew(t *testing.T) {
 	})
 }
 
-func TestAMachineThatCannotBeSetUpGoesAndSlowsItsKind(t *testing.T) {
+func TestUnpreparedMachineIsTerminatedAndRefusesItsOffer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second))
@@ -318,7 +318,7 @@ func TestAMachineThatCannotBeSetUpGoesAndSlowsItsKind(t *testing.T) {
 	})
 }
 
-func TestWhatIsListedAndUnknownIsTakenIn(t *testing.T) {
+func TestUnknownListedMachineIsAdopted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fleet := cloudtest.NewFleet(boot(time.Second), time.Now)
@@ -354,7 +354,7 @@ func TestTwoLaunchersOfOnePlatformStayApart(t *testing.T) {
 	}
 }
 
-func TestMachinesOfAPoolThatIsGoneAreNamed(t *testing.T) {
+func TestMachinesOfARemovedPoolAreListed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(time.Second))
@@ -444,7 +444,7 @@ func metric(t *testing.T, r prometheus.Gatherer, name, label string) float64 {
 
 // The platform's interruption notice can come with the first message of the machine's agent, before the
 // launcher has seen that it has joined.
-func TestAMachineIsTakenBackAsItJoins(t *testing.T) {
+func TestInterruptionNoticeDuringJoin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second), func(p *Pool) { p.Limits.Min, p.Limits.Max = 1, 1 })
@@ -463,7 +463,7 @@ func TestAMachineIsTakenBackAsItJoins(t *testing.T) {
 	})
 }
 
-func TestMachinesAreNotBlamedForAMasterThatWasAway(t *testing.T) {
+func TestMasterDowntimeDoesNotCountAgainstMachines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(10*time.Second))

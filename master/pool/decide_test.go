@@ -333,7 +333,7 @@ func TestDecideDeadlines(t *testing.T) {
 	}
 }
 
-func TestAKeptInventoryDecidesAlikeAndStays(t *testing.T) {
+func TestReusedInventoryIsUnchanged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a crowd needs no secrecy

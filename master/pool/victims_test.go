@@ -72,7 +72,7 @@ func crowd(r *rand.Rand) Pool {
 	return p
 }
 
-func TestVictimsAreThoseThatTryingOneByOneFinds(t *testing.T) {
+func TestVictimsEqualBruteForce(t *testing.T) {
 	t.Parallel()
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -67,7 +67,7 @@ func drawStep(q *Queue, r *rand.Rand, step int) {
 }
 
 // After any changes, the cached results equal those computed from scratch.
-func TestListsAreWhatThereIs(t *testing.T) {
+func TestCachedListsEqualFreshOnes(t *testing.T) {
 	t.Parallel()
 	same := []cmp.Option{cmp.Comparer(func(a, b *Entry) bool { return a == b }), cmpopts.EquateEmpty()}
 	for seed := range uint64(30) {

@@ -119,7 +119,7 @@ func TestMovesKeepTheirPlace(t *testing.T) {
 	}
 }
 
-func TestMovesMakeRoomWhereThereIsNone(t *testing.T) {
+func TestMoveRespacesPositions(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	for i, id := range []string{"a", "b", "d"} {
@@ -137,7 +137,7 @@ func TestMovesMakeRoomWhereThereIsNone(t *testing.T) {
 	}
 }
 
-func TestWhatWasChangedHoldsForLaterAllocations(t *testing.T) {
+func TestSettingsApplyToLaterAllocations(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	q.mustAdd(t, request("a", 1))
@@ -159,7 +159,7 @@ func TestWhatWasChangedHoldsForLaterAllocations(t *testing.T) {
 	}
 }
 
-func TestAJobWithoutChangesIsForgottenWithItsLastAllocation(t *testing.T) {
+func TestJobWithoutSettingsIsDeletedWithItsLastAllocation(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	q.mustAdd(t, request("a", 1))
@@ -186,7 +186,7 @@ func TestOnlyTheLastEndsAreRemembered(t *testing.T) {
 	}
 }
 
-func TestAQueueThatNothingListsKeepsNoneOfWhatIsGone(t *testing.T) {
+func TestWithdrawnEntriesAreDroppedWithoutListing(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	q.mustAdd(t, request("stays", 0))
@@ -203,7 +203,7 @@ func TestAQueueThatNothingListsKeepsNoneOfWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestMovingToAnotherPoolPreemptsWhatHasStarted(t *testing.T) {
+func TestMovePreemptsStartedAllocations(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	soft := func(id string) func(*rm.Request) {
@@ -222,7 +222,7 @@ func TestMovingToAnotherPoolPreemptsWhatHasStarted(t *testing.T) {
 	}
 }
 
-func TestChangesThatAreRefusedAlterNothing(t *testing.T) {
+func TestInvalidChangesAlterNothing(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	q.mustAdd(t, request("a", 1))
@@ -264,7 +264,7 @@ func cmpOr(a, b *float64) *float64 {
 }
 
 // A restarted master repeats the settings of each of its jobs.
-func TestWhatAJobIsAlreadyMayBeSaidWhereItCannotBeChanged(t *testing.T) {
+func TestRepeatedWeightIsAccepted(t *testing.T) {
 	t.Parallel()
 	q := newQueue(func(r *Rules) {
 		r.CheckWeight = func(float64) error { return errors.New("weight: has no meaning here") }
@@ -312,7 +312,7 @@ func TestRequestsChooseTheirPool(t *testing.T) {
 	}
 }
 
-func TestAJobOfManyTasksHasANameOfItsOwn(t *testing.T) {
+func TestJobOfManyTasksHasItsOwnName(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	for i, id := range []rm.AllocationID{"5.a.1", "5.b.1"} {
@@ -330,7 +330,7 @@ func TestAJobOfManyTasksHasANameOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAListSaysWhatEachJobHolds(t *testing.T) {
+func TestListShowsSlotsOfJobs(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	sized := func(id string, slots, priority int) func(*rm.Request) {
@@ -356,7 +356,7 @@ func TestAListSaysWhatEachJobHolds(t *testing.T) {
 	}
 }
 
-func TestRestoredChangesAreForgottenOnlyWithoutAllocations(t *testing.T) {
+func TestForgetKeepsJobsWithAllocations(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
 	q.Restore("a", Settings{Priority: 3})

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func TestEachAllocationThatHadAPlaceIsAccountedForOnce(t *testing.T) {
+func TestEachPlacedAllocationIsAccountedForOnce(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["x"],"resources":{"preemptible":true,"slots":2}}`).GetCommand().GetId()

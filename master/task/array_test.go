@@ -72,7 +72,7 @@ func TestAnArrayIsManyTasksThatDifferInTheirIndex(t *testing.T) {
 	}
 }
 
-func TestAnArrayIsAcceptedWholeOrNotAtAll(t *testing.T) {
+func TestArrayIsAcceptedCompletelyOrRejected(t *testing.T) {
 	t.Parallel()
 	m := policed(t, policy.Policy{Root: true, Images: []string{"docker.io/library/python"}}, container.Default())
 	m.stop()
@@ -132,7 +132,7 @@ func TestTheConfigurationsOfAnArrayAreBoundedTogether(t *testing.T) {
 	}
 }
 
-func TestWhatHasLeftTheListsIsNotRunAgain(t *testing.T) {
+func TestUnlistedTaskIsNotRunAgain(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	for _, req := range []*apiv1.LaunchCommandRequest{command(t, `{"entrypoint": ["true"]}`), arrayOf(t, 0, 2)} {
@@ -182,7 +182,7 @@ func TestArraysThatComeTogetherKeepTheLimit(t *testing.T) {
 	}
 }
 
-func TestAnArrayThatCannotBeStoredIsNotThere(t *testing.T) {
+func TestUnstoredArrayLeavesNoTasks(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -201,7 +201,7 @@ func TestAnArrayThatCannotBeStoredIsNotThere(t *testing.T) {
 	}
 }
 
-func TestARepeatedArrayIsTheFirst(t *testing.T) {
+func TestRepeatedArrayReturnsTheFirst(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	req := arrayOf(t, 0, 20)

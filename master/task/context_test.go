@@ -142,7 +142,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func TestFilesOfATaskThatIsNotStoredGo(t *testing.T) {
+func TestFilesOfUnstoredTaskAreDeleted(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.edit = func(c *task.Config) { c.Limits.Contexts = 3 << 20 }

@@ -12,7 +12,7 @@ import (
 
 // The first line of a task is stored with the task. Readers find it in the log exactly once, regardless
 // of earlier reads and restarts of the master.
-func TestTheFirstLineOfATaskIsThereForWhoReads(t *testing.T) {
+func TestFirstLineIsReadExactlyOnce(t *testing.T) {
 	t.Parallel()
 	for _, read := range [][3]bool{{}, {true}, {false, true}, {false, false, true}, {true, true, true}} {
 		m := newMaster(t)
@@ -40,7 +40,7 @@ func TestTheFirstLineOfATaskIsThereForWhoReads(t *testing.T) {
 	}
 }
 
-func TestWhoFollowsAWaitingTaskSeesItsFirstLine(t *testing.T) {
+func TestFollowShowsFirstLineOfWaitingTask(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["true"],"description":"x"}`).GetCommand().GetId()

@@ -44,7 +44,7 @@ func (m *master) gatherAsync(ctx context.Context, round string, i, n int) <-chan
 	return out
 }
 
-func TestProgramsGiveEachOtherWhatTheyHave(t *testing.T) {
+func TestAllGather(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
 	m.begin(trial("1.a", 1))
@@ -76,7 +76,7 @@ func TestProgramsGiveEachOtherWhatTheyHave(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForOthersIsToldOfTheEnd(t *testing.T) {
+func TestAllGatherFailsWhenTheAllocationEnds(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Hold }))
 	m.begin(trial("1.a", 1))
@@ -90,7 +90,7 @@ func TestWhoWaitsForOthersIsToldOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedOfPrograms(t *testing.T) {
+func TestInvalidAllGatherRequestsFail(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Hold }))
 	m.begin(trial("1.a", 1))
@@ -139,7 +139,7 @@ func mustContain(t *testing.T, got, want string) {
 	}
 }
 
-func TestDaemonsKeepNoAllocation(t *testing.T) {
+func TestDaemonsDoNotKeepAnAllocation(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Done })
 	m := newOwnedMaster(t, o)

@@ -9,7 +9,7 @@ import (
 )
 
 // Every row is complete; otherwise a missing function would only be found by running such a task.
-func TestEveryKindOfTaskIsWhole(t *testing.T) {
+func TestEveryKindOfTaskIsComplete(t *testing.T) {
 	t.Parallel()
 	for _, name := range []lifecycle.Kind{lifecycle.Command, lifecycle.Trial, lifecycle.CheckpointGC} {
 		k := kindOf(name)

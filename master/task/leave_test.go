@@ -216,7 +216,7 @@ func TestListsAreCutBeforeTheyAreShown(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyEndedTasksAreListed(t *testing.T) {
+func TestMostListedLimitsEndedTasks(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.edit = func(c *task.Config) { c.MostListed = 2 }

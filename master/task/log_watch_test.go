@@ -37,7 +37,7 @@ func (m *master) print(id rm.AllocationID, agent rm.AgentID, seq uint64, text st
 	return err
 }
 
-func TestTheOwnerIsToldOnceOfLinesThatItsPoliciesLookFor(t *testing.T) {
+func TestMatchingLinesAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Again })
 	o.policies = []container.LogPolicy{
@@ -67,7 +67,7 @@ func TestTheOwnerIsToldOnceOfLinesThatItsPoliciesLookFor(t *testing.T) {
 	}
 }
 
-func TestALineIsStoredOnceItsOwnerHasHeardOfIt(t *testing.T) {
+func TestMatchingLineIsStoredAfterItsReport(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Again })
 	o.policies = []container.LogPolicy{{Pattern: "no retry", Action: "cancel_retries"}}

@@ -61,7 +61,7 @@ func BenchmarkMeeting(b *testing.B) {
 
 // If a rank never arrives, the log names it, even after a restart of the master; the waiting ranks end
 // with the task.
-func TestTheLogNamesARankThatNeverComes(t *testing.T) {
+func TestLogNamesMissingRank(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
 	m.edit = func(c *task.Config) { c.LateAfter = 10 * time.Millisecond }

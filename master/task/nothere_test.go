@@ -202,7 +202,7 @@ func TestASickAgentFailsNoTask(t *testing.T) {
 
 // A task that no machine can start for days keeps a record of its last failures only; its log has every
 // line once, and the stored state equals that in memory.
-func TestManyRefusalsKeepTheRecordSmall(t *testing.T) {
+func TestManyFailedStartsKeepTheRecordSmall(t *testing.T) {
 	t.Parallel()
 	const refusals = 100
 	m := newMaster(t)

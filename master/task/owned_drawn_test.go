@@ -180,7 +180,7 @@ func (d *drawn) settleAll() {
 
 // For any order of events, repetitions, failures and interruptions, an owned task has one allocation at
 // a time, its owner decides once about each run, and its decisions are carried out.
-func TestOwnedTasksInTheHandsOfChance(t *testing.T) {
+func TestOwnedTasksUnderRandomEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		d := &drawn{t: r, gone: map[rm.AllocationID]bool{}, owed: map[rm.AllocationID]rm.End{}}

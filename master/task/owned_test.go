@@ -115,7 +115,7 @@ func (m *master) play(id rm.AllocationID, code int32) {
 	m.ended(id, rm.CauseExited, "")
 }
 
-func TestTheOwnerSaysWhatFollowsARun(t *testing.T) {
+func TestOwnerDecidesAfterARun(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(e task.RunEnd) task.Next { return []task.Next{task.Again, task.Hold, task.Done}[e.Run-1] })
 	m := newOwnedMaster(t, o)
@@ -151,7 +151,7 @@ func TestTheOwnerSaysWhatFollowsARun(t *testing.T) {
 	}
 }
 
-func TestTheOwnerIsAskedUntilItAnswers(t *testing.T) {
+func TestOwnerIsAskedUntilItDecides(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Again })
 	m := newOwnedMaster(t, o)
@@ -202,7 +202,7 @@ func TestAJobOfManyTasksIsChangedAsAWhole(t *testing.T) {
 	}
 }
 
-func TestOwnedTasksHaveNoConfigurationAndAreSeen(t *testing.T) {
+func TestOwnedTasksAreShownWithoutConfiguration(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
 	m.begin(trial("1.a", 1))
@@ -229,7 +229,7 @@ func TestOwnedTasksHaveNoConfigurationAndAreSeen(t *testing.T) {
 	}
 }
 
-func TestARunThatItsOwnerRefusesEndsWithTheSentence(t *testing.T) {
+func TestOwnerErrorEndsTheRun(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Done })
 	m := newOwnedMaster(t, o)
@@ -240,7 +240,7 @@ func TestARunThatItsOwnerRefusesEndsWithTheSentence(t *testing.T) {
 	}
 }
 
-func TestWhatAnOwnerAsksReachesTheAllocation(t *testing.T) {
+func TestOwnerOperationsReachTheAllocation(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Hold }))
 	for range 2 { // operations on absent objects return no error
@@ -287,7 +287,7 @@ func TestATrialAsksForPortsAndLearnsThem(t *testing.T) {
 
 // The containers of a trial reach each other on the network of their machines if they have assigned
 // ports there, otherwise on the container network.
-func TestOnlyMachinesThatNumberPortsLendTheirNetwork(t *testing.T) {
+func TestHostNetworkNeedsAssignedPorts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		containers int
@@ -308,7 +308,7 @@ func TestOnlyMachinesThatNumberPortsLendTheirNetwork(t *testing.T) {
 }
 
 // One experiment that cannot decide must not keep the cluster from starting.
-func TestAnOwnerThatCannotDecideKeepsNoOtherTaskFromRunning(t *testing.T) {
+func TestFailingOwnerDoesNotBlockOtherTasks(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Again })
 	m := newOwnedMaster(t, o)
@@ -335,7 +335,7 @@ func TestAnOwnerThatCannotDecideKeepsNoOtherTaskFromRunning(t *testing.T) {
 
 // The resource manager and a repeated Start may ask concurrently, and the slower one finds the next run
 // placed.
-func TestADecisionThatIsAskedForTwiceAtOnceIsCarriedOutOnce(t *testing.T) {
+func TestConcurrentDecisionsAreCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Again })
 	m := newOwnedMaster(t, o)

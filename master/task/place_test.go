@@ -29,7 +29,7 @@ func teams(list ...workspace.Workspace) func(*task.Config) {
 	}
 }
 
-func TestAWorkspaceSaysWhereTasksRunAndAsWhom(t *testing.T) {
+func TestWorkspaceSetsPoolAndUser(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	uid, group := int32(1234), "team"
@@ -65,7 +65,7 @@ func TestAWorkspaceSaysWhereTasksRunAndAsWhom(t *testing.T) {
 	}
 }
 
-func TestWhatAWorkspaceRefuses(t *testing.T) {
+func TestWorkspaceErrors(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	uid := int32(1234)
@@ -91,7 +91,7 @@ func TestWhatAWorkspaceRefuses(t *testing.T) {
 	}
 }
 
-func TestATemplateIsUnderWhatIsSent(t *testing.T) {
+func TestConfigurationOverridesTemplate(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.edit = func(c *task.Config) {

@@ -22,7 +22,7 @@ func policed(t *testing.T, p policy.Policy, d container.Defaults) *master {
 	return m
 }
 
-func TestASubmissionAgainstThePolicyNamesTheField(t *testing.T) {
+func TestPolicyViolationNamesTheField(t *testing.T) {
 	t.Parallel()
 	m := policed(t, policy.Policy{Images: []string{"registry.example.com"}, MaxShm: 1 << 20}, container.Default())
 	const rest = `, "entrypoint": ["true"]`

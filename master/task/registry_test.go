@@ -12,7 +12,7 @@ import (
 
 // A task that Attach has submitted is not submitted again if it is unchanged, and its old snapshot is
 // released.
-func TestWhatWasHandedOverIsForgotten(t *testing.T) {
+func TestSubmittedSnapshotsAreReleased(t *testing.T) {
 	t.Parallel()
 	r := newRegistry()
 	add := func(id rm.TaskID, ended time.Time) *entry {
@@ -37,7 +37,7 @@ func TestWhatWasHandedOverIsForgotten(t *testing.T) {
 }
 
 // A walk over all tasks visits each present one once, regardless of removals.
-func TestAWalkFindsWhatIsThere(t *testing.T) {
+func TestWalkVisitsEachTaskOnce(t *testing.T) {
 	t.Parallel()
 	r, want := newRegistry(), map[*entry]bool{}
 	r.expect(3)

@@ -16,7 +16,7 @@ const (
 	mostStatements = 24
 )
 
-func TestAShortTaskIsAFewWrites(t *testing.T) {
+func TestShortTaskNeedsFewWrites(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.stop()

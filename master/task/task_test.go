@@ -104,7 +104,7 @@ func TestARestartAnywhereLosesAndDoublesNothing(t *testing.T) {
 }
 
 // The change is stored and the process dies before the log has its line.
-func TestACrashBetweenAChangeAndItsLineLosesAndDoublesNothing(t *testing.T) {
+func TestCrashBetweenChangeAndLineLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	for at := range 5 {
 		m := newMaster(t)
@@ -137,7 +137,7 @@ func TestAnAcknowledgedLaunchIsSubmittedAfterARestart(t *testing.T) {
 	}
 }
 
-func TestARepeatedSubmissionIsTheFirst(t *testing.T) {
+func TestRepeatedSubmissionReturnsTheFirst(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	req := command(t, `{"entrypoint":["x"]}`)
@@ -231,7 +231,7 @@ func TestACommandRunsOnOneMachine(t *testing.T) {
 	}
 }
 
-func TestTooManySlotsAreRefusedWhateverTheClusterSays(t *testing.T) {
+func TestCommandWithTooManySlotsAlwaysFails(t *testing.T) {
 	t.Parallel()
 	for _, launchError := range []bool{true, false} {
 		m := newMaster(t)
@@ -246,7 +246,7 @@ func TestTooManySlotsAreRefusedWhateverTheClusterSays(t *testing.T) {
 	}
 }
 
-func TestAPodSpecIsForWhoeverRunsTheTask(t *testing.T) {
+func TestPodSpecIsPassedToTheResourceManager(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.machine.remarks = []string{"environment.pod_spec has no effect: there are no pods"}
@@ -366,7 +366,7 @@ func TestTheFirstFailureOfAGangEndsTheRest(t *testing.T) {
 	}
 }
 
-func TestWhatNeverStartedSaysWhy(t *testing.T) {
+func TestFailedStartHasAReason(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
@@ -378,7 +378,7 @@ func TestWhatNeverStartedSaysWhy(t *testing.T) {
 	}
 }
 
-func TestOwnersMayPreemptWhatIsRunAgain(t *testing.T) {
+func TestOwnersMayPreemptPreemptibleTasks(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	once := first(m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId())
@@ -464,7 +464,7 @@ func TestARefusedSubmissionEndsTheTask(t *testing.T) {
 	}
 }
 
-func TestAnEndIsStoredWithItsLastLineOrNotAtAll(t *testing.T) {
+func TestEndAndLastLineAreStoredTogether(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
@@ -560,7 +560,7 @@ func TestContainersAndShippersWriteIntoOneLog(t *testing.T) {
 
 // The output of programs contains its rank and level as text. A log stores both as fields, whether the
 // line came from a container or through the API.
-func TestRanksAndLevelsAreReadWhereALineIsTakenIn(t *testing.T) {
+func TestRanksAndLevelsAreParsed(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
@@ -663,7 +663,7 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-func TestNothingIsAcceptedBeforeTheMachinesAreThere(t *testing.T) {
+func TestLaunchFailsBeforeAttach(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.stop()

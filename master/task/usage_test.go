@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-func TestAUserHasAsManyTasksAsTheLimitSays(t *testing.T) {
+func TestTasksPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.edit = func(c *task.Config) { c.Limits.Tasks = 2 }
@@ -178,7 +178,7 @@ func TestLogsCountAsStoredUntilTheyAreRemoved(t *testing.T) {
 	stored("one is removed", two)
 }
 
-func TestWhatAnEarlierVersionStoredIsCountedOnce(t *testing.T) {
+func TestFilesOfEarlierVersionsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t) // without a quota, as earlier versions
 	req := command(t, `{"entrypoint": ["a"]}`)

@@ -25,7 +25,7 @@ func run(t *testing.T, p *passes.Passes, pass func(time.Time) time.Time) {
 	})
 }
 
-func TestAPassIsMadeWhenWokenAndWhenDue(t *testing.T) {
+func TestPassRunsWhenWokenAndWhenDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := passes.New()
@@ -80,7 +80,7 @@ func TestALongPassIsFollowedByAsLongARest(t *testing.T) {
 }
 
 // A pass that is already running may have read the state before the call of Wait.
-func TestWaitIsForAPassThatBeginsLater(t *testing.T) {
+func TestWaitIgnoresTheRunningPass(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p, ended := passes.New(), 0

@@ -22,7 +22,7 @@ func pack(files []*apiv1.File) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func TestPackGivesBackWhatCame(t *testing.T) {
+func TestPackRoundTrip(t *testing.T) {
 	t.Parallel()
 	data, err := pack([]*apiv1.File{
 		{Path: "lib", Type: '5', Mode: 0o755},
@@ -86,7 +86,7 @@ func TestNothingPacksToNothing(t *testing.T) {
 	}
 }
 
-func TestTooMuchIsRefusedWithItsSize(t *testing.T) {
+func TestPackReturnsSizeError(t *testing.T) {
 	t.Parallel()
 	half := make([]byte, MaxBytes/2+1)
 	_, err := pack([]*apiv1.File{{Path: "a", Type: '0', Content: half}, {Path: "b", Type: '0', Content: half}})

@@ -8,7 +8,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func TestWhatCouldNotBeUnpackedIsFoundAtSubmission(t *testing.T) {
+func TestPackRejectsUnusablePaths(t *testing.T) {
 	t.Parallel()
 	file := func(path string) *apiv1.File { return &apiv1.File{Path: path, Type: '0', Content: []byte("x")} }
 	dir := func(path string) *apiv1.File { return &apiv1.File{Path: path, Type: '5'} }

@@ -72,7 +72,7 @@ func exited(code int32) *agentv1.Exit {
 	return &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: code}
 }
 
-func TestHowItEnded(t *testing.T) {
+func TestFinish(t *testing.T) {
 	t.Parallel()
 	code := func(n int32) *int32 { return &n }
 	const failed = "resources failed with non-zero exit code: container failed with non-zero exit code: %d (exit code %d)"
@@ -222,7 +222,7 @@ func TestTheMostProgressedContainerIsTheState(t *testing.T) {
 	}
 }
 
-func TestAnAllocationMayBePlacedAnewUntilItStarts(t *testing.T) {
+func TestAllocationMayBeReplacedUntilItStarts(t *testing.T) {
 	t.Parallel()
 	as := assignment(1)
 	as.Containers[0].ID = "other"
@@ -314,7 +314,7 @@ func checkStep(t *rapid.T, before, after Allocation) {
 	}
 }
 
-func TestOneOfAGangThatStopsWhenAskedLeavesTheOthersTheirTime(t *testing.T) {
+func TestPreemptedContainerExitDoesNotKillTheGang(t *testing.T) {
 	t.Parallel()
 	a := ended(placed(2).Preempt("slots are needed", at(2), at(9)), 0, exited(143))
 	if reason, doomed := a.Doomed(); doomed {
@@ -330,7 +330,7 @@ func TestOneOfAGangThatStopsWhenAskedLeavesTheOthersTheirTime(t *testing.T) {
 	}
 }
 
-func TestOneLineForEachMatterThatKeepsMachinesAway(t *testing.T) {
+func TestOneLinePerKindOfWait(t *testing.T) {
 	t.Parallel()
 	a := First(Task{ID: "t", Name: "x"}, at(0))
 	for _, w := range []rm.Wait{

@@ -19,7 +19,7 @@ func runs(a Allocation, rank int) Allocation {
 	return a.Change(rm.ContainerChange{Container: id(rank), State: apiv1.Container_STATE_RUNNING, At: at(2)})
 }
 
-func TestWhatNeverRanIsRunAgainWhoeverOwnsIt(t *testing.T) {
+func TestTaskThatNeverRanIsRequeued(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name        string
@@ -55,7 +55,7 @@ func TestWhatNeverRanIsRunAgainWhoeverOwnsIt(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyHasKilledIsNeverRunAgain(t *testing.T) {
+func TestKilledTaskIsNeverRequeued(t *testing.T) {
 	t.Parallel()
 	lost := &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST}
 	for cause, want := range map[rm.Cause]rm.Cause{rm.CauseAgentLost: rm.CauseKilled, rm.CausePreempted: rm.CausePreempted} {
@@ -92,7 +92,7 @@ func TestTheAgentsThatHadNoRoomAreAvoided(t *testing.T) {
 	}
 }
 
-func TestATaskThatNoAgentHasRoomForWaitsEverLongerAndSaysSo(t *testing.T) {
+func TestRequeueDelayGrowsAndIsLogged(t *testing.T) {
 	t.Parallel()
 	task := Task{ID: "t", Name: "x"}
 	a := First(task, at(0))

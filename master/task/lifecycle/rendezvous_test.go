@@ -92,7 +92,7 @@ func TestContainersThatRanBeforeMeetToo(t *testing.T) {
 }
 
 // Containers on several agents must not get their own address for another, nor two the same address.
-func TestContainersThatCannotBeFound(t *testing.T) {
+func TestUnreachableContainers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		agents   [2]rm.AgentID

@@ -113,7 +113,7 @@ func TestStoredAllocationsAreDecodedLikeJSON(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDocumentIsNotRead(t *testing.T) {
+func TestInvalidDocumentsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		``, `null`, `[]`, `{}x`, `{"id"}`, `{"id":1}`, `{"id":"a""kind":"b"}`, `{"slots":1.5}`, `{"slots":"1"}`, `{"user_id":4294967296}`,

@@ -88,7 +88,7 @@ func complete(t *testing.T, text string, d container.Defaults) Config {
 	return c
 }
 
-func TestMergeKeepsWhatTheTaskSays(t *testing.T) {
+func TestMergeKeepsTheTasksValues(t *testing.T) {
 	t.Parallel()
 	yes := true
 	d := container.Default()
@@ -156,7 +156,7 @@ func defaultsWithImage() container.Defaults {
 	return d
 }
 
-func TestANameWithoutAValueChangesNothingAndIsNamed(t *testing.T) {
+func TestVariableWithoutValueIsIgnoredWithWarning(t *testing.T) {
 	t.Parallel()
 	c, warnings, err := completed(asStruct(t, `{"entrypoint":["x"],"environment":{"environment_variables":["PATH","A=1","EMPTY="]}}`), defaultsWithImage())
 	if err != nil {
@@ -173,7 +173,7 @@ func TestANameWithoutAValueChangesNothingAndIsNamed(t *testing.T) {
 }
 
 // Scripts that use the det client depend on this form.
-func TestTheConfigurationIsShownAsClientsKnowIt(t *testing.T) {
+func TestConfigurationHasTheFormThatClientsExpect(t *testing.T) {
 	t.Parallel()
 	c := complete(t, `{"entrypoint":["x"],"environment":{"environment_variables":["A=1"],
 		"pod_spec":{"spec":{"volumes":[{"name":"v","emptyDir":{}}]}}},"resources":{"slots":2}}`, defaultsWithImage())
@@ -335,7 +335,7 @@ func TestBuild(t *testing.T) {
 
 // Files with information about the task are readable by its user only; several containers request their
 // addresses from the master.
-func TestInfoFilesAreThoseThatTheMasterAloneKnows(t *testing.T) {
+func TestInfoFiles(t *testing.T) {
 	t.Parallel()
 	r := Run{Program: Program{TrialInfo: []byte("{}\n")}, User: security.AgentUser{User: "ann", UID: 7, GID: 8}}
 	two := []rm.Container{{ID: "c0", Devices: []*apiv1.Device{{Id: 0}, {Id: 1}}}, {ID: "c1"}}
@@ -390,7 +390,7 @@ func TestTheClustersWheelIsNamedInTheEnvironment(t *testing.T) {
 }
 
 // A hundred thousand variables in less than a megabyte once took a core for seconds.
-func TestAConfigurationHasAsManyValuesAsPeopleWrite(t *testing.T) {
+func TestConfigurationLimitsItsValues(t *testing.T) {
 	t.Parallel()
 	with := func(variables int) error {
 		s := &structpb.Struct{}

@@ -21,7 +21,7 @@ func sshOf(r Run, containers int) map[string]string {
 	return out
 }
 
-func TestContainersOfAnAllocationShareAKeyThatNobodyElseHas(t *testing.T) {
+func TestContainersOfAnAllocationShareAPrivateKey(t *testing.T) {
 	t.Parallel()
 	r := Run{Program: Program{FixedPaths: true}, Allocation: "1.a.1", SSHSeed: []byte("secret")}
 	one := sshOf(r, 2)

@@ -17,7 +17,7 @@ func structOf(t *testing.T, json string) *structpb.Struct {
 	return s
 }
 
-func TestWhatAClientSendsGoesOverTheTemplate(t *testing.T) {
+func TestClientOverridesTemplate(t *testing.T) {
 	for name, tt := range map[string]struct{ template, over, want string }{
 		"nothing over it": {
 			`{"description": "t", "resources": {"slots": 0, "resource_pool": "cpu"}}`, `{}`,
@@ -82,7 +82,7 @@ func stored(t *testing.T, s *structpb.Struct) string {
 	return string(data)
 }
 
-func TestATemplateOfExperimentsIsForCommandsToo(t *testing.T) {
+func TestTemplateOfExperimentsAppliesToCommands(t *testing.T) {
 	_, warnings, err := Overlay("t", []byte(`{"max_restarts": 1, "searcher": {"name": "grid"}, "resources": {"slots_per_trial": 2}}`), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestATemplateOfExperimentsIsForCommandsToo(t *testing.T) {
 	}
 }
 
-func TestMistakesSayWhereTheyAre(t *testing.T) {
+func TestErrorsNameTheirTemplate(t *testing.T) {
 	for name, tt := range map[string]struct{ template, over, want string }{
 		"in the template": {`{"resources": {"slots": "many"}}`, `{}`, "in template 't'"},
 		"in the request":  {`{}`, `{"resorces": {}}`, "resorces: unknown key (did you mean resources?)"},

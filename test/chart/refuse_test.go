@@ -24,9 +24,9 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"half a key", `{maxSlotsPerPod: 1, checkpointStorage: {type: s3, bucket: b, accessKey: a}}`, "value must be 'one with both accessKey and secretKey"},
 		{"a key twice", `{maxSlotsPerPod: 1, checkpointStorage: {type: s3, bucket: b, accessKey: a, secretKey: s, secretKeyExistingSecret: {name: n, key: k}}}`, "value must be 'one with secretKey or with secretKeyExistingSecret, not with both'"},
 		{"a bucket of a directory", `{maxSlotsPerPod: 1, checkpointStorage: {type: directory, containerPath: /x, bucket: b}}`, "at '/checkpointStorage/bucket': value must be 'left out with type directory'"},
-		{"the size of a claim that is there", `{maxSlotsPerPod: 1, checkpointStorage: {existingClaim: trials, storageSize: 1Ti}}`, "checkpointStorage.storageSize is of the volume claim that the master makes with type shared_fs without existingClaim, hostPath and mountToServer, and with these values it makes none: leave it out"},
-		{"the class of a directory", `{maxSlotsPerPod: 1, checkpointStorage: {storageClassName: nfs, hostPath: /srv}}`, "checkpointStorage.storageClassName is of the volume claim that the master makes"},
-		{"an access mode of a bucket", `{maxSlotsPerPod: 1, checkpointStorage: {type: gcs, bucket: b, accessMode: ReadWriteMany}}`, "checkpointStorage.accessMode is of the volume claim that the master makes"},
+		{"the size of a claim that is there", `{maxSlotsPerPod: 1, checkpointStorage: {existingClaim: trials, storageSize: 1Ti}}`, "checkpointStorage.storageSize applies to the volume claim that the master creates with type shared_fs without existingClaim, hostPath and mountToServer, and these values create none: remove it"},
+		{"the class of a directory", `{maxSlotsPerPod: 1, checkpointStorage: {storageClassName: nfs, hostPath: /srv}}`, "checkpointStorage.storageClassName applies to the volume claim that the master creates"},
+		{"an access mode of a bucket", `{maxSlotsPerPod: 1, checkpointStorage: {type: gcs, bucket: b, accessMode: ReadWriteMany}}`, "checkpointStorage.accessMode applies to the volume claim that the master creates"},
 		{"an access mode for one pod", `{maxSlotsPerPod: 1, checkpointStorage: {accessMode: ReadWriteOncePod}}`, "at '/checkpointStorage/accessMode': value must be one of"},
 		{"a claim without a size", `{maxSlotsPerPod: 1, checkpointStorage: {storageSize: 0}}`, "at '/checkpointStorage/storageSize'"},
 		{"a negative count", `{maxSlotsPerPod: 1, checkpointStorage: {saveTrialBest: -1}}`, "at '/checkpointStorage/saveTrialBest'"},
@@ -38,7 +38,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"a second cluster", `{maxSlotsPerPod: 1, additional_resource_managers: [{}]}`, "value must be 'left out: more Kubernetes clusters under one master are not built yet'"},
 		{"a namespace of a pool", `{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, kubernetes_namespace: x}]}`, "use resourceManager.defaultNamespace"},
 		{"machines of a pool", `{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, provider: {type: aws}}]}`, "machines come from Kubernetes"},
-		{"a default pool that is none", `{maxSlotsPerPod: 1, defaultComputeResourcePool: gpu}`, `defaultComputeResourcePool is "gpu", and resourcePools has only default: name one of these`},
+		{"a default pool that is none", `{maxSlotsPerPod: 1, defaultComputeResourcePool: gpu}`, `defaultComputeResourcePool is "gpu", but resourcePools has only default: choose one of these`},
 		{"a weak password", `{maxSlotsPerPod: 1, initialUserPassword: secret}`, "at '/initialUserPassword': value must be 'of at least 8 characters"},
 		{"a password twice", `{maxSlotsPerPod: 1, initialUserPassword: Hunter2x, defaultPassword: Hunter2x}`, "not with both"},
 		{"a weak password of determined", `{maxSlotsPerPod: 1, initialDeterminedPassword: secret}`, "at '/initialDeterminedPassword': value must be 'of at least 8 characters"},
@@ -46,7 +46,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"an external database without a password", `{maxSlotsPerPod: 1, db: {hostAddress: db.example}}`, "at '/db': value must be 'one with password or passwordExistingSecret"},
 		{"a volume of an external database", `{maxSlotsPerPod: 1, db: {hostAddress: db.example, password: x, existingClaim: c}}`, "the database at hostAddress is not of this chart"},
 		{"an embedded database elsewhere", `{maxSlotsPerPod: 1, db: {type: embedded, hostAddress: x, password: y}}`, "of type postgres with hostAddress"},
-		{"a snapshot into another claim", `{maxSlotsPerPod: 1, db: {restoreSnapshotSuffix: a, claimSuffix: b}}`, "db.restoreSnapshotSuffix makes the claim determined-db-pvc-a, and db.claimSuffix names another one, determined-db-pvc-b, that is there: leave db.restoreSnapshotSuffix out to go on with the data of db.claimSuffix"},
+		{"a snapshot into another claim", `{maxSlotsPerPod: 1, db: {restoreSnapshotSuffix: a, claimSuffix: b}}`, "db.restoreSnapshotSuffix creates the claim determined-db-pvc-a, but db.claimSuffix names another existing one, determined-db-pvc-b: remove db.restoreSnapshotSuffix to continue with the data of db.claimSuffix"},
 		{"a snapshot in the place of a claim that goes", `{maxSlotsPerPod: 1, db: {restoreSnapshotSuffix: a, keepOnUninstall: false}}`, "kubectl -n ml annotate pvc -l app.kubernetes.io/instance=lab,app.kubernetes.io/component=database helm.sh/resource-policy=keep"},
 		{"a claim that is there and goes", `{maxSlotsPerPod: 1, db: {claimSuffix: b, keepOnUninstall: false}}`, "kubectl -n ml annotate pvc determined-db-pvc-b helm.sh/resource-policy=keep"},
 		{"a certificate nobody checks", `{maxSlotsPerPod: 1, db: {hostAddress: h, password: x, sslRootCert: ca.pem, certResourceName: ca}}`, "one with sslMode verify-full"},
@@ -69,7 +69,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"memory with a space", `{maxSlotsPerPod: 1, masterMemRequest: 8 Gi}`, "at '/masterMemRequest'"},
 		{"a route in plain to a master with TLS", `{maxSlotsPerPod: 1, tlsSecret: t, openshiftRoute: {enabled: true, termination: edge}}`, "the route speaks plain HTTP to a master that speaks TLS"},
 		{"a scheduler without its roles", `{maxSlotsPerPod: 1, defaultScheduler: coscheduler, createNonNamespacedObjects: false}`, "a scheduler of its own needs roles in the whole cluster"},
-		{"no namespace for tasks", `{maxSlotsPerPod: 1, createNonNamespacedObjects: false}`, "name one that is there with resourceManager.defaultNamespace"},
+		{"no namespace for tasks", `{maxSlotsPerPod: 1, createNonNamespacedObjects: false}`, "set resourceManager.defaultNamespace to an existing one"},
 		{"all pods without a role", `{maxSlotsPerPod: 1, rbac: {pods: true}, createNonNamespacedObjects: false}`, "reading the pods of all namespaces takes a ClusterRole"},
 		{"a reference without its key", `{maxSlotsPerPod: 1, db: {passwordExistingSecret: {name: n}}}`, "missing property 'key'"},
 	} {
@@ -86,8 +86,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 func TestNamesOfReleasesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"a-name-that-is-too-long-for-any-service-of-it": "leaves 37: choose a shorter one",
-		"with.dot": "has a dot, which no Service may have",
+		"a-name-that-is-too-long-for-any-service-of-it": "the maximum is 37: choose a shorter name",
+		"with.dot": "contains a dot, which Service names must not",
 	} {
 		_, err := render(t, release{name: name, namespace: "ml", values: parse(t, `{maxSlotsPerPod: 1}`)})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -79,7 +79,7 @@ func askProof(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) 
 	for {
 		p, err := m.Proof(ctx, s.ClusterID)
 		if err == nil && p.Instance == "" {
-			err = errors.New("get the identity of this machine: the proof has no instance ID")
+			err = errors.New("get a proof of identity from this machine: it does not name itself")
 		}
 		if err == nil || ctx.Err() != nil {
 			return p, err

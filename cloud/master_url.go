@@ -39,7 +39,7 @@ func (m MasterURL) Resolve(ctx context.Context) (string, error) {
 	}
 	host, err := m.LookUp(ctx, u.Hostname())
 	if err != nil {
-		return "", m.Unknown(u.Hostname(), "write the address itself into provider.master_url", err)
+		return "", m.Unknown(u.Hostname(), "set provider.master_url to the address itself", err)
 	}
 	if p := u.Port(); p != "" {
 		host = net.JoinHostPort(host, p)

@@ -163,7 +163,7 @@ func checkHashes(by map[string]string) error {
 	errs := []error{}
 	for _, arch := range slices.Sorted(maps.Keys(by)) {
 		if !sha256Form.MatchString(by[arch]) {
-			errs = append(errs, fmt.Errorf("sha256 of %s: must be 64 digits of lower case hexadecimal (%q)", arch, by[arch]))
+			errs = append(errs, fmt.Errorf("sha256 of %s: must be 64 lowercase hexadecimal digits (%q)", arch, by[arch]))
 		}
 	}
 	if len(by) == 0 {

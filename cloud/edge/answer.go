@@ -41,9 +41,9 @@ func (a Answer) toRefusal() *refusal {
 	case a.Code != "":
 		r.text = a.Code
 	case a.Status/100 == http.StatusOK/100:
-		r.text = fmt.Sprintf("answered %d %s, and the answer cannot be read: %s", a.Status, http.StatusText(a.Status), a.Message)
+		r.text = fmt.Sprintf("HTTP status %d %s with an unreadable response: %s", a.Status, http.StatusText(a.Status), a.Message)
 	case a.Status != 0:
-		r.text = fmt.Sprintf("answered %d %s with something that does not belong to its API", a.Status, http.StatusText(a.Status))
+		r.text = fmt.Sprintf("HTTP status %d %s with a response that is not from the API", a.Status, http.StatusText(a.Status))
 	default:
 		r.text = a.Message
 	}

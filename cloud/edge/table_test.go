@@ -78,9 +78,9 @@ func TestARefusalSaysWhatAndWhatToDo(t *testing.T) {
 		{"box.insert", edge.Answer{Code: "full", Message: "no boxes left", Err: errSDK}, "box.insert: no boxes left (full)", "try another zone"},
 		{"box.insert", edge.Answer{Code: "full", Err: errSDK}, "box.insert: full", "try another zone"},
 		{"box.insert", edge.Answer{Code: "forbidden", Message: "no", Err: errSDK}, "box.insert: no (forbidden)", "allow box.insert, disk.use"},
-		{"box.list", edge.Answer{Status: 403, Err: errSDK}, "box.list: answered 403 Forbidden with something that does not belong to its API", "allow box.list"},
-		{"clock.read", edge.Answer{Status: 401, Err: errSDK}, "clock.read: answered 401 Unauthorized with something that does not belong to its API", "allow clock.read"},
-		{"box.insert", edge.Answer{Status: 200, Message: "unexpected EOF", Err: errSDK}, "box.insert: answered 200 OK, and the answer cannot be read: unexpected EOF", ""},
+		{"box.list", edge.Answer{Status: 403, Err: errSDK}, "box.list: HTTP status 403 Forbidden with a response that is not from the API", "allow box.list"},
+		{"clock.read", edge.Answer{Status: 401, Err: errSDK}, "clock.read: HTTP status 401 Unauthorized with a response that is not from the API", "allow clock.read"},
+		{"box.insert", edge.Answer{Status: 200, Message: "unexpected EOF", Err: errSDK}, "box.insert: HTTP status 200 OK with an unreadable response: unexpected EOF", ""},
 		{"box.list", edge.Answer{Message: "no key", Transport: edge.Unauthenticated, Err: errSDK}, "box.list: no key", "log in"},
 	} {
 		err := table.Refuse(tc.op, true, tc.answer)

@@ -33,7 +33,7 @@ func (d Drain) Await(ctx context.Context) error {
 	began := time.Now()
 	n, err := d.Tasks()
 	if n > 0 {
-		d.Log.Info("this machine shuts down, waiting for its tasks", "tasks", n)
+		d.Log.Info("machine is shutting down; waiting for its tasks", "tasks", n)
 	}
 	for n > 0 && err == nil && time.Since(began) < DrainLimit {
 		if wait.For(ctx, drainEvery) != nil {
@@ -42,7 +42,7 @@ func (d Drain) Await(ctx context.Context) error {
 		n, err = d.Tasks()
 	}
 	if n > 0 {
-		d.Log.Warn("tasks end with their machine", "tasks", n, "took", time.Since(began))
+		d.Log.Warn("machine shuts down with running tasks", "tasks", n, "took", time.Since(began))
 	}
 	return err
 }

@@ -27,9 +27,9 @@ func TestAMachineThatShutsDownWaitsForItsTasks(t *testing.T) {
 		"it stays up":              {up: true, ends: time.Hour},
 		"no tasks":                 {},
 		"tasks that end":           {ends: 8 * time.Second, want: 8 * time.Second, says: "waiting for its tasks"},
-		"tasks that do not":        {ends: time.Hour, want: host.DrainLimit, says: "tasks end with their machine"},
+		"tasks that do not":        {ends: time.Hour, want: host.DrainLimit, says: "machine shuts down with running tasks"},
 		"tasks that are not known": {ends: time.Hour, broken: failed},
-		"it is told to stop":       {ends: time.Hour, cancel: time.Second, want: time.Second, says: "tasks end with their machine"},
+		"it is told to stop":       {ends: time.Hour, cancel: time.Second, want: time.Second, says: "machine shuts down with running tasks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,7 +56,7 @@ type Config struct {
 // version or other settings.
 func Run(ctx context.Context, c Config) error {
 	h := &host{Config: c, id: c.Cloud.Identity()}
-	h.Log.Info("this machine serves its cluster", "role", c.Role, "cluster", c.Cluster, "instance_id", h.id.Instance, "region", h.id.Region)
+	h.Log.Info("host services started", "role", c.Role, "cluster", c.Cluster, "instance_id", h.id.Instance, "region", h.id.Region)
 	ctx, h.again = context.WithCancel(ctx)
 	defer h.again()
 	g, ctx := errgroup.WithContext(ctx)
@@ -131,7 +131,7 @@ func (h *host) watchSelf(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if path, err := os.Readlink("/proc/self/exe"); err == nil && strings.HasSuffix(path, " (deleted)") {
-			h.Log.Info("the program was replaced, starting the new one")
+			h.Log.Info("program was replaced; starting the new one")
 			h.again()
 			return nil
 		}

@@ -19,7 +19,7 @@ func Missing(op, identity string) error {
 func Foreign(op, subject, why string) error {
 	return &cloud.Error{
 		Kind: cloud.Conflict, Op: op, Resource: subject,
-		Fix: "choose another --cluster-id, or remove it yourself",
+		Fix: "choose another --cluster-id, or delete it yourself",
 		Err: fmt.Errorf("does not belong to the cluster: %s", why),
 	}
 }

@@ -79,7 +79,7 @@ func (all Inventory) List(ctx context.Context) ([]resource.Found, error) {
 func (all Inventory) Remove(ctx context.Context, f resource.Found) error {
 	i := slices.IndexFunc(all, func(k Listed) bool { return k.Kind == f.Kind })
 	if i < 0 {
-		return fmt.Errorf("remove %s: this program knows no %s", f, f.Kind)
+		return fmt.Errorf("remove %s: unknown kind %s", f, f.Kind)
 	}
 	return all[i].Remove(ctx, f.ID)
 }

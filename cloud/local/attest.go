@@ -23,14 +23,14 @@ var _ cloud.Attestor = Attestor{}
 // Attest implements cloud.Attestor.
 func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	if proof.Kind != ProofKind {
-		return cloud.Attested{}, deniedError(errors.New("a proof of kind " + proof.Kind + " is not a process of this machine"))
+		return cloud.Attested{}, deniedError(errors.New("proof type " + proof.Kind + " is not supported"))
 	}
 	id, err := machine.Claimed(proof.Data)
 	if err != nil {
 		return cloud.Attested{}, deniedError(err)
 	}
 	if !isID(id) {
-		return cloud.Attested{}, deniedError(errors.New("it names no machine of this kind"))
+		return cloud.Attested{}, deniedError(errors.New("it names no local machine"))
 	}
 	pools, err := isBelow(a.Root)
 	if err != nil {

@@ -26,13 +26,13 @@ const (
 func Found(root string) ([]Place, error) {
 	pools, err := isBelow(root)
 	if err != nil {
-		return nil, fmt.Errorf("look for machines: %w", err)
+		return nil, fmt.Errorf("list machines: %w", err)
 	}
 	var out []Place
 	for _, pool := range pools {
 		dirs, err := isBelow(pool)
 		if err != nil {
-			return nil, fmt.Errorf("look for machines: %w", err)
+			return nil, fmt.Errorf("list machines: %w", err)
 		}
 		for _, dir := range dirs {
 			if place := Place(dir); isID(string(place.ID())) && fileExists(place.recordFile()) && fileExists(place.Data()) {
@@ -87,7 +87,7 @@ func End(ctx context.Context, place Place, program string) error {
 			return os.RemoveAll(string(place))
 		}
 		if err := wait.For(ctx, glance); err != nil {
-			return fmt.Errorf("end machine %s: what its tasks left is still there; see %s: %w", place.ID(), place.logFile(), err)
+			return fmt.Errorf("end machine %s: the remains of its tasks were not removed; see %s: %w", place.ID(), place.logFile(), err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (p *Instances) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instanc
 	if !found {
 		granted := p.drawGranted(l.Count)
 		if granted == 0 {
-			return nil, wrapRefusal(cloud.NoCapacity, "launch", fmt.Errorf("failure_rate %v of the pool's provider refuses it", p.cfg.FailureRate))
+			return nil, wrapRefusal(cloud.NoCapacity, "launch", fmt.Errorf("simulated by failure_rate %v of the pool's provider", p.cfg.FailureRate))
 		}
 		if made, err = p.writePromise(l, granted); err != nil {
 			return nil, wrapRefusal(cloud.Unavailable, "launch", err)
@@ -124,9 +124,9 @@ func checkLaunch(l cloud.Launch) error {
 	case l.Token == "" || len(l.Token) > 64:
 		return wrapRefusal(cloud.Invalid, "launch", errors.New("it needs a token of at most 64 characters"))
 	case l.Count < 1:
-		return wrapRefusal(cloud.Invalid, "launch", fmt.Errorf("it must ask for machines, not for %d", l.Count))
+		return wrapRefusal(cloud.Invalid, "launch", fmt.Errorf("the count must be at least 1 (is %d)", l.Count))
 	case l.Offer != Offer():
-		return wrapRefusal(cloud.Invalid, "launch", fmt.Errorf("there is no machine %+v here, only %+v", l.Offer, Offer()))
+		return wrapRefusal(cloud.Invalid, "launch", fmt.Errorf("offer %+v is not supported, only %+v", l.Offer, Offer()))
 	}
 	return nil
 }

@@ -134,8 +134,8 @@ func TestAMachineWhoseAgentEndsIsOverAndLeavesItsConsole(t *testing.T) {
 	p := open(t, cfg)
 	made := launch(t, p, 1)
 	eventually(t, p, func(l []cloud.Instance) bool { return len(l) == 1 && l[0].State == cloud.InstanceStopping })
-	if l, _ := p.List(t.Context()); l[0].Reason != "its agent has ended" {
-		t.Errorf("reason: got %q, want that its agent has ended", l[0].Reason)
+	if l, _ := p.List(t.Context()); l[0].Reason != "its agent has exited" {
+		t.Errorf("reason: got %q, want that its agent has exited", l[0].Reason)
 	}
 	// A failing sweeper is restarted until it succeeds.
 	cfg.Program = program(t)

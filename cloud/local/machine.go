@@ -65,7 +65,7 @@ func (p *Instances) readMachine(id cloud.InstanceID) (record, bool, error) {
 		return record{}, false, nil
 	}
 	place := p.placeOf(id)
-	return readJSON[record](place.recordFile(), "end what still runs in "+string(place)+" and remove the file: the pool then launches another machine where it needs one")
+	return readJSON[record](place.recordFile(), "stop the processes of "+string(place)+" and delete the file: the pool then launches another machine if it needs one")
 }
 
 func (p *Instances) saveRecord(m *record) error { return writeJSON(p.placeOf(m.ID).recordFile(), m) }
@@ -80,16 +80,16 @@ func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
 	if !found {
 		m = record{ID: id, Offer: made.Launch.Offer, Token: made.Launch.Token, Launched: made.At}
 		if err := p.writeMachineFiles(place); err != nil {
-			return fmt.Errorf("make machine %s: %w", id, err)
+			return fmt.Errorf("create machine %s: %w", id, err)
 		}
 		if err := p.saveRecord(&m); err != nil {
-			return fmt.Errorf("make machine %s: %w", id, err)
+			return fmt.Errorf("create machine %s: %w", id, err)
 		}
 	}
 	if m.Process, err = p.startMachine(place); err != nil {
 		return fmt.Errorf("start machine %s: %w", id, err)
 	}
-	p.cfg.Log.Info("machine is started", "instance_id", id, "pool", p.cfg.Pool, "pid", m.Process.PID)
+	p.cfg.Log.Info("started machine", "instance_id", id, "pool", p.cfg.Pool, "pid", m.Process.PID)
 	return p.saveRecord(&m)
 }
 
@@ -117,7 +117,7 @@ func (p *Instances) advanceMachine(m *record) error {
 	case m.Ended.IsZero() && m.Process.PID == 0, m.Ended.IsZero() && m.Process.Alive():
 		return nil
 	case m.Ended.IsZero():
-		return p.endMachine(m, "its agent has ended")
+		return p.endMachine(m, "its agent has exited")
 	case p.isForgotten(*m):
 		return os.RemoveAll(string(p.placeOf(m.ID)))
 	case p.hasData(m.ID) && !m.Sweeper.Alive():
@@ -134,7 +134,7 @@ func (p *Instances) endMachine(m *record, reason string) error {
 		if err := p.saveRecord(m); err != nil {
 			return err
 		}
-		p.cfg.Log.Info("machine is ended", "instance_id", m.ID, "pool", p.cfg.Pool, "reason", reason)
+		p.cfg.Log.Info("ended machine", "instance_id", m.ID, "pool", p.cfg.Pool, "reason", reason)
 	}
 	if m.Process.PID == 0 { // a master was stopped before it recorded the process
 		m.Process, _ = p.adoptProcess(p.placeOf(m.ID))

@@ -96,10 +96,10 @@ func (c *Client) Proof(ctx context.Context, audience string) (Proof, error) {
 	var p Proof
 	found, err := c.getJSON(ctx, ProofPath+"?"+url.Values{"audience": {audience}}.Encode(), &p)
 	if err == nil && !found {
-		err = errors.New("the answer is empty")
+		err = errors.New("the response is empty")
 	}
 	if err != nil {
-		return Proof{}, fmt.Errorf("ask this machine for a proof of its identity: %w", err)
+		return Proof{}, fmt.Errorf("get a proof of identity from this machine: %w", err)
 	}
 	return p, nil
 }
@@ -111,7 +111,7 @@ func (c *Client) Notice(ctx context.Context, after int64) (n Notice, found bool,
 	defer cancel()
 	found, err = c.getJSON(ctx, NoticePath+"?after="+strconv.FormatInt(after, 10), &n)
 	if err != nil {
-		return Notice{}, false, fmt.Errorf("ask this machine for notices: %w", err)
+		return Notice{}, false, fmt.Errorf("get notices from this machine: %w", err)
 	}
 	return n, found, nil
 }

@@ -73,7 +73,7 @@ func TestARefusalIsTold(t *testing.T) {
 		"in words":    {answering(t, 503, `{"error":"the machine has no role"}`, &asked), "the machine has no role"},
 		"by a number": {answering(t, 500, "", &asked), "500 Internal Server Error"},
 		"by silence":  {machine.New("/nowhere.sock"), "is det-deploy-host.service running?"},
-		"by nothing":  {answering(t, 204, "", &asked), "the answer is empty"},
+		"by nothing":  {answering(t, 204, "", &asked), "the response is empty"},
 	}
 	for name, tt := range tests {
 		if _, err := tt.client.Proof(t.Context(), "lab"); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -41,7 +41,7 @@ func ReadSecret(file string) (Secret, error) {
 	}
 	instance, key, found := strings.Cut(strings.TrimSpace(string(data)), " ")
 	if !found || instance == "" || key == "" {
-		return Secret{}, fmt.Errorf("read the machine's secret: %s does not hold one", file)
+		return Secret{}, fmt.Errorf("read the machine's secret: %s does not contain one", file)
 	}
 	return Secret{Instance: instance, key: key}, nil
 }
@@ -77,11 +77,11 @@ func (s Secret) Prove(audience string, now time.Time) (Proof, error) {
 	st := statement{Instance: s.Instance, Audience: audience, Expires: now.Add(ProofLife).Unix(), Nonce: rand.Text()}
 	var err error
 	if st.MAC, err = s.signStatement(st); err != nil {
-		return Proof{}, fmt.Errorf("prove which machine this is: %w", err)
+		return Proof{}, fmt.Errorf("prove this machine's identity: %w", err)
 	}
 	data, err := json.Marshal(st)
 	if err != nil {
-		return Proof{}, fmt.Errorf("prove which machine this is: %w", err)
+		return Proof{}, fmt.Errorf("prove this machine's identity: %w", err)
 	}
 	return Proof{Kind: SecretKind, Data: data, Instance: s.Instance}, nil
 }
@@ -90,7 +90,7 @@ func (s Secret) Prove(audience string, now time.Time) (Proof, error) {
 func Claimed(data []byte) (string, error) {
 	var st statement
 	if err := json.Unmarshal(data, &st); err != nil || st.Instance == "" {
-		return "", errors.New("it is not a proof of a machine")
+		return "", errors.New("it is not a machine's proof")
 	}
 	return st.Instance, nil
 }
@@ -101,7 +101,7 @@ func Claimed(data []byte) (string, error) {
 func (s Secret) Check(data []byte, audience string, now time.Time) (once string, err error) {
 	var st statement
 	if err := json.Unmarshal(data, &st); err != nil {
-		return "", errors.New("it is not a proof of a machine")
+		return "", errors.New("it is not a machine's proof")
 	}
 	want, err := s.signStatement(st)
 	left := time.Unix(st.Expires, 0).Sub(now)
@@ -109,13 +109,13 @@ func (s Secret) Check(data []byte, audience string, now time.Time) (once string,
 	case err != nil:
 		return "", err
 	case !hmac.Equal(st.MAC, want) || st.Instance != s.Instance:
-		return "", errors.New("it was not made by the machine that it names")
+		return "", errors.New("it was not made by the claimed machine")
 	case st.Audience != audience:
 		return "", fmt.Errorf("it was made for cluster %q, not for %q", st.Audience, audience)
 	case left <= 0:
 		return "", errors.New("it has expired")
 	case left > 2*ProofLife:
-		return "", errors.New("it was made in the future; the clocks disagree")
+		return "", errors.New("it was made in the future; check the clocks")
 	}
 	return st.Nonce + " " + hex.EncodeToString(st.MAC), nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrReadOnly is returned by calls that would modify the platform while the gate is closed.
-var ErrReadOnly = errors.New("nothing may be changed while planning")
+var ErrReadOnly = errors.New("changes are not allowed during planning")
 
 // Gate guards all calls that modify a platform. The platform's API client calls Pass before each of
 // them, in one place, so that no resource can bypass it. It separates reading from changing:

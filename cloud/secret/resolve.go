@@ -63,14 +63,14 @@ func (r Resolver) readSecret(ctx context.Context, ref Ref) (string, error) {
 	case AWS, GCP:
 		return "", errors.New("this process does not read this store; use a file: or env: reference")
 	}
-	return "", fmt.Errorf("unknown place %q", ref.Scheme)
+	return "", fmt.Errorf("unknown scheme %q", ref.Scheme)
 }
 
 // readFile returns the text of a file without its trailing newline, which editors add.
 func readFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("there is no such file; create it, readable by this user only")
+		return "", errors.New("the file does not exist; create it, readable by this user only")
 	}
 	if err != nil {
 		return "", err

@@ -100,7 +100,7 @@ func TestReadErrorsGCP(t *testing.T) {
 		{"a label of the cluster's own", "", neededGCP("label", "det-deploy-cluster=x"), "labels.det-deploy-cluster: is a reserved label that the cluster sets itself"},
 		{"a label in capitals", "", neededGCP("label", "Team=ml"), "labels.Team: must have a key of 1 to 63 lower-case letters"},
 		{"a mistyped key of Google's", "pools:\n  p:\n    base_config:\n      disks:\n      - autoDelet: true\n", neededGCP(), ":5: pools.p.base_config.disks[0].autoDelet: unknown key (did you mean autoDelete?)"},
-		{"a second startup script", "pools: {p: {base_config: {metadata: {items: [{key: startup-script, value: x}]}}}}\n", neededGCP(), "pools.p.base_config.metadata.items[0]: startup-script is one that machines get anyway"},
+		{"a second startup script", "pools: {p: {base_config: {metadata: {items: [{key: startup-script, value: x}]}}}}\n", neededGCP(), "pools.p.base_config.metadata.items[0]: startup-script is reserved"},
 		{"a list as base_config", "pools: {p: {base_config: [1]}}\n", neededGCP(), "pools.p.base_config: must be a mapping"},
 		{"a secret in another cloud", "", neededGCP("db-url", "aws-sm:x"), "write file:/path, env:NAME or gcp-sm:NAME"},
 	} {

@@ -162,7 +162,7 @@ func (c *google) preempt(t *testing.T, id string, after int64) {
 	c.cloud.Preempt(t, id)
 	journal := func() any { return c.run(id, "journalctl", "--no-pager", "--unit", "det-deploy-agent") }
 	eventually(t, "the machine waits for its tasks", func() bool {
-		return strings.Contains(fmt.Sprint(journal()), "this machine shuts down, waiting for its tasks")
+		return strings.Contains(fmt.Sprint(journal()), "machine is shutting down; waiting for its tasks")
 	}, journal)
 	var n machine.Notice
 	ask := fmt.Sprintf("curl -sf --max-time 55 --unix-socket %s 'http://machine%s?after=%d'", machine.Socket, machine.NoticePath, after)

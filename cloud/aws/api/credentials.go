@@ -25,7 +25,7 @@ func (p checkedCredentials) Retrieve(ctx context.Context) (aws.Credentials, erro
 
 // errNoCredentials replaces the SDK's error after it has tried all sources, the last one being the
 // instance role.
-var errNoCredentials = errors.New("there are none in the environment, in the AWS configuration files or from a role of this machine")
+var errNoCredentials = errors.New("none found in the environment, the AWS configuration files or the instance metadata")
 
 // credentialsReason removes the SDK's wrapping from an error.
 func credentialsReason(err error) error {

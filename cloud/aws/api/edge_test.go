@@ -103,8 +103,8 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		{"a change that broke is not", refuse(500, "InternalError", "An internal error has occurred"), create, cloud.Ambiguous, 1, "ec2:CreateVpc: An internal error has occurred (InternalError)"},
 		{"a look that broke is", refuse(500, "InternalError", "An internal error has occurred"), list, cloud.Unavailable, 3, ""},
 		{"no capacity is an answer, though its status is 500", refuse(500, "InsufficientInstanceCapacity", "none left"), create, cloud.NoCapacity, 1, ""},
-		{"a page instead of an answer, to a change", page(500), create, cloud.Ambiguous, 1, "ec2:CreateVpc: answered 500 Internal Server Error with something that does not belong to its API"},
-		{"a page instead of an answer, to a look", page(500), list, cloud.Unavailable, 3, "ec2:DescribeVpcs: answered 500 Internal Server Error with something that does not belong to its API"},
+		{"a page instead of an answer, to a change", page(500), create, cloud.Ambiguous, 1, "ec2:CreateVpc: HTTP status 500 Internal Server Error with a response that is not from the API"},
+		{"a page instead of an answer, to a look", page(500), list, cloud.Unavailable, 3, "ec2:DescribeVpcs: HTTP status 500 Internal Server Error with a response that is not from the API"},
 		{"a code nobody knows", refuse(400, "Strange", "who knows"), create, cloud.Invalid, 1, ""},
 		{"hung up on a change", hangUp, create, cloud.Ambiguous, 1, ""},
 		{"hung up on a look", hangUp, list, cloud.Unavailable, 3, ""},
@@ -179,7 +179,7 @@ func TestWhatWasNeverSentIsNotAmbiguous(t *testing.T) {
 		return aws.Credentials{}, fmt.Errorf("no EC2 IMDS role found, %w", &smithy.OperationError{ServiceID: "ec2imds", OperationName: "GetMetadata", Err: denied})
 	})
 	_, err = api.New(broke, api.Options{}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{})
-	want := "denied ec2:CreateVpc: no credentials: there are none in the environment, in the AWS configuration files or from a role of this machine"
+	want := "denied ec2:CreateVpc: no credentials: none found in the environment, the AWS configuration files or the instance metadata"
 	if got := fmt.Sprint(cloud.KindOf(err), " ", err); got != want {
 		t.Errorf("no source has credentials: got %q, want %q", got, want)
 	}

@@ -61,7 +61,7 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 		return Clients{}, configError(err)
 	}
 	if cfg.Region == "" {
-		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fixRegion, Err: errors.New("no region is chosen")}
+		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fixRegion, Err: errors.New("no region is set")}
 	}
 	return New(cfg, o), nil
 }
@@ -106,9 +106,9 @@ func New(cfg aws.Config, o Options) Clients {
 
 // configError returns the error for an AWS configuration that cannot be loaded.
 func configError(err error) error {
-	fix := "mend the AWS configuration files and the variables that begin with AWS_"
+	fix := "correct the AWS configuration files and the AWS_* environment variables"
 	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
-		fix = "choose a profile that exists, with --profile or AWS_PROFILE"
+		fix = "choose an existing profile with --profile or AWS_PROFILE"
 	}
 	return &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fix, Err: fmt.Errorf("read the AWS configuration: %w", err)}
 }

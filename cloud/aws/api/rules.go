@@ -75,7 +75,7 @@ func shortageRules() []edge.Rule {
 		none("InsufficientAddressCapacity", fixCapacity),
 		none("InsufficientVolumeCapacity", fixCapacity),
 		none("InsufficientFreeAddressesInSubnet", "use a larger subnet, or fewer agents"),
-		none("SpotMaxPriceTooLow", "offer a higher spot price, or leave it out to pay up to the on-demand price"),
+		none("SpotMaxPriceTooLow", "set a higher maximum spot price, or omit it to pay up to the on-demand price"),
 		// The zone does not offer the instance type; another zone may.
 		none("Unsupported", fixCapacity),
 	}
@@ -137,7 +137,7 @@ func conflictRules() []edge.Rule {
 		conflict("OperationNotPermitted"), // termination protection is enabled
 		conflict("IdempotentParameterMismatch"),
 		conflict("BucketAlreadyOwnedByYou"),
-		{Code: "BucketAlreadyExists", Kind: cloud.Conflict, Fix: "choose another --cluster-id: bucket names are shared by all accounts"},
+		{Code: "BucketAlreadyExists", Kind: cloud.Conflict, Fix: "choose another --cluster-id; bucket names are global"},
 		conflict("BucketNotEmpty"),
 		conflict("OperationAborted"),
 		conflict("OperationAbortedException"),
@@ -168,7 +168,7 @@ func mistakeRules() []edge.Rule {
 		wrong("ValidationError", ""),
 		wrong("ValidationException", ""),
 		wrong("BadRequest", ""),
-		wrong("VPCIdNotSpecified", "name a subnet, or let a network be made"),
+		wrong("VPCIdNotSpecified", "set a subnet, or let det-deploy create a network"),
 		wrong("UnknownParameter", ""),
 	}
 }

@@ -28,9 +28,9 @@ func CheckProfile(profileARN string) error {
 		return nil
 	}
 	return &cloud.Error{
-		Kind: cloud.Invalid, Op: "find the role of agents' machines",
-		Fix: "set provider.iam_instance_profile_arn: machines prove by their role which they are",
-		Err: fmt.Errorf("%q is no ARN of an instance profile", profileARN),
+		Kind: cloud.Invalid, Op: "find the agents' role",
+		Fix: "set provider.iam_instance_profile_arn; agents prove their identity with the role",
+		Err: fmt.Errorf("%q is not the ARN of an instance profile", profileARN),
 	}
 }
 
@@ -46,14 +46,14 @@ func RoleOf(ctx context.Context, c Profiles, profileARN string, log *slog.Logger
 	out, err := c.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
 	switch {
 	case cloud.KindOf(err) == cloud.Denied:
-		log.WarnContext(ctx, "the agents' role is taken to be called as its instance profile: looking needs iam:GetInstanceProfile", "profile", name)
+		log.WarnContext(ctx, "cannot read the instance profile without iam:GetInstanceProfile; assuming that the agents' role has the same name", "profile", name)
 		return Role{Account: account, Name: name}, nil
 	case err != nil:
 		return Role{}, err
 	case len(out.InstanceProfile.Roles) == 0:
 		return Role{}, &cloud.Error{
-			Kind: cloud.Invalid, Op: "find the role of agents' machines", Fix: "add a role to the instance profile " + name,
-			Err: fmt.Errorf("%s has no role, so its machines cannot prove which they are", profileARN),
+			Kind: cloud.Invalid, Op: "find the agents' role", Fix: "add a role to the instance profile " + name,
+			Err: fmt.Errorf("%s has no role, so its instances cannot prove their identity", profileARN),
 		}
 	}
 	role := out.InstanceProfile.Roles[0]

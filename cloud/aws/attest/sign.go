@@ -66,13 +66,13 @@ func URL(region, endpoint string) string {
 // calls.
 func (m Machine) Sign(ctx context.Context, cluster string) (cloud.Proof, error) {
 	if cluster == "" {
-		return cloud.Proof{}, errors.New("sign a proof of identity: for which cluster is not said")
+		return cloud.Proof{}, errors.New("sign a proof of identity: no cluster ID")
 	}
 	keys, err := m.Credentials.Retrieve(ctx)
 	if err != nil {
 		return cloud.Proof{}, &cloud.Error{
 			Kind: cloud.Denied, Op: "sign a proof of identity", Err: err,
-			Fix: "give the machine an instance profile with a role",
+			Fix: "attach an instance profile with a role to the instance",
 		}
 	}
 	url := URL(m.Region, m.Endpoint)

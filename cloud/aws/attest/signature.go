@@ -49,10 +49,10 @@ func carried() []string {
 // check verifies a proof as far as possible without an API call.
 func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 	if proof.Kind != Kind {
-		return signature{}, fmt.Errorf("a proof of the form %q is not Amazon's", proof.Kind)
+		return signature{}, fmt.Errorf("proof type %q is not supported", proof.Kind)
 	}
 	if audience == "" {
-		return signature{}, errors.New("for which cluster it should be is not said")
+		return signature{}, errors.New("no cluster ID to verify it for")
 	}
 	s, err := parse(proof.Data)
 	if err != nil {
@@ -60,14 +60,14 @@ func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 	}
 	m := authorization.FindStringSubmatch(s.Header["Authorization"])
 	if m == nil {
-		return signature{}, errors.New("it has no signature of version 4 for STS")
+		return signature{}, errors.New("it has no version 4 signature for STS")
 	}
 	date, region, signed := m[1], m[2], strings.Split(m[3], ";")
 	if !slices.Contains(v.Regions, region) {
-		return signature{}, fmt.Errorf("it is signed for the region %q, in which no machine is launched", region)
+		return signature{}, fmt.Errorf("it is signed for region %q, in which no instances are launched", region)
 	}
 	if s.URL != URL(region, v.Endpoint) {
-		return signature{}, errors.New("it is meant for another address than Amazon's")
+		return signature{}, errors.New("it is for an endpoint other than Amazon's")
 	}
 	if err := covered(s.Header, signed); err != nil {
 		return signature{}, err
@@ -79,7 +79,7 @@ func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 		return signature{}, err
 	}
 	if !nonce.MatchString(s.Header[Nonce]) {
-		return signature{}, errors.New("its nonce is not one that a machine makes")
+		return signature{}, errors.New("its nonce is malformed")
 	}
 	return signature{region: region, header: s.Header, once: s.Header[Nonce] + " " + m[4]}, nil
 }
@@ -87,19 +87,19 @@ func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 // parse decodes a proof. It returns an error if a header occurs twice, in any spelling.
 func parse(data []byte) (Signed, error) {
 	if len(data) > proofLimit {
-		return Signed{}, fmt.Errorf("it has %d bytes, more than any proof", len(data))
+		return Signed{}, fmt.Errorf("it is too large (%d bytes)", len(data))
 	}
 	var s Signed
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil || d.More() {
-		return Signed{}, errors.New("it cannot be read")
+		return Signed{}, errors.New("it cannot be parsed")
 	}
 	header := map[string]string{}
 	for name, value := range s.Header {
 		name = http.CanonicalHeaderKey(name)
 		if _, twice := header[name]; twice {
-			return Signed{}, fmt.Errorf("it has two headers %s", name)
+			return Signed{}, fmt.Errorf("it has a duplicate header %s", name)
 		}
 		header[name] = value
 	}
@@ -110,21 +110,21 @@ func parse(data []byte) (Signed, error) {
 // covered returns an error if a header is missing, unsigned or not permitted in a proof.
 func covered(header map[string]string, signed []string) error {
 	if !slices.Contains(signed, "host") {
-		return errors.New("the host is not under its signature")
+		return errors.New("its Host header is not signed")
 	}
 	for name := range header {
 		if name != "Authorization" && !slices.Contains(carried(), name) {
-			return fmt.Errorf("it carries a header %q, which no proof has", name)
+			return fmt.Errorf("it has an unexpected header %q", name)
 		}
 	}
 	for _, name := range carried() {
 		if header[name] == "" || !slices.Contains(signed, strings.ToLower(name)) {
-			return fmt.Errorf("the header %s is missing or not under its signature", name)
+			return fmt.Errorf("its header %s is missing or not signed", name)
 		}
 	}
 	for _, name := range signed {
 		if name != "host" && name != "content-length" && header[http.CanonicalHeaderKey(name)] == "" {
-			return fmt.Errorf("it signs a header %q that it does not have", name)
+			return fmt.Errorf("it signs a missing header %q", name)
 		}
 	}
 	return nil
@@ -133,11 +133,11 @@ func covered(header map[string]string, signed []string) error {
 func (v Verifier) fresh(stamp, date string) error {
 	at, err := time.Parse("20060102T150405Z", stamp)
 	if err != nil || !strings.HasPrefix(stamp, date) {
-		return errors.New("its time cannot be read")
+		return errors.New("its date is invalid")
 	}
 	switch age := v.Now().Sub(at); {
 	case age > maxAge:
-		return fmt.Errorf("it was signed %s ago; a proof is good for %s", age.Round(time.Second), maxAge)
+		return fmt.Errorf("it was signed %s ago; a proof is valid for %s", age.Round(time.Second), maxAge)
 	case age < -maxSkew:
 		return fmt.Errorf("it was signed %s in the future", (-age).Round(time.Second))
 	}

@@ -74,8 +74,8 @@ func (v Verifier) Attest(ctx context.Context, audience string, proof cloud.Proof
 
 func denied(err error) error {
 	return &cloud.Error{
-		Kind: cloud.Denied, Op: "check a proof of identity", Err: err,
-		Fix: "launch agents with the instance profile of provider.iam_instance_profile_arn, and keep the clocks of machines right",
+		Kind: cloud.Denied, Op: "verify a proof of identity", Err: err,
+		Fix: "launch agents with the instance profile in provider.iam_instance_profile_arn, and synchronize the machines' clocks",
 	}
 }
 
@@ -101,16 +101,16 @@ func (v Verifier) ask(ctx context.Context, s signature) (arn string, err error) 
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
 	switch {
 	case err != nil, answer.StatusCode >= http.StatusInternalServerError, answer.StatusCode == http.StatusTooManyRequests:
-		return "", &cloud.Error{Kind: cloud.Unavailable, Op: "sts:GetCallerIdentity", Err: fmt.Errorf("the answer is %s", answer.Status)}
+		return "", &cloud.Error{Kind: cloud.Unavailable, Op: "sts:GetCallerIdentity", Err: fmt.Errorf("STS returned %s", answer.Status)}
 	case answer.StatusCode != http.StatusOK:
-		return "", denied(fmt.Errorf("Amazon does not know the signature: %s %s", answer.Status, code(text))) //nolint:staticcheck // a name begins it
+		return "", denied(fmt.Errorf("STS rejected the signature: %s %s", answer.Status, code(text))) //nolint:staticcheck // a name begins it
 	}
 	var told struct {
 		XMLName xml.Name `xml:"GetCallerIdentityResponse"`
 		ARN     string   `xml:"GetCallerIdentityResult>Arn"`
 	}
 	if err := xml.Unmarshal(text, &told); err != nil || told.ARN == "" {
-		return "", denied(errors.New("the answer names no caller"))
+		return "", denied(errors.New("the response contains no caller"))
 	}
 	return told.ARN, nil
 }
@@ -137,13 +137,13 @@ var instance = regexp.MustCompile(`^i-[0-9a-f]{8,17}$`)
 func (v Verifier) machine(arn string) (cloud.InstanceID, error) {
 	m := session.FindStringSubmatch(arn)
 	if m == nil {
-		return "", fmt.Errorf("%s is no session of a role", arn)
+		return "", fmt.Errorf("%s is not a role session", arn)
 	}
 	if !slices.Contains(v.Roles, Role{Account: m[1], Name: m[2]}) {
-		return "", fmt.Errorf("%s is not of the role that agents' machines have", arn)
+		return "", fmt.Errorf("%s is not a session of the agents' role", arn)
 	}
 	if !instance.MatchString(m[3]) {
-		return "", fmt.Errorf("%s is not the session of a machine", arn)
+		return "", fmt.Errorf("%s is not a session of an instance", arn)
 	}
 	return cloud.InstanceID(m[3]), nil
 }

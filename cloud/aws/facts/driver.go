@@ -44,14 +44,14 @@ func (s Stock) Fit(t Type) (f Fit, why string) {
 		return Fits, ""
 	}
 	if !strings.EqualFold(t.Maker, "NVIDIA") {
-		return FitsNot, fmt.Sprintf("%s has GPUs of %s (%s), and the stock image has NVIDIA's driver", t.Name, t.Maker, t.GPU)
+		return FitsNot, fmt.Sprintf("%s has %s GPUs (%s), but the stock image has only NVIDIA's driver", t.Name, t.Maker, t.GPU)
 	}
 	generation := gpuGenerations()[strings.ToUpper(t.GPU)]
 	switch {
 	case generation == "":
-		return FitsMay, fmt.Sprintf("%s has %s GPUs, which this det-deploy does not know", t.Name, t.GPU)
+		return FitsMay, fmt.Sprintf("%s has %s GPUs, which this version of det-deploy does not know", t.Name, t.GPU)
 	case !slices.Contains(s.Generations, generation):
-		return FitsNot, fmt.Sprintf("%s has %s GPUs (%s), and the stock image has NVIDIA's open driver, which starts at %s", t.Name, t.GPU, generation, s.Generations[0])
+		return FitsNot, fmt.Sprintf("%s has %s GPUs (%s), but the stock image has NVIDIA's open driver, which requires %s or newer", t.Name, t.GPU, generation, s.Generations[0])
 	}
 	return Fits, ""
 }

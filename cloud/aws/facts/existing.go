@@ -20,7 +20,7 @@ import (
 func (f Facts) VolumeZone(ctx context.Context, id string) (string, error) {
 	out, err := f.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
 	if err != nil {
-		return "", fmt.Errorf("look at the existing volume %s: %w", id, err)
+		return "", fmt.Errorf("describe the existing volume %s: %w", id, err)
 	}
 	for _, v := range out.Volumes {
 		return aws.ToString(v.AvailabilityZone), nil
@@ -32,7 +32,7 @@ func (f Facts) VolumeZone(ctx context.Context, id string) (string, error) {
 func (f Facts) SubnetZones(ctx context.Context, ids []string) (map[string]string, error) {
 	out, err := f.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: ids})
 	if err != nil {
-		return nil, fmt.Errorf("look at the existing subnets: %w", err)
+		return nil, fmt.Errorf("describe the existing subnets: %w", err)
 	}
 	zones := make(map[string]string, len(out.Subnets))
 	for _, s := range out.Subnets {
@@ -45,7 +45,7 @@ func (f Facts) SubnetZones(ctx context.Context, ids []string) (map[string]string
 func (f Facts) DiskKey(ctx context.Context) (string, error) {
 	out, err := f.Clients.EC2.GetEbsDefaultKmsKeyId(ctx, &ec2.GetEbsDefaultKmsKeyIdInput{})
 	if err != nil {
-		return "", fmt.Errorf("ask which key disks are encrypted with: %w", err)
+		return "", fmt.Errorf("read the default EBS encryption key: %w", err)
 	}
 	return aws.ToString(out.KmsKeyId), nil
 }
@@ -54,7 +54,7 @@ func (f Facts) DiskKey(ctx context.Context) (string, error) {
 func (f Facts) RoleARN(ctx context.Context, role string) (string, error) {
 	out, err := f.readRole(ctx, role)
 	if err != nil {
-		return "", fmt.Errorf("look at the existing role %s: %w", role, err)
+		return "", fmt.Errorf("read the existing role %s: %w", role, err)
 	}
 	return aws.ToString(out.Role.Arn), nil
 }
@@ -108,10 +108,10 @@ func (f Facts) SnapshotFits(ctx context.Context, id string, want int) error {
 	}
 	for _, s := range out.Snapshots {
 		if size := int(aws.ToInt32(s.VolumeSize)); size > want {
-			return errUnfit("ec2:DescribeSnapshots", id, fmt.Sprintf("it is of %d GB, and the volume is to have %d", size, want), fmt.Sprintf("--data-volume-size %d", size))
+			return errUnfit("ec2:DescribeSnapshots", id, fmt.Sprintf("it has %d GB, but the data volume has only %d GB", size, want), fmt.Sprintf("set --data-volume-size %d", size))
 		}
 		if s.State == types.SnapshotStateError {
-			return errUnfit("ec2:DescribeSnapshots", id, "it was never finished", "")
+			return errUnfit("ec2:DescribeSnapshots", id, "its state is error", "")
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func (f Facts) RoleForMachines(ctx context.Context, role string) error {
 	}
 	trust, err := url.QueryUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument))
 	if err != nil || !strings.Contains(trust, "ec2.amazonaws.com") {
-		return errUnfit("iam:GetRole", role, "its trust policy does not let ec2.amazonaws.com take it", "let EC2 take it in the role's trust policy")
+		return errUnfit("iam:GetRole", role, "its trust policy does not allow ec2.amazonaws.com to assume it", "allow ec2.amazonaws.com in the role's trust policy")
 	}
 	return nil
 }

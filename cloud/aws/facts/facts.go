@@ -78,7 +78,7 @@ func (c Caller) Root() bool { return strings.HasSuffix(c.ARN, ":root") }
 func (f Facts) Caller(ctx context.Context) (Caller, error) {
 	out, err := f.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return Caller{}, fmt.Errorf("ask AWS who the caller is: %w", err)
+		return Caller{}, fmt.Errorf("get the caller identity: %w", err)
 	}
 	c := Caller{Account: aws.ToString(out.Account), ARN: aws.ToString(out.Arn), Partition: "aws"}
 	if parts := strings.Split(c.ARN, ":"); len(parts) > 1 && parts[1] != "" {

@@ -71,14 +71,14 @@ func AgentStock() Stock {
 func (f Facts) Image(ctx context.Context, id string) (Image, error) {
 	out, err := f.Clients.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
 	if err != nil {
-		return Image{}, fmt.Errorf("ask for image %s: %w", id, err)
+		return Image{}, fmt.Errorf("describe image %s: %w", id, err)
 	}
 	for _, i := range out.Images {
 		if aws.ToString(i.ImageId) == id {
 			return imageOf(i, "as given"), nil
 		}
 	}
-	return Image{}, &cloud.Error{Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: id, Err: errors.New("there is no such image in " + f.Clients.Region)}
+	return Image{}, &cloud.Error{Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: id, Err: errors.New("it does not exist in " + f.Clients.Region)}
 }
 
 // Published returns the ID of the newest published stock image, or "" if none is published.
@@ -129,14 +129,14 @@ func (f Facts) newestByName(ctx context.Context, stock Stock, architecture strin
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return Image{}, fmt.Errorf("look for %s: %w", stock.What, err)
+			return Image{}, fmt.Errorf("find %s: %w", stock.What, err)
 		}
 		found = append(found, page.Images...)
 	}
 	if len(found) == 0 {
 		return Image{}, &cloud.Error{
 			Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: stock.What,
-			Err: fmt.Errorf("there is none for %s in %s", architecture, f.Clients.Region),
+			Err: fmt.Errorf("none found for %s in %s", architecture, f.Clients.Region),
 		}
 	}
 	newest := slices.MaxFunc(found, func(a, b types.Image) int {

@@ -84,10 +84,10 @@ func (f Facts) Limit(ctx context.Context, q Quota) (int, error) {
 		ServiceCode: aws.String(q.Service), QuotaCode: aws.String(q.Code),
 	})
 	if err != nil {
-		return 0, fmt.Errorf("ask for the quota of %s: %w", q.What, err)
+		return 0, fmt.Errorf("get the quota of %s: %w", q.What, err)
 	}
 	if out.Quota == nil {
-		return 0, fmt.Errorf("ask for the quota of %s: AWS says nothing", q.What)
+		return 0, fmt.Errorf("get the quota of %s: the response contains no value", q.What)
 	}
 	return int(aws.ToFloat64(out.Quota.Value)), nil
 }
@@ -109,7 +109,7 @@ func (f Facts) Running(ctx context.Context) ([]Machine, error) {
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list running machines: %w", err)
+			return nil, fmt.Errorf("list running instances: %w", err)
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {

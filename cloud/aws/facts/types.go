@@ -57,7 +57,7 @@ func (f Facts) Types(ctx context.Context, names ...string) (map[string]Type, err
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("ask for instance types: %w", err)
+			return nil, fmt.Errorf("list instance types: %w", err)
 		}
 		for _, info := range page.InstanceTypes {
 			if t := typeOf(info); len(names) == 0 || slices.Contains(names, t.Name) {
@@ -122,7 +122,7 @@ func (f Facts) Offered(ctx context.Context, names ...string) (map[string][]strin
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("ask where instance types are offered: %w", err)
+			return nil, fmt.Errorf("list the zones of instance types: %w", err)
 		}
 		for _, o := range page.InstanceTypeOfferings {
 			if name := string(o.InstanceType); slices.Contains(names, name) {

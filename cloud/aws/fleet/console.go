@@ -25,7 +25,7 @@ func (f *Fleet) Console(ctx context.Context, id cloud.InstanceID) (string, error
 	}
 	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.Output))
 	if err != nil {
-		return "", fmt.Errorf("read the console of %s: %w", id, err)
+		return "", fmt.Errorf("read the console output of %s: %w", id, err)
 	}
 	return cloud.TailConsole(string(text)), nil
 }

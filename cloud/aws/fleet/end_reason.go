@@ -23,11 +23,11 @@ func stateReasons() map[string]verdict {
 		"Server.SpotInstanceShutdown":         {kind: cloud.NoCapacity},
 		"Server.InsufficientInstanceCapacity": {kind: cloud.NoCapacity},
 		"Server.InternalError":                {kind: cloud.Invalid},
-		"Client.VolumeLimitExceeded":          {cloud.Quota, "ask for more EBS storage in Service Quotas, or use less: a smaller root_volume_size, fewer machines"},
-		"Client.InvalidSnapshot.NotFound":     {cloud.Invalid, "choose another image_id: the snapshot of its disk is gone"},
+		"Client.VolumeLimitExceeded":          {cloud.Quota, "request more EBS storage in Service Quotas, or use less: a smaller root_volume_size or fewer instances"},
+		"Client.InvalidSnapshot.NotFound":     {cloud.Invalid, "choose another image_id; the image's snapshot no longer exists"},
 		"Client.InternalError": {
 			cloud.Invalid,
-			"if the disk's KMS key is your own, allow the master's role to use it (`det-deploy aws policy master` has the actions); else choose another image_id",
+			"if the volume uses a customer managed KMS key, allow the master's role to use it (`det-deploy aws policy master` lists the actions); otherwise choose another image_id",
 		},
 	}
 }
@@ -35,7 +35,7 @@ func stateReasons() map[string]verdict {
 // stateReasonPrefixes returns the state reasons that are matched by their prefix.
 func stateReasonPrefixes() map[string]verdict {
 	return map[string]verdict{
-		"Client.InvalidKMSKey.": {cloud.Invalid, "enable the KMS key that disks are encrypted with, or choose another one for the region"},
+		"Client.InvalidKMSKey.": {cloud.Invalid, "enable the KMS key of the volumes, or choose another default key for the region"},
 	}
 }
 

@@ -125,27 +125,27 @@ func (c Config) checkFields() error {
 			errs = append(errs, errors.New(what))
 		}
 	}
-	need(c.Cluster, "the cluster's id is needed to tell its machines from others'")
-	need(c.Pool, "the pool's name is needed to tell its machines from others'")
-	need(c.Image, "provider.image_id: name the AMI of this region that agents start from")
+	need(c.Cluster, "the cluster ID is required to identify its machines")
+	need(c.Pool, "the pool name is required to identify its machines")
+	need(c.Image, "provider.image_id: must be an AMI of this region")
 	if c.Tag.Key == "" || c.Tag.Value == "" {
-		errs = append(errs, errors.New("provider.tag_key, provider.tag_value: both are needed to mark the machines"))
+		errs = append(errs, errors.New("provider.tag_key, provider.tag_value: must both be set"))
 	}
 	if len(c.UserData) > userDataLimit {
-		errs = append(errs, fmt.Errorf("the user data has %d bytes and EC2 takes %d", len(c.UserData), userDataLimit))
+		errs = append(errs, fmt.Errorf("the user data has %d bytes, the maximum is %d", len(c.UserData), userDataLimit))
 	}
 	seen := map[string]bool{}
 	for _, t := range c.instanceTags() {
 		if seen[t.Key] {
-			errs = append(errs, fmt.Errorf("provider.custom_tags: %q is given twice, or is one that machines get anyway", t.Key))
+			errs = append(errs, fmt.Errorf("provider.custom_tags: %q is duplicate or reserved", t.Key))
 		}
 		seen[t.Key] = true
 		if reserved := strings.HasPrefix(strings.ToLower(t.Key), "aws:"); reserved || len(t.Key) > 128 || len(t.Value) > 256 {
-			errs = append(errs, fmt.Errorf("provider.custom_tags: %q is no tag that Amazon takes: a key has at most 128 characters and does not begin with aws:, a value at most 256", t.Key))
+			errs = append(errs, fmt.Errorf("provider.custom_tags: %q is invalid: a key has at most 128 characters and does not begin with aws:, a value at most 256 characters", t.Key))
 		}
 	}
 	if n := len(seen); n > tagsLimit {
-		errs = append(errs, fmt.Errorf("provider.custom_tags: machines would get %d tags and Amazon takes %d", n, tagsLimit))
+		errs = append(errs, fmt.Errorf("provider.custom_tags: instances would have %d tags, the maximum is %d", n, tagsLimit))
 	}
 	return errors.Join(errs...)
 }

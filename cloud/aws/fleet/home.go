@@ -90,6 +90,6 @@ func (h Home) readMetadata(ctx context.Context, what string) (string, error) {
 
 func metadataError(what, fix string, err error) error {
 	return &cloud.Error{
-		Kind: cloud.Invalid, Op: "ask this machine's metadata service for its " + what, Fix: fix + ": only a machine of Amazon's knows its own", Err: err,
+		Kind: cloud.Invalid, Op: "read the instance metadata: " + what, Fix: fix + "; it is known on EC2 instances only", Err: err,
 	}
 }

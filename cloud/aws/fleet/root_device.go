@@ -24,7 +24,7 @@ func (f *Fleet) rootDevice(ctx context.Context) (string, error) {
 	out, err := f.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{f.cfg.Image}})
 	switch {
 	case cloud.KindOf(err) == cloud.Denied:
-		f.cfg.Log.WarnContext(ctx, "the root device of the image is taken to be the usual one: looking needs ec2:DescribeImages",
+		f.cfg.Log.WarnContext(ctx, "cannot read the image's root device without ec2:DescribeImages; using the default",
 			"pool", f.cfg.Pool, "image", f.cfg.Image, "device", usualRoot)
 	case err != nil:
 		return "", err

@@ -54,7 +54,7 @@ func (g *LogGroup) makeStream(ctx context.Context, stream string) error {
 	}
 	_, err := g.Logs.CreateLogStream(ctx, &cloudwatchlogs.CreateLogStreamInput{LogGroupName: &g.Name, LogStreamName: &stream})
 	if err != nil && cloud.KindOf(err) != cloud.Conflict { // a conflict means that the stream exists
-		return fmt.Errorf("make %s in log group %s: %w", stream, g.Name, err)
+		return fmt.Errorf("create %s in log group %s: %w", stream, g.Name, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -44,7 +44,7 @@ func Open(ctx context.Context, c Config) (*Cloud, error) {
 	m := NewMetadata("")
 	id, err := m.Identity(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find out which machine this is: %w", err)
+		return nil, fmt.Errorf("read this machine's identity: %w", err)
 	}
 	if c.Region != "" {
 		id.Region = c.Region

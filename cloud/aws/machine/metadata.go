@@ -34,12 +34,12 @@ func (m *Metadata) Get(ctx context.Context, path string) (text string, found boo
 		return "", false, nil
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("ask this machine's metadata for %s: %w", path, err)
+		return "", false, fmt.Errorf("read the instance metadata %s: %w", path, err)
 	}
 	defer out.Content.Close() //nolint:errcheck // it was only read
 	data, err := io.ReadAll(io.LimitReader(out.Content, 1<<20))
 	if err != nil {
-		return "", false, fmt.Errorf("ask this machine's metadata for %s: %w", path, err)
+		return "", false, fmt.Errorf("read the instance metadata %s: %w", path, err)
 	}
 	return string(data), true, nil
 }
@@ -53,7 +53,7 @@ func (m *Metadata) Identity(ctx context.Context) (host.Identity, error) {
 			return host.Identity{}, err
 		}
 		if !found || text == "" {
-			return host.Identity{}, fmt.Errorf("ask this machine's metadata for %s: it does not exist", path)
+			return host.Identity{}, fmt.Errorf("read the instance metadata %s: it does not exist", path)
 		}
 		*into = text
 	}

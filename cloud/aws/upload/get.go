@@ -32,7 +32,7 @@ func readError(bucket, name string, err error) error {
 		case "NoSuchBucket", "NoSuchKey":
 			e.Kind = cloud.NotFound
 		case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch":
-			e.Kind, e.Fix = cloud.Denied, "allow s3:GetObject and s3:ListBucket on the bucket to the account of the master"
+			e.Kind, e.Fix = cloud.Denied, "grant the master's credentials s3:GetObject and s3:ListBucket on the bucket"
 		case "PermanentRedirect", "AuthorizationHeaderMalformed":
 			e.Kind, e.Fix = cloud.Invalid, "set AWS_REGION of the master to the bucket's region"
 		}

@@ -53,7 +53,7 @@ func (c *abortingClient) AbortMultipartUpload(ctx context.Context, in *s3.AbortM
 		return &s3.AbortMultipartUploadOutput{}, nil // there are no parts left to abort
 	}
 	if err != nil {
-		c.refused = fmt.Errorf("give up the upload that was begun: %w", err)
+		c.refused = fmt.Errorf("abort the multipart upload: %w", err)
 	}
 	return out, err
 }

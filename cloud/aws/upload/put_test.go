@@ -78,7 +78,7 @@ func TestAnAbortThatIsRefusedIsReported(t *testing.T) {
 		if !errors.Is(err, cause) || cloud.KindOf(err) != cloud.Unknown || s.aborts.Load() != tt.aborts {
 			t.Errorf("%s: got %v after %d aborts, want the cause after %d", tt.code, err, s.aborts.Load(), tt.aborts)
 		}
-		if got := err != nil && strings.Contains(err.Error(), "give up the upload that was begun: "); got != tt.reported {
+		if got := err != nil && strings.Contains(err.Error(), "abort the multipart upload: "); got != tt.reported {
 			t.Errorf("%s after %d bytes: got %v, want the abort in it %t", tt.code, tt.before, err, tt.reported)
 		}
 	}

@@ -69,9 +69,9 @@ func refusalError(bucket, name string, err error) error {
 	if refusal, ok := errors.AsType[smithy.APIError](err); ok {
 		switch refusal.ErrorCode() {
 		case "NoSuchBucket":
-			e.Kind, e.Fix = cloud.NotFound, "make the bucket, or name another"
+			e.Kind, e.Fix = cloud.NotFound, "create the bucket, or choose another"
 		case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch":
-			e.Kind, e.Fix = cloud.Denied, "allow s3:PutObject and s3:AbortMultipartUpload on the bucket to the account of the master's pod"
+			e.Kind, e.Fix = cloud.Denied, "grant the master's credentials s3:PutObject and s3:AbortMultipartUpload on the bucket"
 		case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 			e.Kind, e.Fix = cloud.Invalid, "set AWS_REGION to the bucket's region"
 		}

@@ -242,7 +242,7 @@ func TestAListThatMissesAZoneIsNoList(t *testing.T) {
 		`{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]},"zones/us-central1-b":{"warning":{"code":"UNREACHABLE"}}}}`,
 	} {
 		got, err := clients(t, says(200, body), api.Options{}).ListInstances(t.Context(), "")
-		want := "compute.instances.aggregatedList: the list lacks zones/us-central1-b, which Google cannot reach"
+		want := "compute.instances.aggregatedList: the list is incomplete: Google cannot reach zones/us-central1-b"
 		if len(got) != 0 || cloud.KindOf(err) != cloud.Unavailable || err.Error() != want {
 			t.Errorf("got %v and %v, want %q", got, err, want)
 		}

@@ -67,5 +67,5 @@ func checkWhole[T any](op string, missing []string, list []T, err error) ([]T, e
 		return list, err
 	}
 	slices.Sort(missing)
-	return nil, &cloud.Error{Kind: cloud.Unavailable, Op: op, Err: fmt.Errorf("the list lacks %s, which Google cannot reach", strings.Join(slices.Compact(missing), ", "))}
+	return nil, &cloud.Error{Kind: cloud.Unavailable, Op: op, Err: fmt.Errorf("the list is incomplete: Google cannot reach %s", strings.Join(slices.Compact(missing), ", "))}
 }

@@ -90,7 +90,7 @@ func readContent(res *http.Response) (Content, error) {
 	}
 	generation, err := strconv.ParseInt(res.Header.Get("X-Goog-Generation"), 10, 64)
 	if err != nil {
-		return Content{}, &googleapi.Error{Code: res.StatusCode, Header: res.Header, Message: "the answer lacks the generation"}
+		return Content{}, &googleapi.Error{Code: res.StatusCode, Header: res.Header, Message: "the response lacks the generation"}
 	}
 	c := Content{Data: data, Generation: generation, Written: headerTime(res.Header, "Last-Modified"), Read: headerTime(res.Header, "Date")}
 	if c.Read.Before(c.Written) {

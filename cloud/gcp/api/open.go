@@ -53,16 +53,16 @@ type Options struct {
 func Open(ctx context.Context, o Options) (Clients, error) {
 	settings, err := readSettings(o)
 	if err != nil {
-		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcloud", Fix: "correct gcloud's configuration with `gcloud config list`", Err: err}
+		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "gcloud", Fix: "correct the gcloud configuration; `gcloud config list` shows it", Err: err}
 	}
 	creds := &credentialSource{impersonate: settings.impersonate}
 	o.Region = settings.region
 	o.Project = cmp.Or(settings.project, creds.projectID(ctx))
 	switch {
 	case o.Project == "" && !o.AnyProject:
-		return Clients{}, unset("no project is chosen", "say which with --project, or run `gcloud config set project`")
+		return Clients{}, unset("no project is set", "set it with --project or `gcloud config set project`")
 	case o.Region == "" && !o.AnyRegion:
-		return Clients{}, unset("no region is chosen", "say where with --region, or run `gcloud config set compute/region`")
+		return Clients{}, unset("no region is set", "set it with --region or `gcloud config set compute/region`")
 	}
 	creds.quotaProject = settings.quotaProject
 	creds.project = o.Project

@@ -267,10 +267,10 @@ func TestProjectAndRegion(t *testing.T) {
 		},
 		{name: "the machine's project", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, given: api.Options{Region: "us-west1"}, project: "machines-project", region: "us-west1"},
 		{name: "none of either for questions about them", given: api.Options{AnyRegion: true, AnyProject: true}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}},
-		{name: "no region", given: api.Options{Project: "given"}, refusal: "gcp: no region is chosen"},
+		{name: "no region", given: api.Options{Project: "given"}, refusal: "gcp: no region is set"},
 		{
 			name: "no project", given: api.Options{Region: "us-west1"}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"},
-			refusal: "gcp: no project is chosen",
+			refusal: "gcp: no project is set",
 		},
 		{name: "a damaged configuration", files: map[string]string{"configurations/config_default": "[core]\nproject\n"}, refusal: `config_default: line 2 is neither a section nor a property: "project"`},
 	} {

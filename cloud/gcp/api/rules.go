@@ -12,16 +12,16 @@ import (
 const (
 	fixPermission = "ask an administrator of project {project} to grant your account {permissions}"
 	fixLogin      = "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
-	fixScope      = "give the machine or the credentials the scope https://www.googleapis.com/auth/cloud-platform"
-	fixEnable     = "enable it with `gcloud services enable {service} --project {project}`, and wait some minutes until it counts"
-	fixQuotaOwner = "name a project that pays for the calls with `gcloud auth application-default set-quota-project {project}`"
-	fixBilling    = "link project {project} with a billing account that is open"
-	fixPolicy     = "choose what the organization policy allows, or ask its administrator to change it"
-	fixQuota      = "ask for a higher quota on the Quotas page of the Google Cloud console, or for less"
+	fixScope      = "grant the machine or the credentials the scope https://www.googleapis.com/auth/cloud-platform"
+	fixEnable     = "enable it with `gcloud services enable {service} --project {project}`, and wait a few minutes until it takes effect"
+	fixQuotaOwner = "set a quota project with `gcloud auth application-default set-quota-project {project}`"
+	fixBilling    = "link project {project} to an open billing account"
+	fixPolicy     = "choose a value that the organization policy allows, or ask its administrator to change it"
+	fixQuota      = "request a higher quota on the Quotas page of the Google Cloud console, or use fewer resources"
 	fixCapacity   = "allow more zones or other machine types, or try again later"
-	fixAddresses  = "use a subnetwork with a larger range of addresses"
-	fixTypeInZone = "choose a zone that has this type, or another type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show which zone has which"
-	fixProject    = "choose a project that exists"
+	fixAddresses  = "use a subnetwork with a larger address range"
+	fixTypeInZone = "choose another zone or type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show the zones of each type"
+	fixProject    = "choose an existing project"
 )
 
 // errorRules returns the rules for all error codes with a specific meaning: reasons of the older

@@ -26,7 +26,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 			"a quota of the region", 403,
 			`{"error":{"code":403,"message":"Quota 'CPUS' exceeded.  Limit: 24.0 in region us-central1.","errors":[{"message":"Quota 'CPUS' exceeded.  Limit: 24.0 in region us-central1.","domain":"usageLimits","reason":"quotaExceeded"}],"details":[{"@type":"type.googleapis.com/google.cloud.compute.v1.QuotaExceededInfo","metricName":"compute.googleapis.com/cpus","limitName":"CPUS-per-project-region","limit":24,"dimensions":{"region":"us-central1"}}]}}`,
 			cloud.Quota, "compute.networks.insert: Quota 'CPUS' exceeded.  Limit: 24.0 in region us-central1 (quotaExceeded)",
-			"the limit of CPUS-per-project-region (compute.googleapis.com/cpus) is 24 in us-central1: ask for a higher quota on the Quotas page of the Google Cloud console, or for less",
+			"the limit of CPUS-per-project-region (compute.googleapis.com/cpus) is 24 in us-central1: request a higher quota on the Quotas page of the Google Cloud console, or use fewer resources",
 		},
 		{
 			"too many calls", 403,
@@ -41,7 +41,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		{
 			"too many of a kind, by a newer service", 429,
 			`{"error":{"code":429,"message":"Maximum number of service accounts on project reached.","status":"RESOURCE_EXHAUSTED"}}`,
-			cloud.Quota, "", "ask for a higher quota on the Quotas page of the Google Cloud console, or for less",
+			cloud.Quota, "", "request a higher quota on the Quotas page of the Google Cloud console, or use fewer resources",
 		},
 		{
 			"not allowed", 403,
@@ -51,12 +51,12 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		{
 			"an API that is not enabled", 403,
 			`{"error":{"code":403,"message":"Compute Engine API has not been used in project vision-lab before or it is disabled.","errors":[{"message":"Compute Engine API has not been used in project vision-lab before or it is disabled.","domain":"usageLimits","reason":"accessNotConfigured"}],"status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"SERVICE_DISABLED","domain":"googleapis.com","metadata":{"consumer":"projects/123","service":"compute.googleapis.com"}}]}}`,
-			cloud.Denied, "", "enable it with `gcloud services enable compute.googleapis.com --project vision-lab`, and wait some minutes until it counts",
+			cloud.Denied, "", "enable it with `gcloud services enable compute.googleapis.com --project vision-lab`, and wait a few minutes until it takes effect",
 		},
 		{
 			"an API that is not enabled, without details", 403,
 			`{"error":{"code":403,"message":"Access Not Configured.","errors":[{"message":"Access Not Configured.","domain":"usageLimits","reason":"accessNotConfigured"}]}}`,
-			cloud.Denied, "", "enable it with `gcloud services enable compute.googleapis.com --project vision-lab`, and wait some minutes until it counts",
+			cloud.Denied, "", "enable it with `gcloud services enable compute.googleapis.com --project vision-lab`, and wait a few minutes until it takes effect",
 		},
 		{
 			"no billing account", 403,
@@ -71,17 +71,17 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		{
 			"an organization policy", 412,
 			`{"error":{"code":412,"message":"Constraint constraints/compute.skipDefaultNetworkCreation violated for project 123.","errors":[{"message":"Constraint constraints/compute.skipDefaultNetworkCreation violated for project 123.","domain":"global","reason":"conditionNotMet","location":"If-Match","locationType":"header"}]}}`,
-			cloud.Denied, "", "choose what the organization policy allows, or ask its administrator to change it",
+			cloud.Denied, "", "choose a value that the organization policy allows, or ask its administrator to change it",
 		},
 		{
 			"a token without the scope", 403,
 			`{"error":{"code":403,"message":"Request had insufficient authentication scopes.","errors":[{"message":"Insufficient Permission","domain":"global","reason":"insufficientPermissions"}],"status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"ACCESS_TOKEN_SCOPE_INSUFFICIENT","domain":"googleapis.com"}]}}`,
-			cloud.Denied, "", "give the machine or the credentials the scope https://www.googleapis.com/auth/cloud-platform",
+			cloud.Denied, "", "grant the machine or the credentials the scope https://www.googleapis.com/auth/cloud-platform",
 		},
 		{
 			"a person without a project that pays", 403,
 			`{"error":{"code":403,"message":"Your application is authenticating by using local Application Default Credentials. The iam.googleapis.com API requires a quota project, which is not set by default.","status":"PERMISSION_DENIED"}}`,
-			cloud.Denied, "", "name a project that pays for the calls with `gcloud auth application-default set-quota-project vision-lab`",
+			cloud.Denied, "", "set a quota project with `gcloud auth application-default set-quota-project vision-lab`",
 		},
 		{
 			"a token that has ended", 401,
@@ -121,12 +121,12 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		{
 			"a type that the zone does not have", 400,
 			`{"error":{"code":400,"message":"Invalid value for field 'resource.machineType': Machine type with name 'g2-standard-4' does not exist in zone 'us-central1-f'.","errors":[{"message":"Invalid value for field 'resource.machineType': Machine type with name 'g2-standard-4' does not exist in zone 'us-central1-f'.","domain":"global","reason":"invalid"}]}}`,
-			cloud.NoCapacity, "", "choose a zone that has this type, or another type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show which zone has which",
+			cloud.NoCapacity, "", "choose another zone or type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show the zones of each type",
 		},
 		{
 			"an accelerator that the zone does not have", 404,
 			`{"error":{"code":404,"message":"The resource 'projects/vision-lab/zones/us-central1-f/acceleratorTypes/nvidia-l4' was not found","errors":[{"message":"The resource 'projects/vision-lab/zones/us-central1-f/acceleratorTypes/nvidia-l4' was not found","domain":"global","reason":"notFound"}]}}`,
-			cloud.NoCapacity, "", "choose a zone that has this type, or another type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show which zone has which",
+			cloud.NoCapacity, "", "choose another zone or type: `gcloud compute machine-types list` and `gcloud compute accelerator-types list` show the zones of each type",
 		},
 		{
 			"a wrong value", 400,
@@ -143,7 +143,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 			`{"error":{"code":400,"message":"odd","errors":[{"message":"odd","domain":"global","reason":"whoKnows"}]}}`,
 			cloud.Invalid, "compute.networks.insert: odd (whoKnows)", "",
 		},
-		{"a page of a proxy", 407, "<html>who are you?", cloud.Invalid, "compute.networks.insert: answered 407 Proxy Authentication Required with something that does not belong to its API", ""},
+		{"a page of a proxy", 407, "<html>who are you?", cloud.Invalid, "compute.networks.insert: HTTP status 407 Proxy Authentication Required with a response that is not from the API", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -192,22 +192,22 @@ func TestRefusalsInsideOperationsAreTranslated(t *testing.T) {
 			"a quota",
 			`"errors":[{"code":"QUOTA_EXCEEDED","message":"Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally.","errorDetails":[{"quotaInfo":{"metricName":"compute.googleapis.com/gpus_all_regions","limitName":"GPUS-ALL-REGIONS-per-project","limit":0,"dimensions":{"global":"global"}}}]}]`,
 			cloud.Quota, "compute.instances.insert: Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally (QUOTA_EXCEEDED)",
-			"the limit of GPUS-ALL-REGIONS-per-project (compute.googleapis.com/gpus_all_regions) is 0: ask for a higher quota on the Quotas page of the Google Cloud console, or for less",
+			"the limit of GPUS-ALL-REGIONS-per-project (compute.googleapis.com/gpus_all_regions) is 0: request a higher quota on the Quotas page of the Google Cloud console, or use fewer resources",
 		},
 		{
 			"no addresses", `"errors":[{"code":"IP_SPACE_EXHAUSTED","message":"IP space of 'projects/vision-lab/regions/us-central1/subnetworks/x' is exhausted."}]`,
-			cloud.NoCapacity, "", "use a subnetwork with a larger range of addresses",
+			cloud.NoCapacity, "", "use a subnetwork with a larger address range",
 		},
 		{
 			"an organization policy", `"errors":[{"code":"CONDITION_NOT_MET","message":"Constraint constraints/compute.vmExternalIpAccess violated for project 123."}]`,
-			cloud.Denied, "", "choose what the organization policy allows, or ask its administrator to change it",
+			cloud.Denied, "", "choose a value that the organization policy allows, or ask its administrator to change it",
 		},
 		{"in use", `"errors":[{"code":"RESOURCE_IN_USE_BY_ANOTHER_RESOURCE","message":"in use"}]`, cloud.Conflict, "", ""},
 		{"gone", `"errors":[{"code":"RESOURCE_NOT_FOUND","message":"The resource 'projects/vision-lab/zones/us-central1-a/disks/x' was not found"}]`, cloud.NotFound, "", ""},
 		{"out of order", `"errors":[{"code":"INTERNAL_ERROR","message":"Internal error. Please try again or contact Google Support."}]`, cloud.Ambiguous, "", ""},
 		{
 			"the second says more", `"errors":[{"code":"WHO_KNOWS","message":"odd"},{"code":"QUOTA_EXCEEDED","message":"Quota exceeded"}]`,
-			cloud.Quota, "compute.instances.insert: Quota exceeded (QUOTA_EXCEEDED)", "ask for a higher quota on the Quotas page of the Google Cloud console, or for less",
+			cloud.Quota, "compute.instances.insert: Quota exceeded (QUOTA_EXCEEDED)", "request a higher quota on the Quotas page of the Google Cloud console, or use fewer resources",
 		},
 		{"a code nobody knows", `"errors":[{"code":"WHO_KNOWS","message":"odd"}]`, cloud.Invalid, "compute.instances.insert: odd (WHO_KNOWS)", ""},
 	} {

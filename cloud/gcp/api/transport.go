@@ -196,7 +196,7 @@ func readAnswer(r *http.Request, res *http.Response) error {
 	text, err := io.ReadAll(res.Body)
 	_ = res.Body.Close() // it was read to the end
 	if err == nil && !isMedia && len(text) > 0 && !json.Valid(text) {
-		err = errors.New("the answer is not JSON")
+		err = errors.New("the response is not JSON")
 	}
 	res.Body = io.NopCloser(bytes.NewReader(text))
 	return err

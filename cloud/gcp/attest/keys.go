@@ -49,7 +49,7 @@ type Keys struct {
 }
 
 // errUnknownKey is returned for a token that is not signed with one of Google's keys.
-var errUnknownKey = errors.New("it is signed with a key that is not Google's")
+var errUnknownKey = errors.New("it is not signed with one of Google's keys")
 
 // find returns a key. It returns an Unavailable error if the keys cannot be fetched.
 func (k *Keys) find(ctx context.Context, id string) (*rsa.PublicKey, error) {
@@ -65,7 +65,7 @@ func (k *Keys) find(ctx context.Context, id string) (*rsa.PublicKey, error) {
 	}
 	switch key := k.known[id]; {
 	case k.err != nil:
-		return nil, &cloud.Error{Kind: cloud.Unavailable, Op: "fetch the keys of Google's tokens", Err: k.err}
+		return nil, &cloud.Error{Kind: cloud.Unavailable, Op: "fetch Google's token signing keys", Err: k.err}
 	case key == nil:
 		return nil, errUnknownKey
 	default:
@@ -100,7 +100,7 @@ func (k *Keys) fetch(ctx context.Context) (map[string]*rsa.PublicKey, time.Durat
 	case err != nil:
 		return nil, 0, err
 	case answer.StatusCode != http.StatusOK:
-		return nil, 0, fmt.Errorf("the answer is %s", answer.Status)
+		return nil, 0, fmt.Errorf("HTTP status %s", answer.Status)
 	}
 	known, err := parseKeys(text)
 	return known, lifeOf(answer.Header.Get("Cache-Control")), err
@@ -117,7 +117,7 @@ func parseKeys(text []byte) (map[string]*rsa.PublicKey, error) {
 		} `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, errors.New("the answer is not a set of keys")
+		return nil, errors.New("the response is not a key set")
 	}
 	out := make(map[string]*rsa.PublicKey)
 	for _, k := range set.Keys {
@@ -132,7 +132,7 @@ func parseKeys(text []byte) (map[string]*rsa.PublicKey, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("the answer has no keys")
+		return nil, errors.New("the response contains no keys")
 	}
 	return out, nil
 }

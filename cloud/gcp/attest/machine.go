@@ -18,7 +18,7 @@ type Prover struct{ Metadata metadata.Server }
 // has no service account.
 func (p Prover) Prove(ctx context.Context, cluster string) (cloud.Proof, error) {
 	if cluster == "" {
-		return cloud.Proof{}, errors.New("prove a machine's identity: for which cluster is not said")
+		return cloud.Proof{}, errors.New("prove the machine's identity: no cluster ID")
 	}
 	query := url.Values{"audience": {Audience(cluster, rand.Text())}, "format": {"full"}}
 	token, err := p.Metadata.Read(ctx, "instance/service-accounts/default/identity?"+query.Encode())

@@ -34,7 +34,7 @@ func checkAudience(audience, cluster string) error {
 	nonce, found := strings.CutPrefix(audience, audiencePrefix+cluster+"/")
 	switch {
 	case !found || cluster == "":
-		return errors.New("it was made for another cluster or purpose")
+		return errors.New("it was issued for another cluster or purpose")
 	case !nonceForm.MatchString(nonce):
 		return errors.New("its audience has no nonce")
 	}

@@ -79,11 +79,11 @@ func parseToken(data []byte) (token, error) {
 		return token{}, err
 	}
 	if header.Algorithm != algorithm {
-		return token{}, fmt.Errorf("it is signed by %.20q, and Google signs by %s", header.Algorithm, algorithm)
+		return token{}, fmt.Errorf("it is signed with %.20q instead of %s", header.Algorithm, algorithm)
 	}
 	signature, err := base64.RawURLEncoding.Strict().DecodeString(parts[2])
 	if err != nil {
-		return token{}, errors.New("its signature cannot be read")
+		return token{}, errors.New("its signature cannot be parsed")
 	}
 	t.keyID, t.signature = header.KeyID, signature
 	return t, nil
@@ -92,7 +92,7 @@ func parseToken(data []byte) (token, error) {
 func decodePart(part string, into any) error {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(part)
 	if err != nil || json.Unmarshal(data, into) != nil {
-		return errors.New("it is not a token of JSON parts")
+		return errors.New("its parts are not JSON")
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func decodePart(part string, into any) error {
 func (t token) checkSignature(key *rsa.PublicKey) error {
 	sum := sha256.Sum256([]byte(t.signed))
 	if rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], t.signature) != nil {
-		return errors.New("its signature is not Google's")
+		return errors.New("its signature is invalid")
 	}
 	return nil
 }
@@ -118,15 +118,15 @@ func (c claims) check(cluster string, now time.Time) error {
 	issued, expires := time.Unix(c.IssuedAt, 0), time.Unix(c.ExpiresAt, 0)
 	switch {
 	case c.Issuer != issuer:
-		return fmt.Errorf("it was issued by %.60q, and not by Google", c.Issuer)
+		return fmt.Errorf("its issuer is %.60q, not Google", c.Issuer)
 	case issued.After(now.Add(maxSkew)):
-		return errors.New("it was issued in the future; the clocks of the machines differ")
+		return errors.New("it was issued in the future; synchronize the machines' clocks")
 	case now.Sub(issued) > maxAge:
 		return fmt.Errorf("it was issued more than %s ago", maxAge)
 	case !expires.After(now):
 		return errors.New("it has expired")
 	case c.Google.Machine == nil:
-		return errors.New("it names no machine; it must be in full format")
+		return errors.New("it names no instance; it must be in the full format")
 	}
 	return checkAudience(c.Audience, cluster)
 }

@@ -65,13 +65,13 @@ func (v Verifier) Attest(ctx context.Context, audience string, proof cloud.Proof
 	case KindGuest:
 		return v.attestGuest(ctx, audience, proof.Data)
 	}
-	return cloud.Attested{}, denied(errors.New("it is not a proof of a Google machine"))
+	return cloud.Attested{}, denied(fmt.Errorf("proof type %q is not supported", proof.Kind))
 }
 
 func denied(err error) error {
 	return &cloud.Error{
-		Kind: cloud.Denied, Op: "check a proof of identity", Err: err,
-		Fix: "launch agents with the service account of provider.service_account, or without any, and keep the clocks of machines right",
+		Kind: cloud.Denied, Op: "verify a proof of identity", Err: err,
+		Fix: "launch agents with the service account in provider.service_account, or with none, and synchronize the machines' clocks",
 	}
 }
 
@@ -116,15 +116,15 @@ func (c claims) checkMachine(m Machine) error {
 	says := c.Google.Machine
 	switch {
 	case m.Account == "" || c.Email != m.Account || !c.EmailVerified:
-		return fmt.Errorf("it is a token of account %.80q, which is not the one that machines of the pool have", c.Email)
+		return fmt.Errorf("it is a token of account %.80q, not of the pool's service account", c.Email)
 	case says.Project != m.Project:
-		return fmt.Errorf("its machine is in project %.40q, and %s is in %s", says.Project, m.Name, m.Project)
+		return fmt.Errorf("its instance is in project %.40q, but %s is in %s", says.Project, m.Name, m.Project)
 	case says.Zone != m.Zone:
-		return fmt.Errorf("its machine is in zone %.40q, and %s is in %s", says.Zone, m.Name, m.Zone)
+		return fmt.Errorf("its instance is in zone %.40q, but %s is in %s", says.Zone, m.Name, m.Zone)
 	case says.Name != m.Name:
-		return fmt.Errorf("its machine is %.80q, and not %s", says.Name, m.Name)
+		return fmt.Errorf("its instance is %.80q, not %s", says.Name, m.Name)
 	case m.Number == 0 || says.Number.String() != strconv.FormatUint(m.Number, 10):
-		return fmt.Errorf("its machine is another one of the name %s", m.Name)
+		return fmt.Errorf("its instance is another one named %s", m.Name)
 	}
 	return nil
 }
@@ -137,14 +137,14 @@ var secretForm = nonceForm
 func (v Verifier) attestGuest(ctx context.Context, cluster string, data []byte) (cloud.Attested, error) {
 	var g Guest
 	if len(data) > tokenLimit || json.Unmarshal(data, &g) != nil || cluster == "" || !secretForm.MatchString(g.Secret) {
-		return cloud.Attested{}, denied(errors.New("it is not the name of a machine and a secret"))
+		return cloud.Attested{}, denied(errors.New("it is not an instance name with a secret"))
 	}
 	m, err := v.Machines.FindMachine(ctx, cloud.InstanceID(g.Name))
 	switch {
 	case err != nil:
 		return cloud.Attested{}, err
 	case m.Account != "":
-		return cloud.Attested{}, denied(fmt.Errorf("machine %s has a service account, and must show a token of it", m.Name))
+		return cloud.Attested{}, denied(fmt.Errorf("instance %s has a service account and must present a token", m.Name))
 	}
 	written, err := v.Machines.ReadGuestAttribute(ctx, m, GuestKey)
 	if err != nil && cloud.KindOf(err) != cloud.NotFound {
@@ -152,7 +152,7 @@ func (v Verifier) attestGuest(ctx context.Context, cluster string, data []byte) 
 	}
 	want := Commitment(cluster, g)
 	if subtle.ConstantTimeCompare([]byte(written), []byte(want)) != 1 {
-		return cloud.Attested{}, denied(fmt.Errorf("it is not what machine %s wrote into its guest attribute %s", m.Name, GuestKey))
+		return cloud.Attested{}, denied(fmt.Errorf("instance %s has another value in guest attribute %s", m.Name, GuestKey))
 	}
 	return cloud.Attested{Instance: cloud.InstanceID(g.Name), Once: want}, nil
 }

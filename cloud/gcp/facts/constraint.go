@@ -27,7 +27,7 @@ type Constraint struct {
 func (f Facts) Constraint(ctx context.Context, name string) (Constraint, error) {
 	live, err := api.Do(ctx, f.Clients.OrgPolicy.Projects.Policies.GetEffectivePolicy(f.Clients.ProjectName()+"/policies/"+name))
 	if err != nil {
-		return Constraint{}, fmt.Errorf("ask what the organization says of %s: %w", name, err)
+		return Constraint{}, fmt.Errorf("read the organization policy %s: %w", name, err)
 	}
 	out := Constraint{Name: name}
 	if live.Spec == nil {

@@ -22,7 +22,7 @@ const clusterLabel = "det-deploy-cluster"
 func (f Facts) DiskZone(ctx context.Context, name string) (string, error) {
 	d, err := f.findDisk(ctx, name)
 	if err != nil {
-		return "", fmt.Errorf("look at the existing disk %s: %w", name, err)
+		return "", fmt.Errorf("describe the existing disk %s: %w", name, err)
 	}
 	return path.Base(d.Zone), nil
 }
@@ -40,14 +40,14 @@ func (f Facts) findDisk(ctx context.Context, name string) (*compute.Disk, error)
 			continue
 		}
 		if found != nil {
-			return nil, errUnfit("compute.disks.list", name, "there is one in "+path.Base(found.Zone)+" and one in "+zone, "rename or remove one of them")
+			return nil, errUnfit("compute.disks.list", name, "it exists in "+path.Base(found.Zone)+" and in "+zone, "delete one of them")
 		}
 		found = d
 	}
 	if found == nil {
 		return nil, &cloud.Error{
 			Kind: cloud.NotFound, Op: "compute.disks.list", Resource: name,
-			Fix: "choose another with --data-disk", Err: errors.New("there is no such disk in a zone of " + f.Clients.Region),
+			Fix: "choose another with --data-disk", Err: errors.New("it does not exist in any zone of " + f.Clients.Region),
 		}
 	}
 	return found, nil
@@ -83,7 +83,7 @@ func (f Facts) SnapshotFits(ctx context.Context, name string, want int) error {
 	case err != nil:
 		return err
 	case int(s.DiskSizeGb) > want:
-		return errUnfit("compute.snapshots.get", name, fmt.Sprintf("it is of %d GB, and the disk is to have %d", s.DiskSizeGb, want), fmt.Sprintf("--data-disk-size %d", s.DiskSizeGb))
+		return errUnfit("compute.snapshots.get", name, fmt.Sprintf("it has %d GB, but the data disk has only %d GB", s.DiskSizeGb, want), fmt.Sprintf("set --data-disk-size %d", s.DiskSizeGb))
 	case s.Status != "READY":
 		return errUnfit("compute.snapshots.get", name, "its state is "+s.Status, "wait until it is READY, or choose another with --data-snapshot")
 	}

@@ -48,11 +48,11 @@ func (c Caller) String() string {
 func (f Facts) Caller(ctx context.Context) (Caller, error) {
 	identity, err := f.Clients.Identity(ctx)
 	if err != nil {
-		return Caller{}, fmt.Errorf("ask Google who the caller is: %w", err)
+		return Caller{}, fmt.Errorf("get the caller identity: %w", err)
 	}
 	number, err := f.projectNumber(ctx)
 	if err != nil {
-		return Caller{}, fmt.Errorf("look at project %s: %w", f.Clients.Project, err)
+		return Caller{}, fmt.Errorf("describe project %s: %w", f.Clients.Project, err)
 	}
 	return Caller{identity, f.Clients.Project, number}, nil
 }
@@ -86,7 +86,7 @@ func (f Facts) projectNumber(ctx context.Context) (uint64, error) {
 func (f Facts) Clock(ctx context.Context) (time.Time, error) {
 	p, err := api.Do(ctx, f.Clients.Resources.Projects.Get(f.Clients.ProjectName()))
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask Google for the time: %w", err)
+		return time.Time{}, fmt.Errorf("read Google's time: %w", err)
 	}
 	t, err := http.ParseTime(p.Header.Get("Date"))
 	if err != nil {
@@ -99,7 +99,7 @@ func (f Facts) Clock(ctx context.Context) (time.Time, error) {
 func parseNumber(name string) (uint64, error) {
 	n, err := strconv.ParseUint(path.Base(name), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("Google answers %q, and a project has a number", name) //nolint:staticcheck // a name begins the sentence
+		return 0, fmt.Errorf("the response contains no project number (%q)", name)
 	}
 	return n, nil
 }

@@ -185,7 +185,7 @@ func TestHowManyGPUsAMachineTakes(t *testing.T) {
 		want string
 	}{
 		{"nvidia-tesla-t4", 3, 8, "machines take 1, 2 or 4 of nvidia-tesla-t4"},
-		{"nvidia-tesla-v100", 1, 16, "with 1 x nvidia-tesla-v100 a machine has at most 12"},
+		{"nvidia-tesla-v100", 1, 16, "a machine with 1 x nvidia-tesla-v100 has at most 12"},
 		{"nvidia-tesla-v100", 2, 16, ""},
 		{"nvidia-tesla-new", 3, 96, ""},
 	} {

@@ -44,7 +44,7 @@ func (f Facts) bringingTypes(ctx context.Context, zones []string) (map[string]Ty
 		return f.listMachineTypes(ctx, zone, filter)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask for machine types with GPUs: %w", err)
+		return nil, fmt.Errorf("list machine types with GPUs: %w", err)
 	}
 	out := make(map[string]Type)
 	for i, zone := range zones {

@@ -83,7 +83,7 @@ func (f Facts) Image(ctx context.Context, link string) (Image, error) {
 	r := f.ParseImage(link)
 	live, err := f.readImage(ctx, r)
 	if err != nil {
-		return Image{}, fmt.Errorf("ask for image %s: %w", link, err)
+		return Image{}, fmt.Errorf("describe image %s: %w", link, err)
 	}
 	if err := checkImage(live); err != nil {
 		return Image{}, &cloud.Error{Kind: cloud.Invalid, Op: "compute.images.get", Resource: link, Err: err}
@@ -102,7 +102,7 @@ func (f Facts) readImage(ctx context.Context, r ImageRef) (*compute.Image, error
 func checkImage(i *compute.Image) error {
 	switch {
 	case !isOffered(i.Deprecated):
-		return fmt.Errorf("its owner has withdrawn it%s", insteadOf(i.Deprecated))
+		return fmt.Errorf("it is obsolete%s", insteadOf(i.Deprecated))
 	case i.Status == "FAILED" || i.Status == "DELETING":
 		return fmt.Errorf("its state is %s", i.Status)
 	case i.Status == "PENDING":
@@ -115,7 +115,7 @@ func insteadOf(d *compute.DeprecationStatus) string {
 	if d == nil || d.Replacement == "" {
 		return ""
 	}
-	return ", and offers " + path.Base(d.Replacement) + " instead"
+	return "; its replacement is " + path.Base(d.Replacement)
 }
 
 func describeImage(project string, i *compute.Image) Image {
@@ -124,7 +124,7 @@ func describeImage(project string, i *compute.Image) Image {
 		Size: int(i.DiskSizeGb), Origin: "as given",
 	}
 	if i.Deprecated != nil && i.Deprecated.State == "DEPRECATED" {
-		out.Replaced = "its owner does not keep it up" + insteadOf(i.Deprecated)
+		out.Replaced = "it is deprecated" + insteadOf(i.Deprecated)
 	}
 	return out
 }
@@ -137,7 +137,7 @@ func (f Facts) Newest(ctx context.Context, stock Stock, architecture string) (Im
 			continue
 		}
 		if err != nil {
-			return Image{}, fmt.Errorf("look for %s: %w", stock.What, err)
+			return Image{}, fmt.Errorf("find %s: %w", stock.What, err)
 		}
 		image := describeImage(stock.Project, live)
 		image.Origin = "newest " + stock.What
@@ -145,6 +145,6 @@ func (f Facts) Newest(ctx context.Context, stock Stock, architecture string) (Im
 	}
 	return Image{}, &cloud.Error{
 		Kind: cloud.NotFound, Op: "compute.images.getFromFamily", Resource: stock.What,
-		Fix: "bring an image with --agent-image or --master-image", Err: fmt.Errorf("there is none for %s", architecture),
+		Fix: "set --agent-image or --master-image", Err: fmt.Errorf("none found for %s", architecture),
 	}
 }

@@ -71,5 +71,5 @@ func TestTheNewestStock(t *testing.T) {
 		}
 	}
 	_, err := f.Newest(t.Context(), facts.AgentStock(), "arm64")
-	wantRefusal(t, err, cloud.NotFound, "there is none for arm64")
+	wantRefusal(t, err, cloud.NotFound, "none found for arm64")
 }

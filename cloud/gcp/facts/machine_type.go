@@ -60,7 +60,7 @@ type zoneOffer struct {
 func (f Facts) Types(ctx context.Context, zones []string, wanted ...machinetype.Type) (map[string]Type, error) {
 	offers, err := askEach(zones, func(zone string) (zoneOffer, error) { return f.readZone(ctx, zone, wanted) })
 	if err != nil {
-		return nil, fmt.Errorf("ask for machine types: %w", err)
+		return nil, fmt.Errorf("list machine types: %w", err)
 	}
 	out := make(map[string]Type)
 	for _, w := range wanted {
@@ -151,7 +151,7 @@ func (f Facts) GPUTypes(ctx context.Context, zones []string) ([]GPUType, error) 
 		return f.listGPUTypes(ctx, zone)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask for the types of GPUs: %w", err)
+		return nil, fmt.Errorf("list GPU types: %w", err)
 	}
 	found := make(map[string]GPUType)
 	for i, zone := range zones {
@@ -201,9 +201,9 @@ func CheckGPUs(t machinetype.Type, vcpu int) error {
 	most, ok := limits[t.GPUs]
 	switch {
 	case !ok:
-		return fmt.Errorf("%s has %d GPUs, and machines take %s of %s", t, t.GPUs, joinNumbers(slices.Sorted(maps.Keys(limits))), t.GPUType)
+		return fmt.Errorf("%s has %d GPUs, but machines support %s of %s", t, t.GPUs, joinNumbers(slices.Sorted(maps.Keys(limits))), t.GPUType)
 	case vcpu > most:
-		return fmt.Errorf("%s has %d vCPUs, and with %d x %s a machine has at most %d", t, vcpu, t.GPUs, t.GPUType, most)
+		return fmt.Errorf("%s has %d vCPUs, but a machine with %d x %s has at most %d", t, vcpu, t.GPUs, t.GPUType, most)
 	}
 	return nil
 }

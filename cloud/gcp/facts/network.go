@@ -90,11 +90,11 @@ func (f Facts) Range(ctx context.Context, at Place) (netip.Prefix, error) {
 func (f Facts) readSubnetwork(ctx context.Context, at Place) (*compute.Subnetwork, netip.Prefix, error) {
 	s, err := api.Do(ctx, f.Clients.Compute.Subnetworks.Get(at.Project, f.Clients.Region, at.Subnetwork))
 	if err != nil {
-		return nil, netip.Prefix{}, fmt.Errorf("look at subnetwork %s of project %s in %s: %w", at.Subnetwork, at.Project, f.Clients.Region, err)
+		return nil, netip.Prefix{}, fmt.Errorf("describe subnetwork %s of project %s in %s: %w", at.Subnetwork, at.Project, f.Clients.Region, err)
 	}
 	addresses, err := netip.ParsePrefix(s.IpCidrRange)
 	if err != nil {
-		return nil, netip.Prefix{}, fmt.Errorf("look at subnetwork %s: it has no IPv4 addresses (%q)", at.Subnetwork, s.IpCidrRange)
+		return nil, netip.Prefix{}, fmt.Errorf("describe subnetwork %s: it has no IPv4 range (%q)", at.Subnetwork, s.IpCidrRange)
 	}
 	return s, addresses, nil
 }

@@ -65,7 +65,7 @@ func (f Facts) MissingInProject(ctx context.Context, permissions []string) ([]st
 		return out.Permissions, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask what the caller may do in project %s: %w", f.Clients.Project, err)
+		return nil, fmt.Errorf("test the caller's permissions in project %s: %w", f.Clients.Project, err)
 	}
 	return out, nil
 }

@@ -39,7 +39,7 @@ func (f Facts) Quotas(ctx context.Context) (Quotas, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("ask for the quotas of %s in project %s: %w", f.Clients.Region, f.Clients.Project, err)
+		return nil, fmt.Errorf("read the quotas of %s in project %s: %w", f.Clients.Region, f.Clients.Project, err)
 	}
 	out := make(Quotas)
 	out.add("all regions", p.Quotas)

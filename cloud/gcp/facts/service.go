@@ -29,7 +29,7 @@ func RequiredAPIs() []string {
 func (f Facts) DisabledAPIs(ctx context.Context, names []string) ([]string, error) {
 	all, err := f.readAPIs(ctx, names)
 	if err != nil {
-		return nil, fmt.Errorf("ask which APIs the project has enabled: %w", err)
+		return nil, fmt.Errorf("read the project's enabled APIs: %w", err)
 	}
 	var out []string
 	for _, s := range all {
@@ -56,7 +56,7 @@ func (f Facts) readAPIs(ctx context.Context, names []string) ([]*serviceusage.Go
 
 // EnableCommand returns the command that enables APIs.
 func EnableCommand(project string, names []string) string {
-	return "`gcloud services enable " + strings.Join(names, " ") + " --project " + project + "`, and wait some minutes until it counts"
+	return "`gcloud services enable " + strings.Join(names, " ") + " --project " + project + "`, and wait a few minutes until it takes effect"
 }
 
 // toBeEnabled is the timeout for enabling APIs, betweenLooks the polling interval.
@@ -83,7 +83,7 @@ func (f Facts) EnableAPIs(ctx context.Context, names []string) error {
 			return err
 		}
 		if err := wait.For(ctx, betweenLooks); err != nil {
-			return fmt.Errorf("wait until %v are enabled: %w", left, err)
+			return fmt.Errorf("wait until the APIs %v are enabled: %w", left, err)
 		}
 	}
 }

@@ -28,15 +28,15 @@ func (c Config) checkFields(base *compute.InstanceProperties) error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(c.Cluster != "", "the cluster's id is needed to tell its machines from others'")
-	check(c.Pool != "", "the pool's name is needed to tell its machines from others'")
-	check(c.Image != "", "provider.boot_disk_source_image: name the image that agents start from")
-	check(len(c.Zones) > 0, "provider.zone: name a zone in which machines may be")
-	check(c.Pair.Key != "" && c.Pair.Value != "", "provider.label_key, provider.label_value: both are needed to mark the machines")
-	check((c.Network == "") == (c.Subnetwork == ""), "provider.network_interface: needs both network and subnetwork, or neither")
-	check(len(c.StartupScript) <= scriptLimit, "the startup script has %d bytes and Google takes %d", len(c.StartupScript), scriptLimit)
+	check(c.Cluster != "", "the cluster ID is required to identify its machines")
+	check(c.Pool != "", "the pool name is required to identify its machines")
+	check(c.Image != "", "provider.boot_disk_source_image: must be set to the agents' image")
+	check(len(c.Zones) > 0, "provider.zone: must be set")
+	check(c.Pair.Key != "" && c.Pair.Value != "", "provider.label_key, provider.label_value: must both be set")
+	check((c.Network == "") == (c.Subnetwork == ""), "provider.network_interface: must have both network and subnetwork, or neither")
+	check(len(c.StartupScript) <= scriptLimit, "the startup script has %d bytes, the maximum is %d", len(c.StartupScript), scriptLimit)
 	check(c.NamePrefix == "" || prefixForm.MatchString(c.NamePrefix) && len(c.NamePrefix) <= prefixLimit,
-		"provider.name_prefix: must begin with a small letter, have only small letters, digits and dashes, and at most %d characters (is %q)", prefixLimit, c.NamePrefix)
+		"provider.name_prefix: must begin with a lowercase letter and have at most %d lowercase letters, digits and dashes (is %q)", prefixLimit, c.NamePrefix)
 	return errors.Join(append(errs, c.checkLabels(base), c.checkBase(base))...)
 }
 
@@ -49,11 +49,11 @@ func (c Config) checkLabels(base *compute.InstanceProperties) error {
 	}
 	for _, key := range properties.ReservedLabels() {
 		if _, given := c.Labels[key]; given || c.Pair.Key == key {
-			errs = append(errs, fmt.Errorf("label %s is given, and is one that machines get anyway", key))
+			errs = append(errs, fmt.Errorf("label %s is reserved", key))
 		}
 	}
 	if len(all) > labelsLimit {
-		errs = append(errs, fmt.Errorf("machines would get %d labels and Google takes %d", len(all), labelsLimit))
+		errs = append(errs, fmt.Errorf("instances would have %d labels, the maximum is %d", len(all), labelsLimit))
 	}
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

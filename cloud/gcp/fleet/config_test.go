@@ -40,7 +40,7 @@ func TestWhatGoogleWouldRefuseIsRefusedFirst(t *testing.T) {
 		"a long prefix":       {func(c *fleet.Config) { c.NamePrefix = strings.Repeat("x", 41) }, "provider.name_prefix"},
 		"a mark as own label": {func(c *fleet.Config) { c.Labels = map[string]string{"det-deploy-pool": "x"} }, "label det-deploy-pool is given"},
 		"a mark as the pair":  {func(c *fleet.Config) { c.Pair.Key = "det-deploy-cluster" }, "label det-deploy-cluster is given"},
-		"an old mark":         {base(`{"labels": {"determined-resource-pool": "x"}}`), "base_config.labels.determined-resource-pool: is one that machines get anyway"},
+		"an old mark":         {base(`{"labels": {"determined-resource-pool": "x"}}`), "base_config.labels.determined-resource-pool: is reserved"},
 		"a label of capitals": {func(c *fleet.Config) { c.Labels = map[string]string{"Team": "x"} }, "label Team=x"},
 		"a value with a dot":  {func(c *fleet.Config) { c.Pair.Value = "a.b" }, "label managed-by=a.b"},
 		"too many labels":     {func(c *fleet.Config) { c.Labels = many }, "67 labels"},

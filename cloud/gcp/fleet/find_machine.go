@@ -30,8 +30,8 @@ func (p Pools) FindMachine(ctx context.Context, name cloud.InstanceID) (attest.M
 
 func notLaunched(name cloud.InstanceID) error {
 	return &cloud.Error{
-		Kind: cloud.NotFound, Op: "find a machine that proves its identity",
-		Err: errors.New("the master has not launched machine '" + string(name) + "', or does not know so yet"),
+		Kind: cloud.NotFound, Op: "find the machine of a proof",
+		Err: errors.New("machine '" + string(name) + "' was not launched by this master, or is not known yet"),
 	}
 }
 

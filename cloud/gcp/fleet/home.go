@@ -84,6 +84,6 @@ func (h Home) read(ctx context.Context, key string) (string, error) {
 
 func metadataError(what, fix string, err error) error {
 	return &cloud.Error{
-		Kind: cloud.Invalid, Op: "find this machine's " + what, Fix: fix + ": only a machine of Google's knows its own", Err: err,
+		Kind: cloud.Invalid, Op: "read the instance metadata: " + what, Fix: fix + "; it is known on Compute Engine instances only", Err: err,
 	}
 }

@@ -85,9 +85,9 @@ func (f *Fleet) adoptMachine(ctx context.Context, l cloud.Launch, name string, r
 	case err != nil:
 		return pending{}, err
 	case !f.isOurs(live):
-		return pending{}, conflict("a machine that is not the pool's has the name %s", name)
+		return pending{}, conflict("an instance named %s exists and does not belong to the pool", name)
 	case live.Labels[LabelLaunch] != contentOf(l):
-		return pending{}, conflict("machine %s was launched under the same token with another content", name)
+		return pending{}, conflict("instance %s was launched with the same token and different settings", name)
 	}
 	m := f.toInstance(live)
 	m.Offer = l.Offer

@@ -247,7 +247,7 @@ func TestAnUnknownKindIsNotRemoved(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		f := infra.Objects{Cluster: s.cluster(t.Context(), nil)}
 		got := f.Remove(t.Context(), foundOf("quantum-computer", "q"))
-		if got == nil || got.Error() != "remove quantum-computer q: this program knows no quantum-computer" {
+		if got == nil || got.Error() != "remove quantum-computer q: unknown kind quantum-computer" {
 			t.Errorf("got %v, want a refusal", got)
 		}
 	})

@@ -73,7 +73,7 @@ func TestALogIsKept(t *testing.T) {
 		fs, err := infra.Objects{Cluster: s.cluster(t.Context(), nil)}.Inventory(t.Context(), s.id)
 		must(t, err)
 		for _, f := range fs {
-			if f.Kind == "log" && f.Retain != "the logs are to be kept" {
+			if f.Kind == "log" && f.Retain != "log retention is enabled" {
 				t.Errorf("got %+v, want why it is kept", f)
 			}
 		}

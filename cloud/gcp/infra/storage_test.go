@@ -174,7 +174,7 @@ func TestAGeneratedSecretStays(t *testing.T) {
 func TestWhatASecretOpensIsSaid(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		for outside, want := range map[string]string{"": "opens data that is kept", "database db.example.com": "opens database db.example.com, which stays"} {
+		for outside, want := range map[string]string{"": "required by data that is kept", "database db.example.com": "required by database db.example.com, which is kept"} {
 			s.wish.outside = outside
 			must(t, s.up(t.Context()))
 			sec := &storage.Secret{In: s.cluster(t.Context(), nil), Name: "db-url"}

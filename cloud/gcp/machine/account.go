@@ -35,7 +35,7 @@ func (a *account) token(ctx context.Context) (string, error) {
 	}
 	text, err := a.metadata.Read(ctx, "instance/service-accounts/default/token")
 	if cloud.KindOf(err) == cloud.NotFound {
-		return "", errors.New("this machine has no service account")
+		return "", errors.New("this instance has no service account")
 	}
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (a *account) token(ctx context.Context) (string, error) {
 		Life  int64  `json:"expires_in"` // seconds
 	}
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Token == "" {
-		return "", fmt.Errorf("ask for a token of this machine's service account: the answer has none")
+		return "", fmt.Errorf("get a token of this instance's service account: the response contains none")
 	}
 	a.value, a.until = answer.Token, a.now().Add(time.Duration(answer.Life)*time.Second-tokenMargin)
 	return a.value, nil

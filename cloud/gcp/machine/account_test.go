@@ -42,7 +42,7 @@ func TestAMachineWithoutAServiceAccount(t *testing.T) {
 		must(t, api.Run(t.Context(), l.owner, l.owner.Compute.Instances.Stop(l.owner.Project, zone, name)))
 		must(t, api.Run(t.Context(), l.owner, l.owner.Compute.Instances.SetServiceAccount(l.owner.Project, zone, name, &compute.InstancesSetServiceAccountRequest{})))
 		err := l.open(t).Bucket(controlBucket).Put(t.Context(), "x", nil)
-		if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "this machine has no service account") {
+		if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "this instance has no service account") {
 			t.Errorf("got %v, want why it may not", err)
 		}
 	})

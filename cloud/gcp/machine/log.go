@@ -69,7 +69,7 @@ func (l *Log) write(ctx context.Context, in *logging.WriteLogEntriesRequest) err
 	if err == nil || whole {
 		return err
 	}
-	l.log.WarnContext(ctx, "lines of the journal are refused", "log", l.ID, "lines", refused, "err", err)
+	l.log.WarnContext(ctx, "Cloud Logging rejected journal entries", "log", l.ID, "lines", refused, "err", err)
 	return nil
 }
 

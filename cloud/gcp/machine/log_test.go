@@ -116,7 +116,7 @@ func TestALineThatIsNeverTakenIsDropped(t *testing.T) {
 		if d := cmp.Diff(texts(l.world.LogEntries(logName)), []string{"line 1", "line 3"}); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
 		}
-		if got := l.log.String(); !strings.Contains(got, "lines of the journal are refused") || !strings.Contains(got, "lines=1") {
+		if got := l.log.String(); !strings.Contains(got, "Cloud Logging rejected journal entries") || !strings.Contains(got, "lines=1") {
 			t.Errorf("got %s, want that it says so", got)
 		}
 		l.world.FailOp("logging.entries.write", faults.Refuse)

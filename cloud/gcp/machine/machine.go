@@ -48,7 +48,7 @@ var _ host.Cloud = (*Cloud)(nil)
 func Open(ctx context.Context, c Config) (*Cloud, error) {
 	m, err := readSelf(ctx, c.Metadata)
 	if err != nil {
-		return nil, fmt.Errorf("find out which machine this is: %w", err)
+		return nil, fmt.Errorf("read this machine's identity: %w", err)
 	}
 	account := &account{metadata: c.Metadata, now: time.Now}
 	client := &http.Client{Transport: api.WithToken(cmp.Or[http.RoundTripper](c.Transport, newTransport()), account.token)}

@@ -120,7 +120,7 @@ func TestAMachineKnowsWhichItIs(t *testing.T) {
 	}
 	l.away.Store(true)
 	_, err := machine.Open(t.Context(), machine.Config{Metadata: l.server()})
-	if cloud.KindOf(err) != cloud.Unavailable || !strings.Contains(fmt.Sprint(err), "find out which machine this is") {
+	if cloud.KindOf(err) != cloud.Unavailable || !strings.Contains(fmt.Sprint(err), "read this machine's identity") {
 		t.Errorf("got %v, want that it cannot be asked", err)
 	}
 }

@@ -34,7 +34,7 @@ func (t Type) String() string {
 func Parse(text string) (Type, error) {
 	m := form.FindStringSubmatch(text)
 	if m == nil {
-		return Type{}, fmt.Errorf("%q is no machine type such as n1-standard-8 or n1-standard-8+4xnvidia-tesla-t4", text)
+		return Type{}, fmt.Errorf("%q is not a machine type such as n1-standard-8 or n1-standard-8+4xnvidia-tesla-t4", text)
 	}
 	count, _ := strconv.ParseInt(m[2], 10, 64) // empty means 0
 	t := Type{MachineType: m[1], GPUType: m[3], GPUs: count}
@@ -44,7 +44,7 @@ func Parse(text string) (Type, error) {
 // Check returns an error if GPUs are attached to a machine type that does not support it.
 func (t Type) Check() error {
 	if t.GPUs > 0 && !t.BringsGPUs() && !t.TakesGPUs() {
-		return fmt.Errorf("machine type %s takes no GPUs: Google gives them to N1 machines only, and types of %s bring theirs",
+		return fmt.Errorf("machine type %s does not support GPUs: they can be attached to N1 machine types only, and types of %s include them",
 			t.MachineType, strings.Join(Families(), ", "))
 	}
 	return nil

@@ -78,11 +78,11 @@ func (s Server) ask(ctx context.Context, method, key, value string) (text, tag s
 	case err != nil:
 		return "", "", refuse(cloud.Unavailable, key, err)
 	case answer.Header.Get("Metadata-Flavor") != "Google":
-		return "", "", refuse(cloud.Unavailable, key, fmt.Errorf("what answers at %s is not a metadata server of Google", s.base()))
+		return "", "", refuse(cloud.Unavailable, key, fmt.Errorf("the server at %s is not a Google metadata server", s.base()))
 	case answer.StatusCode == http.StatusOK:
 		return string(body), answer.Header.Get("Etag"), nil
 	}
-	return "", "", refuse(kindOf(answer.StatusCode), key, fmt.Errorf("the answer is %s", answer.Status))
+	return "", "", refuse(kindOf(answer.StatusCode), key, fmt.Errorf("HTTP status %s", answer.Status))
 }
 
 func (s Server) base() string {
@@ -117,5 +117,5 @@ func kindOf(status int) cloud.Kind {
 
 func refuse(kind cloud.Kind, key string, err error) error {
 	key, _, _ = strings.Cut(key, "?")
-	return &cloud.Error{Kind: kind, Op: "ask this machine's metadata server for " + key, Err: err}
+	return &cloud.Error{Kind: kind, Op: "read the instance metadata: " + key, Err: err}
 }

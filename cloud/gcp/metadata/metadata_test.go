@@ -58,7 +58,7 @@ func TestOutsideOfGoogle(t *testing.T) {
 	gone := serve(t, 200, "Google")
 	gone.Close()
 	_, err := metadata.Server{URL: gone.URL}.Read(t.Context(), "instance/x?audience=abc")
-	if cloud.KindOf(err) != cloud.Unavailable || !strings.HasPrefix(err.Error(), "ask this machine's metadata server for instance/x: ") {
+	if cloud.KindOf(err) != cloud.Unavailable || !strings.HasPrefix(err.Error(), "read the instance metadata: instance/x: ") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -27,25 +27,25 @@ func Conflicts(p *compute.InstanceProperties, pool Pool) Problems {
 	for _, zone := range Zones(p) {
 		for _, other := range pool.Zones {
 			if other != zone {
-				refuse("disks", "name only "+zone+" as the pool's zone", "are in zone %s, so that machines cannot be in %s", zone, other)
+				refuse("disks", "set "+zone+" as the pool's only zone", "are in zone %s, so machines cannot be in %s", zone, other)
 			}
 		}
 	}
 	for _, key := range ReservedLabels() {
 		if _, found := p.Labels[key]; found {
-			refuse(join("labels", key), "remove it", "is one that machines get anyway")
+			refuse(join("labels", key), "remove it", "is reserved")
 		}
 	}
 	for i, item := range listMetadata(p) {
 		if slices.Contains(ReservedMetadata(), item.Key) {
-			refuse(fmt.Sprintf("metadata.items[%d]", i), "write what machines are to run into provider.startup_script", "%s is one that machines get anyway", item.Key)
+			refuse(fmt.Sprintf("metadata.items[%d]", i), "use provider.startup_script for startup scripts", "%s is reserved", item.Key)
 		}
 	}
 	if IsSpot(p.Scheduling) && !pool.Spot {
-		refuse("scheduling", "set provider.spot", "spot machines are a setting of the pool")
+		refuse("scheduling", "set provider.spot", "Spot VMs are configured by the pool")
 	}
 	if hasOtherAccount(p, pool.Account) {
-		refuse("serviceAccounts", "name it here or in provider.service_account", "Google gives a machine one service account")
+		refuse("serviceAccounts", "set it here or in provider.service_account", "an instance has at most one service account")
 	}
 	return out
 }

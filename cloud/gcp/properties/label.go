@@ -30,7 +30,7 @@ func CheckLabel(key, value string) error {
 	if IsLabelKey(key) && IsLabelValue(value) {
 		return nil
 	}
-	return fmt.Errorf("label %s=%s: Google takes small letters, digits, dashes and underscores, at most 63, and a letter first in a key", key, value)
+	return fmt.Errorf("label %s=%s: must have at most 63 lowercase letters, digits, dashes and underscores each, and a key must begin with a letter", key, value)
 }
 
 // ReservedLabels returns the labels that det-deploy sets on every machine of a pool. The last three

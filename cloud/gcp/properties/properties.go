@@ -79,8 +79,8 @@ func checkDisks(disks []*compute.AttachedDisk) Problems {
 	for i, d := range disks {
 		if d.Boot {
 			out = append(out, Problem{
-				fmt.Sprintf("disks[%d].boot", i), "must be false: a machine has one boot disk, which is always the first",
-				"describe it with boot_disk_size, boot_disk_type and boot_disk_source_image",
+				fmt.Sprintf("disks[%d].boot", i), "must be false: a machine has one boot disk, the first one",
+				"use boot_disk_size, boot_disk_type and boot_disk_source_image",
 			})
 		}
 	}
@@ -91,7 +91,7 @@ func checkDisks(disks []*compute.AttachedDisk) Problems {
 // own zone only.
 func checkSources(p *compute.InstanceProperties) Problems {
 	if zones := Zones(p); len(zones) > 1 {
-		return Problems{{"disks", "are in several zones, and a machine is in one: " + strings.Join(zones, ", "), ""}}
+		return Problems{{"disks", "are in several zones, but a machine is in one: " + strings.Join(zones, ", "), ""}}
 	}
 	return nil
 }

@@ -67,10 +67,10 @@ func TestWhatIsNotGooglesIsRefused(t *testing.T) {
 		`[]`:                                                  {"must be a mapping (is a list)"},
 		`{"scheduling": {"maxRunDuration": {"second": "1"}}}`: {"scheduling.maxRunDuration.second: unknown key (did you mean seconds?)"},
 		`{"disks": [{"boot": true}]}`: {
-			"disks[0].boot: must be false: a machine has one boot disk, which is always the first (describe it with boot_disk_size, boot_disk_type and boot_disk_source_image)",
+			"disks[0].boot: must be false: a machine has one boot disk, the first one (use boot_disk_size, boot_disk_type and boot_disk_source_image)",
 		},
 		`{"disks": [{"source": "zones/a/disks/x"}, {"source": "https://www.googleapis.com/compute/v1/projects/p/zones/b/disks/x"}, {"source": "regions/r/disks/x"}]}`: {
-			"disks: are in several zones, and a machine is in one: a, b",
+			"disks: are in several zones, but a machine is in one: a, b",
 		},
 	} {
 		_, err := properties.Parse([]byte(text))

@@ -93,9 +93,9 @@ type Follower struct {
 // New returns a follower that continues from the state on disk.
 func New(c Config) (*Follower, error) {
 	f := &Follower{Config: c}
-	err := atomicfile.ReadJSON(f.rootPath(stateFile), "remove it: the machine then takes the manifest from the bucket again", &f.state)
+	err := atomicfile.ReadJSON(f.rootPath(stateFile), "delete it: the machine then reads the manifest from the bucket again", &f.state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look at what this machine was to run: %w", err)
+		return nil, fmt.Errorf("read the follower's state: %w", err)
 	}
 	if f.state.Applied != nil {
 		// The machine may have been off, so the master's startup time is counted again.
@@ -115,11 +115,11 @@ func (f *Follower) Run(ctx context.Context) error {
 			return nil //nolint:nilerr // it was asked to end
 		}
 		if f.isReplaced() {
-			f.Log.Info("the program was replaced, starting the new one", "version", f.state.Applied.Version)
+			f.Log.Info("program was replaced; starting the new one", "version", f.state.Applied.Version)
 			return nil
 		}
 		if f.anew {
-			f.Log.Info("what this program was started with has changed, restarting it")
+			f.Log.Info("settings have changed; restarting")
 			return nil
 		}
 		if wait.For(ctx, next) != nil {
@@ -193,11 +193,11 @@ func (f *Follower) readManifest(ctx context.Context) error {
 	_, found := m.Binaries[f.Arch]
 	switch {
 	case m.Cluster != f.Cluster:
-		return fmt.Errorf("read %s: it is for cluster %s, this machine is of %s", manifest.Key, m.Cluster, f.Cluster)
+		return fmt.Errorf("read %s: it is for cluster %s, but this machine belongs to %s", manifest.Key, m.Cluster, f.Cluster)
 	case !found:
-		return fmt.Errorf("read %s: it has no program for %s", manifest.Key, f.Arch)
+		return fmt.Errorf("read %s: it has no program for architecture %s", manifest.Key, f.Arch)
 	case f.state.Wanted != nil && m.Generation < f.state.Wanted.Generation:
-		return fmt.Errorf("read %s: generation %d is older than %d, which this machine knows", manifest.Key, m.Generation, f.state.Wanted.Generation)
+		return fmt.Errorf("read %s: generation %d is older than the known generation %d", manifest.Key, m.Generation, f.state.Wanted.Generation)
 	}
 	f.state.Wanted, f.mark = &m, mark
 	return f.saveState()
@@ -254,7 +254,7 @@ func (f *Follower) noteTrouble(err error) {
 	switch {
 	case f.trouble == was:
 	case err != nil:
-		f.Log.Warn("the master's machine is not as wanted", "err", err)
+		f.Log.Warn("cannot apply the manifest; retrying", "err", err)
 	default:
 		f.Log.Info("recovered")
 	}

@@ -230,11 +230,11 @@ func TestWhatIsNotWhatWasPromisedIsNotRun(t *testing.T) {
 		spoil func(*world)
 		want  string
 	}{
-		"a program that was replaced":   {func(w *world) { w.objects[manifest.BinaryKey(hash([]byte("two")))] = []byte("evil") }, "the manifest says"},
+		"a program that was replaced":   {func(w *world) { w.objects[manifest.BinaryKey(hash([]byte("two")))] = []byte("evil") }, "the manifest has"},
 		"a program that is not there":   {func(w *world) { delete(w.objects, manifest.BinaryKey(hash([]byte("two")))) }, "there is none"},
 		"a configuration not there":     {func(w *world) { delete(w.objects, manifest.FileKey(hash([]byte("a: 2")))) }, "there is none"},
 		"a manifest that is none":       {func(w *world) { w.objects[manifest.Key] = []byte("{") }, "read manifest.json"},
-		"a manifest of another cluster": {func(w *world) { w.want(2, "two", "", func(m *manifest.Manifest) { m.Cluster = "prod" }) }, "it is for cluster prod, this machine is of lab"},
+		"a manifest of another cluster": {func(w *world) { w.want(2, "two", "", func(m *manifest.Manifest) { m.Cluster = "prod" }) }, "it is for cluster prod, but this machine belongs to lab"},
 		"an older manifest":             {func(w *world) { w.want(1, "zero", "") }, "generation 1 is older than 2"},
 		"another architecture only": {func(w *world) {
 			w.want(3, "two", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = m.Binaries["amd64"]; delete(m.Binaries, "amd64") })
@@ -292,7 +292,7 @@ func TestAMasterThatIsNotWellGoesBackOnlyWhenItMay(t *testing.T) {
 			}
 			if may {
 				want.ConfigSHA256, want.Ready = hash([]byte("a: 1")), true
-				want.Error = "the configuration of generation 2 was not well within 3m0s: it answers 503; that of generation 1 is back"
+				want.Error = "the configuration of generation 2 did not become healthy within 3m0s: it answers 503; rolled back to generation 1"
 			}
 			if d := cmp.Diff(s, want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
@@ -403,7 +403,7 @@ func TestAMasterOnHoldThatSaysItCannotIsBelievedAtOnce(t *testing.T) {
 	f.Well = func(context.Context, manifest.Health) error { return &follow.DownError{Reason: "the store is newer"} }
 	w.want(2, "two", "", phase(manifest.Hold))
 	w.turn(f)
-	if s := w.status(); s.Ready || s.Error != "the master says that it cannot work: the store is newer" {
+	if s := w.status(); s.Ready || s.Error != "the master reports a permanent failure: the store is newer" {
 		t.Errorf("got %+v, want its reason without waiting", s)
 	}
 }

@@ -25,21 +25,21 @@ func Well(ctx context.Context, root string, h manifest.Health) error {
 	if h.CA != "" {
 		pem, err := os.ReadFile(filepath.Join(root, h.CA))
 		if err != nil {
-			return fmt.Errorf("ask the master whether it is well: %w", err)
+			return fmt.Errorf("check the master's health: %w", err)
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("ask the master whether it is well: %s holds no certificate", h.CA)
+			return fmt.Errorf("check the master's health: %s contains no certificate", h.CA)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, ServerName: h.Name, MinVersion: tls.VersionTLS12}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)
 	if err != nil {
-		return fmt.Errorf("ask the master whether it is well: %w", err)
+		return fmt.Errorf("check the master's health: %w", err)
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the master whether it is well: %w", err)
+		return fmt.Errorf("check the master's health: %w", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
 	if resp.StatusCode == http.StatusOK {
@@ -51,13 +51,13 @@ func Well(ctx context.Context, root string, h manifest.Health) error {
 		if answer.Status == "down" {
 			return &DownError{answer.Reason}
 		}
-		return fmt.Errorf("ask the master whether it is well: it says: %s", answer.Reason)
+		return fmt.Errorf("check the master's health: it reports: %s", answer.Reason)
 	}
-	return fmt.Errorf("ask the master whether it is well: %s answers %s", h.URL, resp.Status)
+	return fmt.Errorf("check the master's health: %s returned %s", h.URL, resp.Status)
 }
 
 // DownError is a permanent failure reported by the master itself. Waiting does not help.
 type DownError struct{ Reason string }
 
 // Error returns the master's reason.
-func (e *DownError) Error() string { return "the master says that it cannot work: " + e.Reason }
+func (e *DownError) Error() string { return "the master reports a permanent failure: " + e.Reason }

@@ -50,7 +50,7 @@ func (f *Follower) carryOut(ctx context.Context, act Act) error {
 		return f.saveState()
 	case Back:
 		f.state.Rejected = f.state.Applied.Generation
-		f.state.Why = fmt.Sprintf("the configuration of generation %d was not well within %s: %s; that of generation %d is back",
+		f.state.Why = fmt.Sprintf("the configuration of generation %d did not become healthy within %s: %s; rolled back to generation %d",
 			f.state.Applied.Generation, Patience, orNothing(f.sick), f.state.Good.Generation)
 		return f.applyManifest(ctx, f.state.Good)
 	case Apply:
@@ -64,7 +64,7 @@ func (f *Follower) applyManifest(ctx context.Context, m *manifest.Manifest) erro
 	if err := f.fetchAll(ctx, m); err != nil {
 		return err
 	}
-	f.Log.Info("changing what the master runs", "version", m.Version, "generation", m.Generation, "phase", m.Phase)
+	f.Log.Info("applying the manifest", "version", m.Version, "generation", m.Generation, "phase", m.Phase)
 	if m.Phase == manifest.Stop {
 		if err := f.Units.Stop(ctx, Unit); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (f *Follower) fetchObject(ctx context.Context, file manifest.File, to strin
 			return fmt.Errorf("fetch %s: %w", file.Key, err)
 		}
 		if have := hex.EncodeToString(sum.Sum(nil)); have != file.SHA256 {
-			return fmt.Errorf("fetch %s: its sha256 is %s, the manifest says %s", file.Key, have, file.SHA256)
+			return fmt.Errorf("fetch %s: its sha256 is %s, the manifest has %s", file.Key, have, file.SHA256)
 		}
 		return nil
 	})
@@ -127,7 +127,7 @@ func (f *Follower) placeFiles(m *manifest.Manifest) error {
 				continue
 			}
 			if err := os.Remove(f.rootPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("remove what is no longer wanted: %w", err)
+				return fmt.Errorf("remove unused files: %w", err)
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (f *Follower) unlinkBinaries() (errs []error) {
 func (f *Follower) saveState() error {
 	data, err := json.MarshalIndent(f.state, "", "  ")
 	if err != nil {
-		return fmt.Errorf("remember what this machine is to run: %w", err)
+		return fmt.Errorf("write the follower's state: %w", err)
 	}
 	return disk.Replace(f.rootPath(stateFile), 0o600, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -229,7 +229,7 @@ func (f *Follower) storedPath(file manifest.File) string {
 
 func orNothing(why string) string {
 	if why == "" {
-		return "it does not run"
+		return "it is not running"
 	}
 	return why
 }

@@ -22,7 +22,7 @@ func (f *Follower) reportStatus(ctx context.Context, seen Seen, now time.Time) {
 	}
 	if err != nil {
 		if f.saidAt.IsZero() || !s.Same(f.said) {
-			f.Log.Warn("cannot say how the master is", "key", manifest.StatusKey, "err", err)
+			f.Log.Warn("cannot write the status", "key", manifest.StatusKey, "err", err)
 		}
 		return
 	}

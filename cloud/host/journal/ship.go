@@ -67,7 +67,7 @@ type Shipper struct {
 func New(c Config) (*Shipper, error) {
 	data, err := os.ReadFile(c.CursorFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read how far the journal was carried: %w", err)
+		return nil, fmt.Errorf("read the journal cursor: %w", err)
 	}
 	return &Shipper{Config: c, cursor: strings.TrimSpace(string(data))}, nil
 }
@@ -86,7 +86,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
-		s.Log.Warn("the journal ended, reading it again", "err", err)
+		s.Log.Warn("journalctl exited; restarting it", "err", err)
 		if read == 0 && s.cursor != "" {
 			// The entry of the cursor was deleted from the journal.
 			s.cursor = ""
@@ -99,7 +99,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), linger)
 	defer cancel()
 	if err := s.sendPending(last); err != nil {
-		s.Log.Warn("the last lines of the journal were not carried", "lines", len(s.waiting), "err", err)
+		s.Log.Warn("the last journal entries were not shipped", "lines", len(s.waiting), "err", err)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (s *Shipper) readEntries(ctx context.Context, r io.Reader, to chan<- entry)
 	for scan.Scan() {
 		e, err := parseEntry(scan.Bytes(), s.Instance)
 		if err != nil {
-			s.Log.Debug("a line of the journal cannot be read", "err", err)
+			s.Log.Debug("cannot parse a journal entry", "err", err)
 			continue
 		}
 		select {
@@ -173,13 +173,13 @@ func (s *Shipper) retrySend(ctx context.Context) {
 		err := s.sendPending(ctx)
 		if err == nil {
 			if s.refused {
-				s.Log.Info("the journal is carried again")
+				s.Log.Info("shipping the journal again")
 			}
 			s.refused = false
 			return
 		}
 		if !s.refused && ctx.Err() == nil {
-			s.Log.Warn("the journal cannot be carried; retrying", "err", err)
+			s.Log.Warn("cannot ship the journal; retrying", "err", err)
 			s.refused = true
 		}
 		_ = wait.For(ctx, pause) // the loop checks ctx
@@ -211,10 +211,10 @@ func (s *Shipper) sendPending(ctx context.Context) error {
 
 func (s *Shipper) saveCursor() error {
 	if err := os.MkdirAll(filepath.Dir(s.CursorFile), 0o755); err != nil {
-		return fmt.Errorf("remember how far the journal was carried: %w", err)
+		return fmt.Errorf("store the journal cursor: %w", err)
 	}
 	if err := atomicfile.Write(s.CursorFile, []byte(s.cursor+"\n"), 0o600); err != nil {
-		return fmt.Errorf("remember how far the journal was carried: %w", err)
+		return fmt.Errorf("store the journal cursor: %w", err)
 	}
 	return nil
 }

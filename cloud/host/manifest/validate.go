@@ -43,7 +43,7 @@ func (m Manifest) Validate() error {
 	}
 	for _, p := range slices.Sorted(maps.Keys(m.Files)) {
 		if !strings.HasPrefix(p, "/") || path.Clean(p) != p || p == "/" || strings.ContainsRune(p, 0) {
-			bad("files[%q]: must be an absolute path without detours", p)
+			bad("files[%q]: must be a clean absolute path", p)
 		}
 		errs = append(errs, m.Files[p].validateFile(fmt.Sprintf("files[%q]", p), FileKey)...)
 	}
@@ -56,7 +56,7 @@ func (m Manifest) Validate() error {
 func (f File) validateFile(at string, key func(sha256 string) string) []error {
 	var errs []error
 	if !isSHA256(f.SHA256) {
-		errs = append(errs, fmt.Errorf("%s.sha256: must be 64 digits of lower case hexadecimal (%q)", at, f.SHA256))
+		errs = append(errs, fmt.Errorf("%s.sha256: must be 64 lowercase hexadecimal digits (%q)", at, f.SHA256))
 	} else if want := key(f.SHA256); f.Key != want {
 		errs = append(errs, fmt.Errorf("%s.key: must be %s (%q)", at, want, f.Key))
 	}

@@ -117,7 +117,7 @@ func (r *Reporter) logTrouble(err error) {
 		text = err.Error()
 	}
 	if err != nil && text != r.failing {
-		r.Log.Warn("the use of this machine is measured in part only", "err", err)
+		r.Log.Warn("cannot measure some metrics", "err", err)
 	}
 	r.failing = text
 }
@@ -128,9 +128,9 @@ func (r *Reporter) sendPoints(ctx context.Context, points []Point, now time.Time
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !r.refused:
-		r.Log.Warn("the use of this machine cannot be reported; retrying", "err", err)
+		r.Log.Warn("cannot send metrics; retrying", "err", err)
 	case err == nil && r.refused:
-		r.Log.Info("the use of this machine is reported again")
+		r.Log.Info("sending metrics again")
 	}
 	r.refused = err != nil
 }

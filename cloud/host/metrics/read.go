@@ -30,7 +30,7 @@ func parseStat(text []byte) (Ticks, error) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	fields := strings.Fields(string(line))
 	if len(fields) < 9 || fields[0] != "cpu" {
-		return Ticks{}, fmt.Errorf("read /proc/stat: %q is not what it begins with", line)
+		return Ticks{}, fmt.Errorf("read /proc/stat: unexpected first line %q", line)
 	}
 	var t Ticks
 	for i, field := range fields[1:9] {
@@ -58,7 +58,7 @@ func parseMemory(text []byte) (percent float64, err error) {
 	}
 	all, free := found["MemTotal"], found["MemAvailable"]
 	if all <= 0 {
-		return 0, errors.New("read /proc/meminfo: it does not say how much memory there is")
+		return 0, errors.New("read /proc/meminfo: the total or available memory is missing")
 	}
 	return 100 * (all - free) / all, nil
 }

@@ -78,7 +78,7 @@ func (w *Watch) readNotices(ctx context.Context) {
 		w.addNotice(n)
 	}
 	if err != nil && !w.failing && ctx.Err() == nil {
-		w.log.Warn("cannot see whether this machine will be interrupted, retrying", "err", err)
+		w.log.Warn("cannot read interruption notices; retrying", "err", err)
 	}
 	w.failing = err != nil
 }
@@ -99,5 +99,5 @@ func (w *Watch) addNotice(n machine.Notice) {
 	w.notices = append(w.notices, n)
 	close(w.changed)
 	w.changed = make(chan struct{})
-	w.log.Warn("this machine will be interrupted", "kind", n.Kind, "at", n.At, "reason", n.Reason)
+	w.log.Warn("received an interruption notice", "kind", n.Kind, "at", n.At, "reason", n.Reason)
 }

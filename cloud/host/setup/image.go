@@ -18,16 +18,16 @@ func Lacks(root string, look func(name string) (string, error)) []string {
 	}
 	var out []string
 	if !has("dockerd") && !fileExists(filepath.Join(root, "/run/docker.sock")) && !fileExists(filepath.Join(root, "/var/run/docker.sock")) {
-		out = append(out, "this image has no Docker Engine: the agent waits for it; choose an image with one, or install it in the pool's startup_script")
+		out = append(out, "this image has no Docker Engine, and the agent waits for it; choose an image with it, or install it in the pool's startup_script")
 	}
 	if !HasGPU(root) {
 		return out
 	}
 	if !fileExists(filepath.Join(root, "/proc/driver/nvidia/version")) && !has("nvidia-smi") {
-		out = append(out, "this machine has an NVIDIA GPU and its image no driver: it would have no slots; choose an image with one")
+		out = append(out, "this machine has an NVIDIA GPU but its image has no NVIDIA driver, so it has no slots; choose an image with the driver")
 	}
 	if !has("nvidia-ctk") && !has("nvidia-container-cli") {
-		out = append(out, "this image has no NVIDIA container toolkit: containers would get no GPU; choose an image with it")
+		out = append(out, "this image has no NVIDIA Container Toolkit, so containers cannot use the GPUs; choose an image with it")
 	}
 	return out
 }

@@ -108,7 +108,7 @@ func (m Machine) programSteps() ([]Step, error) {
 	dir := home + "/bin/" + sum
 	var steps []Step
 	if have, err := checksum.File(m.hostPath(dir + "/det-deploy")); err != nil || have != sum {
-		steps = append(steps, Step{"keep this program in " + dir, func(context.Context) error {
+		steps = append(steps, Step{"install this program in " + dir, func(context.Context) error {
 			in, err := os.Open(m.Self)
 			if err != nil {
 				return err

@@ -69,7 +69,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := srv.Shutdown(last); err != nil {
-			s.Log.Debug("an agent was still asking", "err", err)
+			s.Log.Debug("agent requests were still pending", "err", err)
 		}
 	})
 	err := srv.Serve(l)
@@ -79,7 +79,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
-	return fmt.Errorf("answer agents on %s: %w", l.Addr(), err)
+	return fmt.Errorf("serve agents on %s: %w", l.Addr(), err)
 }
 
 func (s *Server) newHandler() http.Handler {
@@ -127,6 +127,6 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(v); err != nil {
-		s.Log.Debug("an agent did not wait for the answer", "err", err)
+		s.Log.Debug("agent disconnected before the response", "err", err)
 	}
 }

@@ -29,7 +29,7 @@ func (v Volume) growFilesystem(ctx context.Context, disk string) error {
 // logGrowError logs a failure to grow the file system. The cluster starts nevertheless.
 func (v Volume) logGrowError(err error) {
 	if err != nil {
-		v.Log.Warn("the data volume keeps the size that it had", "volume", v.title(), "err", err)
+		v.Log.Warn("cannot grow the file system of the data volume", "volume", v.title(), "err", err)
 	}
 }
 

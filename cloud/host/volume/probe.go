@@ -24,7 +24,7 @@ func probeDisk(ctx context.Context, disk string) (kind string, err error) {
 		case 2:
 			return "", nil
 		case 8:
-			return "several things at once", nil
+			return "conflicting signatures", nil
 		}
 	}
 	if err != nil {
@@ -41,7 +41,7 @@ func probeDisk(ctx context.Context, disk string) (kind string, err error) {
 	case found["PTTYPE"] != "":
 		return "a partition table (" + found["PTTYPE"] + ")", nil
 	}
-	return "something unknown", nil
+	return "unknown data", nil
 }
 
 // margin is the number of bytes at each end of a disk that must be zero for the disk to count as
@@ -67,7 +67,7 @@ func checkBlank(disk string) error {
 		}
 		for i, b := range piece {
 			if b != 0 {
-				return fmt.Errorf("%s is not blank: it holds something unknown at byte %d", disk, at+int64(i))
+				return fmt.Errorf("%s is not blank: it contains unknown data at byte %d", disk, at+int64(i))
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func mountedAt(at string) (from string, mounted bool, err error) {
 	}
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return "", false, fmt.Errorf("see what is mounted: %w", err)
+		return "", false, fmt.Errorf("list mounts: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read
 	for scan := bufio.NewScanner(f); scan.Scan(); {

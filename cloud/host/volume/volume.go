@@ -50,7 +50,7 @@ func (v Volume) Mount(ctx context.Context) error {
 	}
 	if from, mounted, err := mountedAt(v.At); err != nil || mounted {
 		if err == nil && from != disk {
-			err = fmt.Errorf("mount volume %s: %s is mounted at %s already", v.title(), from, v.At)
+			err = fmt.Errorf("mount volume %s: %s is already mounted at %s", v.title(), from, v.At)
 		}
 		return err
 	}
@@ -89,7 +89,7 @@ func (v Volume) awaitDisk(ctx context.Context) (disk string, err error) {
 			said = true
 		}
 		if wait.For(ctx, time.Second) != nil {
-			return "", fmt.Errorf("find volume %s: no disk carries its id after %s: is it attached to this machine?", v.title(), Patience)
+			return "", fmt.Errorf("find volume %s: no disk has its ID after %s; is it attached to this machine?", v.title(), Patience)
 		}
 	}
 }
@@ -138,17 +138,17 @@ func (v Volume) title() string { return cmp.Or(v.ID, v.Name) }
 func (v Volume) fileSystem(ctx context.Context, disk string) (kind string, err error) {
 	kind, err = probeDisk(ctx, disk)
 	if err != nil {
-		return "", fmt.Errorf("look at volume %s: %w", v.title(), err)
+		return "", fmt.Errorf("probe volume %s: %w", v.title(), err)
 	}
 	switch kind {
 	case "ext4", "xfs":
 		return kind, nil
 	case "":
 	default:
-		return "", fmt.Errorf("mount volume %s: %s holds %s, not ext4 or xfs; it is left as it is", v.title(), disk, kind)
+		return "", fmt.Errorf("mount volume %s: %s contains %s, not ext4 or xfs; it was not changed", v.title(), disk, kind)
 	}
 	if err := checkBlank(disk); err != nil {
-		return "", fmt.Errorf("format volume %s: %w; it is left as it is", v.title(), err)
+		return "", fmt.Errorf("format volume %s: %w; it was not changed", v.title(), err)
 	}
 	v.Log.Info("formatting the blank data volume", "volume", v.title(), "disk", disk)
 	if _, err := exec.LookPath("mkfs.ext4"); err == nil {
@@ -162,7 +162,7 @@ func (v Volume) fileSystem(ctx context.Context, disk string) (kind string, err e
 func runTool(ctx context.Context, name string, args ...string) error {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the arguments are a disk's and ours
 	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("run %s: this machine's image lacks it", name)
+		return fmt.Errorf("run %s: not installed in this machine's image", name)
 	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w: %s", strings.Join(append([]string{name}, args...), " "), err, strings.TrimSpace(string(out)))

@@ -187,7 +187,7 @@ func TestExistingResourcesMustFit(t *testing.T) {
 	}{
 		{"data-volume", free, "data volume " + free, doctor.Pass, "", ""},
 		{"data-volume", taken, "data volume " + taken, doctor.Fail, "it is attached to " + *m.Instances[0].InstanceId, "detach it"},
-		{"data-snapshot", snapshot, "snapshot " + snapshot, doctor.Fail, "it is of 200 GB, and the volume is to have 100", "--data-volume-size 200"},
+		{"data-snapshot", snapshot, "snapshot " + snapshot, doctor.Fail, "it has 200 GB, but the data volume has only 100 GB", "--data-volume-size 200"},
 		{"agent-role", "machines", "agent's role machines", doctor.Pass, "", ""},
 		{"master-role", "functions", "master's role functions", doctor.Fail, "does not let ec2.amazonaws.com take it", "trust policy"},
 	} {

@@ -35,7 +35,7 @@ func TestFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 			"m6i.large, ami-", "root volume of ", "key pair lab", "150 GiB gp3, encrypted, in us-west-2b",
 			"      10.", "/19 in us-west-2a", "admits TCP 8443 from 203.0.113.0/24: users to the master",
 			"admits TCP 22 from 203.0.113.0/24: administrators to the machine", "admits everything from aws/security-group/agents: agents to each other",
-			"lines are kept for ", "det-deploy-lab-data-",
+			"retention: ", "det-deploy-lab-data-",
 		} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("the plan lacks %q:\n%s", want, b.String())

@@ -87,8 +87,8 @@ func TestDownKeepsDataAndItsSecrets(t *testing.T) {
 		want := []string{
 			"bucket det-deploy-lab-data-415104041262: holds the checkpoints",
 			"disk det-lab-data: holds the database",
-			"secret det-deploy-lab-admin-password: opens data that is kept",
-			"secret det-deploy-lab-determined-password: opens data that is kept",
+			"secret det-deploy-lab-admin-password: required by data that is kept",
+			"secret det-deploy-lab-determined-password: required by data that is kept",
 			"snapshot det-lab-before-1: holds a backup of the database",
 		}
 		got := kept(receipt)
@@ -157,7 +157,7 @@ func TestDownKeepsLogIfSettingsCannotBeRead(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.Up(t.Context()))
 		s.writeLog(t)
-		if got := kept(s.downByID(t, false)); !slices.Contains(got, "log det-deploy-lab: the logs are to be kept") {
+		if got := kept(s.downByID(t, false)); !slices.Contains(got, "log det-deploy-lab: log retention is enabled") {
 			t.Errorf("got %q, want the log among it", got)
 		}
 		s.downByID(t, true)

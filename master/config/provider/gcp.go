@@ -103,7 +103,7 @@ func (p GCP) Validate(path string) document.Errors {
 	e.Check(p.BootDiskSourceImage != "", at("boot_disk_source_image"), "is required")
 	e.Check(p.OperationTimeoutPeriod > 0, at("operation_timeout_period"), "must be more than 0 (is %v)", p.OperationTimeoutPeriod)
 	e.Check(p.NamePrefix == "" || nameForm.MatchString(p.NamePrefix), at("name_prefix"),
-		"must begin with a small letter, have only small letters, digits and dashes, and at most 40 characters (is %q)", p.NamePrefix)
+		"must begin with a lowercase letter and have at most 40 lowercase letters, digits and dashes (is %q)", p.NamePrefix)
 	e.Check(p.Spot.MaxPrice == "", at("spot.max_price"), "is for AWS: Google has one price for spot machines; remove it")
 	e.Check(p.Log == "" || logForm.MatchString(p.Log), at("log"), "must have only letters, digits and -_./ (is %q)", p.Log)
 	e = append(e, p.validateNetwork(path)...)
@@ -116,10 +116,10 @@ func (p GCP) Validate(path string) document.Errors {
 func (p GCP) validateNetwork(path string) document.Errors {
 	var e document.Errors
 	n := p.NetworkInterface
-	e.Check((n.Network == "") == (n.Subnetwork == ""), document.Join(path, "network_interface"), "needs both network and subnetwork, or neither")
+	e.Check((n.Network == "") == (n.Subnetwork == ""), document.Join(path, "network_interface"), "must have both network and subnetwork, or neither")
 	for i, tag := range p.NetworkTags {
 		e.Check(tagForm.MatchString(tag), document.Index(document.Join(path, "network_tags"), i),
-			"must begin with a small letter, have only small letters, digits and dashes, and at most 63 characters (is %q)", tag)
+			"must begin with a lowercase letter and have at most 63 lowercase letters, digits and dashes (is %q)", tag)
 	}
 	return e
 }
@@ -155,7 +155,7 @@ func (p GCP) validateLabels(path string) document.Errors {
 	}
 	if p.LabelValue != "" {
 		err := properties.CheckLabel("x", p.LabelValue)
-		e.Check(err == nil, at("label_value"), "must have only small letters, digits, dashes and underscores, at most 63 (is %q)", p.LabelValue)
+		e.Check(err == nil, at("label_value"), "must have only lowercase letters, digits, dashes and underscores, at most 63 (is %q)", p.LabelValue)
 	}
 	for key, value := range p.Labels {
 		check(key, value, document.Join(at("labels"), key))

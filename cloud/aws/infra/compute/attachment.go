@@ -145,7 +145,7 @@ func refuseHeldVolume(ctx context.Context, c *mark.Cluster, v types.Volume) erro
 	}
 	return &cloud.Error{
 		Kind: cloud.Conflict, Op: "ec2:AttachVolume", Resource: aws.ToString(v.VolumeId),
-		Fix: "detach it from " + at + " first", Err: fmt.Errorf("is a disk of machine %s", at),
+		Fix: "detach it from " + at + " first", Err: fmt.Errorf("is attached to instance %s", at),
 	}
 }
 

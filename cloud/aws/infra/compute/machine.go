@@ -24,7 +24,7 @@ var (
 	// ToStart is the limit for a pending instance.
 	ToStart = infra.Limit{What: "to start", Max: 10 * time.Minute}
 	toStop  = infra.Limit{What: "to stop", Max: 10 * time.Minute}
-	toEnd   = infra.Limit{What: "to be gone", Max: 10 * time.Minute}
+	toEnd   = infra.Limit{What: "to be terminated", Max: 10 * time.Minute}
 	// EC2 recognizes a new instance profile within half a minute.
 	toBeUsable = infra.Limit{What: "to become usable", Max: 2 * time.Minute}
 	// A volume created from a snapshot is usable at once, while its blocks are loaded in the
@@ -162,7 +162,7 @@ func isEnding(i types.Instance) bool {
 	return s == types.InstanceStateNameShuttingDown || s == types.InstanceStateNameTerminated
 }
 
-var errEnded = errors.New("the machine ended instead of starting")
+var errEnded = errors.New("the instance was terminated instead of started")
 
 func explainEnd(i types.Instance) error {
 	if i.StateReason != nil && aws.ToString(i.StateReason.Message) != "" {

@@ -21,8 +21,8 @@ import (
 const (
 	policyPath = "policy["
 	absent     = "absent"
-	asWanted   = "as wanted"
-	other      = "another one"
+	asWanted   = "as configured"
+	other      = "different"
 )
 
 // policyDrift compares the inline policies and reports additional ones. It ignores managed

@@ -38,7 +38,7 @@ func (*SpotRole) Needs() []string { return nil }
 
 // Describe returns the details for the plan.
 func (*SpotRole) Describe() []string {
-	return []string{"the account's role for spot machines, which it never had; it stays when the cluster goes"}
+	return []string{"the account's service-linked role for spot instances; it is kept when the cluster is deleted"}
 }
 
 // Find finds the role. A missing permission is not an error here, because the role may exist; the

@@ -43,7 +43,7 @@ func opensWhat(outside string) string {
 	if outside == "" {
 		return retainOpensData
 	}
-	return "opens " + outside + ", which stays"
+	return "required by " + outside + ", which is kept"
 }
 
 // ReleaseSecrets releases secrets that no retained data requires, unless it is unknown whether they

@@ -28,9 +28,9 @@ const (
 	retainData      = "holds the checkpoints"
 	retainVolume    = "holds the database"
 	retainBackup    = "holds a backup of the database"
-	retainOpensData = "opens data that is kept"
-	retainMayOpen   = "may open data of yours: what the cluster was to be cannot be read"
-	retainLogs      = "the logs are to be kept"
+	retainOpensData = "required by data that is kept"
+	retainMayOpen   = "may be required by existing data: the cluster's settings cannot be read"
+	retainLogs      = "log retention is enabled"
 )
 
 // ResourceID returns the ID of a resource in plans.

@@ -63,7 +63,7 @@ func freeingCommand(region string, n types.NetworkInterface) string {
 	case n.Attachment != nil && aws.ToString(n.Attachment.InstanceId) != "":
 		return "aws ec2 terminate-instances --region " + region + " --instance-ids " + aws.ToString(n.Attachment.InstanceId)
 	case aws.ToBool(n.RequesterManaged):
-		return "delete what made it: " + describeUser(n)
+		return "delete its owner: " + describeUser(n)
 	default:
 		return "aws ec2 delete-network-interface --region " + region + " --network-interface-id " + aws.ToString(n.NetworkInterfaceId)
 	}

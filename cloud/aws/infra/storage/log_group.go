@@ -45,11 +45,11 @@ func (*LogGroup) Needs() []string { return nil }
 
 // Describe returns the name and the retention for the plan.
 func (l *LogGroup) Describe() []string {
-	kept := "for ever"
+	retention := "unlimited"
 	if l.Days > 0 {
-		kept = fmt.Sprintf("for %d days", l.Days)
+		retention = fmt.Sprintf("%d days", l.Days)
 	}
-	return []string{LogGroupName(l.In.ID) + ", lines are kept " + kept}
+	return []string{LogGroupName(l.In.ID) + ", retention: " + retention}
 }
 
 func (l *LogGroup) wantedTags() map[string]string {

@@ -89,7 +89,7 @@ func (s *Secret) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 func (s *Secret) secretDrift(tags map[string]string) []resource.Drift {
 	out := infra.MarkDrift(tags, s.wantedTags())
 	if !s.Given.IsZero() && !infra.DigestMatches(tags[mark.DigestTag], s.storedName(), s.Given.Reveal()) {
-		out = append(out, resource.Drift{Path: valuePath, Have: "another one", Want: "the given one"})
+		out = append(out, resource.Drift{Path: valuePath, Have: "different", Want: "the given value"})
 	}
 	return out
 }

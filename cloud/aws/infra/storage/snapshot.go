@@ -58,7 +58,7 @@ func Keep(ctx context.Context, c *mark.Cluster, id, name string) (string, error)
 			return "", err
 		}
 		if !found.Exists() {
-			return "", errors.New("there is no data volume")
+			return "", errors.New("the cluster has no data volume")
 		}
 		volume = own
 	}

@@ -83,9 +83,9 @@ func (v *Volume) driftAdvice(drift []resource.Drift) string {
 		case d.Path == "zone" && v.Elsewhere != nil:
 			out = append(out, v.Elsewhere(d.Have))
 		case d.Path == "size" && d.Replace:
-			out = append(out, "--data-volume-size "+strings.TrimSuffix(d.Have, " GiB")+" or more")
+			out = append(out, "set --data-volume-size to "+strings.TrimSuffix(d.Have, " GiB")+" or more")
 		case d.Path == "snapshot":
-			out = append(out, "leave --data-snapshot out: the volume is not made again while it holds data")
+			out = append(out, "omit --data-snapshot: a volume with data is not re-created")
 		}
 	}
 	return strings.Join(out, " and ")

@@ -22,7 +22,7 @@ func ActAs(c *mark.Cluster, master, agent Holder) *Binding {
 	return &Binding{
 		In: c, Name: "master-on-agent", Account: master, On: OnAccount(c, agent.Email()), After: agent,
 		Grants: []Grant{{Role: accountUser}}, ByUser: existing,
-		Fix: fmt.Sprintf("run `gcloud iam service-accounts add-iam-policy-binding %s --member %s --role %s`, and the same command again",
+		Fix: fmt.Sprintf("run `gcloud iam service-accounts add-iam-policy-binding %s --member %s --role %s`, then run the same command again",
 			agent.Email(), memberOf(master.Email()), accountUser),
 	}
 }
@@ -52,6 +52,6 @@ func (b *Binding) findGiven(ctx context.Context) (resource.Found, []resource.Dri
 func (b *Binding) errNotGiven() error {
 	return &cloud.Error{
 		Kind: cloud.Denied, Op: "iam.projects.serviceAccounts.setIamPolicy", Resource: b.On.path, Fix: b.Fix,
-		Err: errors.New("it is not the cluster's, and " + infra.NameOf(b.Account) + " has no role on it"),
+		Err: errors.New("it does not belong to the cluster, and " + infra.NameOf(b.Account) + " has no role on it"),
 	}
 }

@@ -178,7 +178,7 @@ func DeleteBinding(ctx context.Context, c *mark.Cluster, id string) error {
 	}
 	on, known := placeAt(c, at)
 	if !known {
-		return fmt.Errorf("remove %s %s: this program knows no such place on Google Cloud", mark.KindBinding, id)
+		return fmt.Errorf("remove %s %s: unknown resource", mark.KindBinding, id)
 	}
 	return infra.IgnoreMissing(on.changePolicy(ctx, c, id, func(p *policy) {
 		p.remove(memberOf(email), anyGrant)

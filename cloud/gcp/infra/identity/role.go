@@ -167,7 +167,7 @@ func (r *Role) Create(ctx context.Context) (err error) {
 
 func (r *Role) createRole(ctx context.Context) error {
 	return api.Send(ctx, r.In.Clients.IAM.Projects.Roles.Create(r.In.Clients.ProjectName(), &iam.CreateRoleRequest{RoleId: r.roleID(), Role: &iam.Role{
-		Title: "det-deploy " + r.Name, Description: "What a det-deploy " + r.Name + " does. Shared by the clusters of the project.",
+		Title: "det-deploy " + r.Name, Description: "Permissions of a det-deploy " + r.Name + ". Shared by the clusters of the project.",
 		IncludedPermissions: slices.Compact(slices.Sorted(slices.Values(r.Permissions))), Stage: "GA",
 	}}))
 }

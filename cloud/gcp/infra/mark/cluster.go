@@ -73,18 +73,18 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	case kind == KindDisk && path.Base(o.Identity) == c.FullName(DataDisk) && !o.Blank:
 		return "holds the database"
 	case kind == KindLog && c.KeepLogs:
-		return "the logs are to be kept"
+		return "log retention is enabled"
 	case kind != KindSecret || o.Marks[RetainLabel] == RetainNo:
 		return ""
 	}
 	if outside := cmp.Or(o.Marks[OpensNote], c.Outside); outside != "" {
-		return "opens " + outside + ", which stays"
+		return "required by " + outside + ", which is kept"
 	}
 	return opensData
 }
 
 // opensData is the reason to retain a secret for the cluster's data.
-const opensData = "opens data that is kept"
+const opensData = "required by data that is kept"
 
 // ReleaseSecrets releases secrets that no retained data requires. Secrets for data of the user are
 // annotated with it.

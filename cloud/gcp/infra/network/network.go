@@ -35,9 +35,9 @@ func (n *Network) Define() infra.Definition[*compute.Network] {
 
 func subnetMode(auto bool) string {
 	if auto {
-		return "one in each region"
+		return "auto mode"
 	}
-	return "those that are made"
+	return "custom mode"
 }
 
 func (n *Network) createNetwork(ctx context.Context, _ string) error {

@@ -76,7 +76,7 @@ func addressText(n *compute.RouterNat) string {
 	for _, link := range n.NatIps {
 		names = append(names, path.Base(link))
 	}
-	return cmp.Or(sortedText(names), "those that Google chooses")
+	return cmp.Or(sortedText(names), "allocated by Google")
 }
 
 func portText(n *compute.RouterNat) string {
@@ -85,7 +85,7 @@ func portText(n *compute.RouterNat) string {
 	}
 	text := strconv.FormatInt(n.MinPortsPerVm, 10)
 	if n.EnableDynamicPortAllocation {
-		text += " and more"
+		text += " or more"
 	}
 	return text
 }

@@ -73,8 +73,8 @@ func (b *Bucket) refuseTaken(ctx context.Context) error {
 	}
 	return &cloud.Error{
 		Kind: cloud.Denied, Op: "storage.buckets.insert", Resource: b.FullName(),
-		Fix: "choose another --cluster-id, or get permission to read the bucket if it is your project's",
-		Err: fmt.Errorf("the name is one for all projects, and another one may have taken it: %w", err),
+		Fix: "choose another --cluster-id, or request the permission to read the bucket if it belongs to your project",
+		Err: fmt.Errorf("bucket names are global, and another project may have taken this one: %w", err),
 	}
 }
 

@@ -85,11 +85,11 @@ func (d *Disk) driftAdvice(drift []resource.Drift) string {
 		case one.Path == "zone" && d.Elsewhere != nil:
 			out = append(out, d.Elsewhere(one.Have))
 		case one.Path == "size" && one.Replace:
-			out = append(out, "--data-disk-size "+strings.TrimSuffix(one.Have, " GB")+" or more")
+			out = append(out, "set --data-disk-size to "+strings.TrimSuffix(one.Have, " GB")+" or more")
 		case one.Path == "type":
-			out = append(out, "--data-disk-type "+one.Have)
+			out = append(out, "set --data-disk-type to "+one.Have)
 		case one.Path == "snapshot":
-			out = append(out, "leave --data-snapshot out: the disk is not made again while it holds data")
+			out = append(out, "omit --data-snapshot: a disk with data is not re-created")
 		}
 	}
 	return strings.Join(out, " and ")

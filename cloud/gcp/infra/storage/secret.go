@@ -3,7 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
+	"errors"
 	"hash/crc32"
 	"maps"
 	"path"
@@ -174,7 +174,7 @@ func readSecret(ctx context.Context, c api.Clients, id string) (string, error) {
 	if err != nil || out.Payload == nil || out.Payload.DataCrc32c != checksum(data) {
 		return "", &cloud.Error{
 			Kind: cloud.Unavailable, Op: "secretmanager.projects.secrets.versions.access", Resource: id,
-			Err: fmt.Errorf("the answer does not have the value that was stored"),
+			Err: errors.New("the checksum of the returned value does not match"),
 		}
 	}
 	return string(data), nil

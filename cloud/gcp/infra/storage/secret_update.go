@@ -32,7 +32,7 @@ func (s *Secret) compareLive(ctx context.Context, live *secretmanager.Secret) ([
 	case len(all) == 0:
 		return append(out, infra.Changeable(valuePath, "none", "one")), nil
 	case !s.Given.IsZero() && !infra.DigestMatches(live.Annotations[mark.DigestNote], s.FullName(), s.Given.Reveal()):
-		return append(out, infra.Changeable(valuePath, "another one", "the given one")), nil
+		return append(out, infra.Changeable(valuePath, "different", "the given value")), nil
 	}
 	return append(out, infra.Differences(infra.Changeable(versionsPath, strconv.Itoa(len(all)), "1"))...), nil
 }

@@ -38,7 +38,7 @@ func openAWSVerifier(ctx context.Context, env master.Env, pools []provider.AWS) 
 		}
 		role, err := attest.RoleOf(ctx, clients.IAM, p.IAMInstanceProfileARN, env.Log)
 		if err != nil {
-			return nil, &cloud.Error{Kind: cloud.Unavailable, Op: "find the role of agents' machines", Err: err}
+			return nil, &cloud.Error{Kind: cloud.Unavailable, Op: "find the agents' role", Err: err}
 		}
 		v.Regions, v.Roles = append(v.Regions, clients.Region), append(v.Roles, role)
 	}

@@ -112,7 +112,7 @@ func (g *gcpProvider) openClients(ctx context.Context, env master.Env, p provide
 	switch {
 	case err != nil && p.Project == "" && own == "":
 		return api.Clients{}, &cloud.Error{
-			Kind: cloud.Invalid, Op: "find the project of agents", Fix: "set provider.project: only a machine of Google's knows its own", Err: err,
+			Kind: cloud.Invalid, Op: "find the project of agents", Fix: "set provider.project; it is known on Compute Engine instances only", Err: err,
 		}
 	case err != nil:
 		return api.Clients{}, err

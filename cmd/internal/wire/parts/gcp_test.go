@@ -189,7 +189,7 @@ func TestWhatAMachineOfGoogleWouldNeedIsNamed(t *testing.T) {
 		}
 	}
 	away.open = func(context.Context, api.Options) (api.Clients, error) {
-		return api.Clients{}, errors.New("no project is chosen")
+		return api.Clients{}, errors.New("no project is set")
 	}
 	if e, ok := errors.AsType[*cloud.Error](machines(away, "zone: us-west1-b")); !ok || !strings.Contains(e.Fix, "provider.project") {
 		t.Errorf("no project: got %v, want the setting named", e)

@@ -68,7 +68,7 @@ func TestHintIsReachableThroughWrapping(t *testing.T) {
 	}
 }
 
-func TestOnlyEffectlessKindsAreTransient(t *testing.T) {
+func TestTransientKinds(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[cloud.Kind]bool{
 		cloud.Unknown: false, cloud.NotFound: false, cloud.Denied: false, cloud.Quota: false,

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-func TestALaunchThatNoPlatformCouldCarryOutIsRefused(t *testing.T) {
+func TestCheckRejectsInvalidLaunch(t *testing.T) {
 	t.Parallel()
 	good := cloud.Launch{Token: "t", Count: 1, Offer: cloud.Offer{Type: "small", Price: cloud.Spot}}
 	if err := good.Check(1); err != nil {
@@ -31,7 +31,7 @@ func TestALaunchThatNoPlatformCouldCarryOutIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheEndOfABootIsShown(t *testing.T) {
+func TestTailConsole(t *testing.T) {
 	t.Parallel()
 	text := "first\n" + strings.Repeat("line\n", 99) + "last\r\n"
 	got := cloud.TailConsole(text)
@@ -46,7 +46,7 @@ func TestTheEndOfABootIsShown(t *testing.T) {
 var errNoMetadata = errors.New("no metadata service")
 
 // The platform defines its own aliases for the addresses of a machine.
-func TestAnAliasStandsForAnAddress(t *testing.T) {
+func TestResolveReplacesAliases(t *testing.T) {
 	t.Parallel()
 	m := cloud.MasterURL{
 		Scheme: "https", Port: 8443, Aliases: []string{"inside", "outside", "lost"},

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-func TestOffersAreOrdered(t *testing.T) {
+func TestOrderOffers(t *testing.T) {
 	t.Parallel()
 	two := []string{"a", "b"}
 	for name, tc := range map[string]struct {

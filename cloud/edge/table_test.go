@@ -33,7 +33,7 @@ var table = edge.Table{
 	FixDenied: "allow {permissions}", FixCredentials: "log in",
 }
 
-func TestAnswersAreKinds(t *testing.T) {
+func TestKindOfAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name            string
@@ -68,7 +68,7 @@ func TestAnswersAreKinds(t *testing.T) {
 	}
 }
 
-func TestARefusalSaysWhatAndWhatToDo(t *testing.T) {
+func TestErrorNamesCauseAndFix(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		op        string
@@ -93,7 +93,7 @@ func TestARefusalSaysWhatAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestOneItemOfAnAnswerIsRefused(t *testing.T) {
+func TestRefuseItem(t *testing.T) {
 	t.Parallel()
 	err := table.RefuseItem("box.insert", "box-1", edge.Answer{Code: "odd", Message: "who knows", Status: 500})
 	if err.Kind != cloud.Unknown || err.Error() != "box.insert box-1: who knows (odd)" || edge.CodeOf(err) != "odd" {
@@ -104,7 +104,7 @@ func TestOneItemOfAnAnswerIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatNeverLeftTheMachine(t *testing.T) {
+func TestNeverConnected(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		&net.DNSError{}:                      true,
@@ -122,7 +122,7 @@ func TestWhatNeverLeftTheMachine(t *testing.T) {
 	}
 }
 
-func TestACallThatIsNotListed(t *testing.T) {
+func TestKindOfUnlistedCall(t *testing.T) {
 	t.Parallel()
 	if c, ok := table.Calls.Find("box.steal"); ok {
 		t.Errorf("got %+v, want none", c)

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host"
 )
 
-func TestAMachineThatShutsDownWaitsForItsTasks(t *testing.T) {
+func TestDrainWaitsForTasksDuringShutdown(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("no such directory")
 	for name, tt := range map[string]struct {

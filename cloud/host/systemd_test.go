@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host"
 )
 
-func TestWhetherAUnitRuns(t *testing.T) {
+func TestSystemdRunning(t *testing.T) {
 	// A test that sets PATH cannot be parallel.
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

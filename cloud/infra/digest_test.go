@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-func TestDigestTellsValuesApartAndHidesThem(t *testing.T) {
+func TestDigestDistinguishesAndHidesValues(t *testing.T) {
 	t.Parallel()
 	tag := infra.Digest("det-deploy/lab/db-url", "postgres://u:p@h/d")
 	if !infra.DigestMatches(tag, "det-deploy/lab/db-url", "postgres://u:p@h/d") {

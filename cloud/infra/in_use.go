@@ -10,8 +10,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// tellEvery is the interval of progress messages during a wait.
-const tellEvery = time.Minute
+// progressInterval is the interval of progress messages during a wait.
+const progressInterval = time.Minute
 
 // Holder is an object that prevents the deletion of another one.
 type Holder struct {
@@ -37,7 +37,7 @@ func (w Waiter) RetryWhileHeld(ctx context.Context, subject string, lookUp func(
 	err := w.RetryOn(ctx, subject, ToBeFree, cloud.Conflict, func() error {
 		err := call()
 		if now := time.Now(); cloud.KindOf(err) == cloud.Conflict && !now.Before(next) {
-			next = now.Add(tellEvery)
+			next = now.Add(progressInterval)
 			if lookUp != nil {
 				holder = lookUp(ctx, err)
 			}

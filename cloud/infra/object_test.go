@@ -114,7 +114,7 @@ var (
 	_ resource.Nonced    = (*infra.NoncedObject[named])(nil)
 )
 
-func TestAnObjectWithANameOfItsOwnLives(t *testing.T) {
+func TestNamedObjectLifecycle(t *testing.T) {
 	t.Parallel()
 	p := &platform{boxes: map[string]box{
 		"det-lab-2-main": {labels: map[string]string{"cluster": "lab-2", "resource": "main"}},
@@ -157,7 +157,7 @@ func TestAnObjectWithANameOfItsOwnLives(t *testing.T) {
 	}
 }
 
-func TestANameThatAnotherOwnerHasIsNotTaken(t *testing.T) {
+func TestCreateRejectsForeignObjectOfSameName(t *testing.T) {
 	t.Parallel()
 	p := &platform{boxes: map[string]box{"det-lab-main": {labels: map[string]string{"owner": "ann"}}}}
 	o := infra.Named(&thing{at: p, network: infra.Existing("net-1")})
@@ -166,7 +166,7 @@ func TestANameThatAnotherOwnerHasIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestWhatItNeedsIsKnownFirst(t *testing.T) {
+func TestFindWaitsForNeeds(t *testing.T) {
 	t.Parallel()
 	p := &platform{boxes: map[string]box{"x": {labels: map[string]string{"cluster": "lab", "resource": "main"}}}}
 	network := infra.Named(&thing{at: p, network: infra.Existing("net-1")})
@@ -185,7 +185,7 @@ func TestWhatItNeedsIsKnownFirst(t *testing.T) {
 	}
 }
 
-func TestAKindThatCannotBeListedRefusesTheInventory(t *testing.T) {
+func TestInventoryFailsIfAKindCannotBeListed(t *testing.T) {
 	t.Parallel()
 	one := infra.Listed{Kind: "box", List: func(context.Context) ([]resource.Found, error) { return []resource.Found{{Kind: "box", ID: "1"}}, nil }}
 	bad := infra.Listed{Kind: "bag", List: func(context.Context) ([]resource.Found, error) { return nil, errors.New("a zone is out of reach") }}
@@ -197,7 +197,7 @@ func TestAKindThatCannotBeListedRefusesTheInventory(t *testing.T) {
 	}
 }
 
-func TestAWaitHasItsLimitAndItsLastRefusal(t *testing.T) {
+func TestWaitErrorHasLimitAndLastError(t *testing.T) {
 	t.Parallel()
 	var waited time.Duration
 	w := infra.Waiter{Pause: func(_ context.Context, d time.Duration) error {

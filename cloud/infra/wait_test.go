@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-func TestAWaitForWhatIsInUseTellsAndEndsWithAnInterruption(t *testing.T) {
+func TestRetryWhileInUseReportsAndIsInterruptible(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -44,7 +44,7 @@ func TestAWaitForWhatIsInUseTellsAndEndsWithAnInterruption(t *testing.T) {
 	})
 }
 
-func TestAWaitOnAnotherClockEndsWithAnInterruption(t *testing.T) {
+func TestAwaitWithFakeClockIsInterruptible(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
 	pauses := 0

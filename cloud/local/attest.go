@@ -32,7 +32,7 @@ func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) 
 	if !isID(id) {
 		return cloud.Attested{}, deniedError(errors.New("it names no local machine"))
 	}
-	pools, err := isBelow(a.Root)
+	pools, err := listDir(a.Root)
 	if err != nil {
 		return cloud.Attested{}, wrapRefusal(cloud.Unavailable, "attest", err)
 	}

@@ -17,20 +17,20 @@ import (
 const (
 	// endPatience is the timeout for removing the tasks of ended machines.
 	endPatience = time.Minute
-	// glance is the polling interval.
-	glance = 50 * time.Millisecond
+	// pollInterval is the polling interval.
+	pollInterval = 50 * time.Millisecond
 )
 
 // Found returns the running machines of all pools below a root, for commands that act on the whole
 // cluster while no master runs.
 func Found(root string) ([]Place, error) {
-	pools, err := isBelow(root)
+	pools, err := listDir(root)
 	if err != nil {
 		return nil, fmt.Errorf("list machines: %w", err)
 	}
 	var out []Place
 	for _, pool := range pools {
-		dirs, err := isBelow(pool)
+		dirs, err := listDir(pool)
 		if err != nil {
 			return nil, fmt.Errorf("list machines: %w", err)
 		}
@@ -44,8 +44,8 @@ func Found(root string) ([]Place, error) {
 	return out, nil
 }
 
-// isBelow returns the entries of a directory, or none if it does not exist.
-func isBelow(dir string) ([]string, error) {
+// listDir returns the entries of a directory, or none if it does not exist.
+func listDir(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -86,7 +86,7 @@ func End(ctx context.Context, place Place, program string) error {
 		if !p.hasData(place.ID()) {
 			return os.RemoveAll(string(place))
 		}
-		if err := wait.For(ctx, glance); err != nil {
+		if err := wait.For(ctx, pollInterval); err != nil {
 			return fmt.Errorf("end machine %s: the remains of its tasks were not removed; see %s: %w", place.ID(), place.logFile(), err)
 		}
 	}

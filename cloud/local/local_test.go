@@ -71,7 +71,7 @@ func open(t *testing.T, cfg local.Config) pool {
 	return p
 }
 
-func TestKeepsTheContract(t *testing.T) {
+func TestInstancesContract(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"at once": 0, "boots slow": 300 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestKeepsTheContract(t *testing.T) {
 	}
 }
 
-func TestAFailureRateRefusesAndDoesNotUseUpTheToken(t *testing.T) {
+func TestFailureRateKeepsTokenUsable(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	draws := []float64{0.1, 0.4, 0.6, 0.2, 0.7}
@@ -127,7 +127,7 @@ func TestAFailureRateRefusesAndDoesNotUseUpTheToken(t *testing.T) {
 	}
 }
 
-func TestAMachineWhoseAgentEndsIsOverAndLeavesItsConsole(t *testing.T) {
+func TestMachineEndsWithItsAgentAndKeepsConsole(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	cfg.Program = "/bin/false"
@@ -146,7 +146,7 @@ func TestAMachineWhoseAgentEndsIsOverAndLeavesItsConsole(t *testing.T) {
 	}
 }
 
-func TestWhatIsOverLeavesNothing(t *testing.T) {
+func TestEndedMachineLeavesNoFiles(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	cfg.Remember = time.Nanosecond
@@ -165,7 +165,7 @@ func TestWhatIsOverLeavesNothing(t *testing.T) {
 
 // If a master is killed after starting a machine and before recording its process, the next one
 // finds the machine and does not start it a second time.
-func TestAStartThatWasNotWrittenDownIsFound(t *testing.T) {
+func TestUnrecordedStartIsAdopted(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	p := open(t, cfg)
@@ -208,7 +208,7 @@ func files(t *testing.T, dir string) []string {
 	return names
 }
 
-func TestAProofIsOfOneMachine(t *testing.T) {
+func TestProofIsBoundToMachine(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
 	cfg.Root = filepath.Join(cfg.Root, "any [name]*")

@@ -32,7 +32,7 @@ func answering(t *testing.T, status int, body string, asked *string) *machine.Cl
 	return machine.New(socket)
 }
 
-func TestAProofIsAskedForOneCluster(t *testing.T) {
+func TestProofRequiresAudience(t *testing.T) {
 	t.Parallel()
 	var asked string
 	got, err := answering(t, 200, `{"kind":"aws-sts","data":"YWJj","instance":"i-1"}`, &asked).Proof(t.Context(), "lab & co")
@@ -63,7 +63,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-func TestARefusalIsTold(t *testing.T) {
+func TestErrorResponseIsReturned(t *testing.T) {
 	t.Parallel()
 	var asked string
 	tests := map[string]struct {

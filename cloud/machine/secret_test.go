@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-func TestASecretProvesOneMachineToOneClusterForAMoment(t *testing.T) {
+func TestSecretProofIsBoundToMachineClusterAndTime(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	mine, theirs := machine.NewSecret("m-1"), machine.NewSecret("m-1")
@@ -51,7 +51,7 @@ func TestASecretProvesOneMachineToOneClusterForAMoment(t *testing.T) {
 	}
 }
 
-func TestASecretIsReadBackAndNeverPrinted(t *testing.T) {
+func TestSecretRoundTripsAndIsRedacted(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
 	s := machine.NewSecret("m-1")
@@ -76,7 +76,7 @@ func TestASecretIsReadBackAndNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestOneProofIsOneHoweverItIsSpelled(t *testing.T) {
+func TestReencodedProofHasSameID(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
 	s := machine.NewSecret("m-1")

@@ -37,7 +37,7 @@ func TestGateIsClosedUnlessOpened(t *testing.T) {
 	}
 }
 
-func TestFoundReadsForPeople(t *testing.T) {
+func TestFoundString(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
@@ -57,7 +57,7 @@ func TestFoundReadsForPeople(t *testing.T) {
 	}
 }
 
-func TestSortGoesByKindNameAndID(t *testing.T) {
+func TestSortByKindNameAndID(t *testing.T) {
 	t.Parallel()
 	got := []resource.Found{
 		{Kind: "b", ID: "1"},

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// look is the interval at which the booter polls the cloud.
-const look = 200 * time.Millisecond
+// pollInterval is the interval at which the booter polls the cloud.
+const pollInterval = 200 * time.Millisecond
 
 // Booter boots the machines of an emulated cloud.
 type Booter struct {
@@ -63,7 +63,7 @@ func Start(t testing.TB, lab *Lab, cloud Cloud) *Booter {
 }
 
 func (b *Booter) run(ctx context.Context) {
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		if err := b.turn(ctx); err != nil && ctx.Err() == nil {

@@ -89,7 +89,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // The booter supports clouds other than Amazon's, with their own firmware data, images and
 // metadata.
-func TestMachinesOfAnyCloudBoot(t *testing.T) {
+func TestBootMachinesOfCustomCloud(t *testing.T) {
 	t.Parallel()
 	r := &rack{machines: map[string]booter.Machine{}}
 	lab := booter.OpenLab(t)
@@ -145,7 +145,7 @@ func run(t *testing.T, b *booter.Booter, id, name string, args ...string) string
 	return fmt.Sprint(string(out), err)
 }
 
-func TestTheLabHasNoWayOut(t *testing.T) {
+func TestLabIsIsolated(t *testing.T) {
 	t.Parallel()
 	l := booter.OpenLab(t)
 	client := l.Client()

@@ -62,13 +62,13 @@ func ownGroups() ([]string, error) {
 	return out, nil
 }
 
-// dying is the timeout for the last processes of a machine to exit after its init process was
+// exitTimeout is the timeout for the last processes of a machine to exit after its init process was
 // killed.
-const dying = 10 * time.Second
+const exitTimeout = 10 * time.Second
 
 // ungroup removes control groups once they are empty.
 func ungroup(ctx context.Context, dirs []string) error {
-	ctx, cancel := context.WithTimeout(ctx, dying)
+	ctx, cancel := context.WithTimeout(ctx, exitTimeout)
 	defer cancel()
 	for {
 		var errs []error

@@ -16,7 +16,7 @@ import (
 
 // A launch whose response was lost is repeated with its token and launches once; signatures remain
 // valid through the proxy.
-func TestALostReplyLaunchesOnce(t *testing.T) {
+func TestLostResponseLaunchesOnce(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
 	p := faultproxy.Start(t, a.Endpoint, 0)

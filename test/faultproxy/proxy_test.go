@@ -67,7 +67,7 @@ func describe(t *testing.T, p *faultproxy.Proxy) error {
 	return err
 }
 
-func TestEveryServiceIsRefusedInItsOwnForm(t *testing.T) {
+func TestErrorsHaveServiceFormat(t *testing.T) {
 	t.Parallel()
 	p, u := start(t)
 	c := config(p)
@@ -128,7 +128,7 @@ func TestRulesSkipCountAndMatchTheBody(t *testing.T) {
 	}
 }
 
-func TestTheSameSeedDrawsTheSameFaults(t *testing.T) {
+func TestSeedIsDeterministic(t *testing.T) {
 	t.Parallel()
 	draw := func() string {
 		p, _ := start(t)
@@ -145,7 +145,7 @@ func TestTheSameSeedDrawsTheSameFaults(t *testing.T) {
 	}
 }
 
-func TestWhatIsLost(t *testing.T) {
+func TestLostRequestsAndResponses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		effect  faultproxy.Effect
@@ -177,7 +177,7 @@ func TestWhatIsLost(t *testing.T) {
 	}
 }
 
-func TestTheSignedHostIsPassedOn(t *testing.T) {
+func TestSignedHostIsForwarded(t *testing.T) {
 	t.Parallel()
 	p, u := start(t)
 	if err := describe(t, p); err != nil {

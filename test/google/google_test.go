@@ -11,7 +11,7 @@ import (
 
 // Google's libraries create, update and delete an instance of the fake Google Cloud, and get the
 // same errors as from Google.
-func TestALifeByGooglesLibraries(t *testing.T) {
+func TestLifecycleByGoogleLibraries(t *testing.T) {
 	t.Parallel()
 	for _, library := range googletest.Libraries() {
 		t.Run(library, func(t *testing.T) {
@@ -38,7 +38,7 @@ type shown struct {
 	Labels map[string]string `json:"labels"`
 }
 
-func TestALifeByGcloud(t *testing.T) {
+func TestLifecycleByGcloud(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	s := googletest.Serve(t, w)

@@ -102,7 +102,7 @@ func seconds(n int) *time.Duration {
 	return &d
 }
 
-func TestStatesTakeTheirTime(t *testing.T) {
+func TestStateTransitionsTakeTime(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.Configure(t, motest.Settings{Pending: seconds(30), Shutdown: seconds(60), Forget: seconds(600), Stopping: seconds(10)})
@@ -137,7 +137,7 @@ func TestStatesTakeTheirTime(t *testing.T) {
 	wantCode(t, err, "InvalidInstanceID.NotFound")
 }
 
-func TestTheSameTokenLaunchesOnce(t *testing.T) {
+func TestTokenLaunchesOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	three := func(in *ec2.RunInstancesInput) { in.ClientToken, in.MaxCount = aws.String("t1"), aws.Int32(3) }
@@ -159,7 +159,7 @@ func TestTheSameTokenLaunchesOnce(t *testing.T) {
 	wantCode(t, err, "IdempotentParameterMismatch")
 }
 
-func TestWhatIsNewIsNotDescribedYet(t *testing.T) {
+func TestNewInstanceIsNotDescribedYet(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.Configure(t, motest.Settings{Visible: seconds(20)})
@@ -199,7 +199,7 @@ func spot(in *ec2.RunInstancesInput) {
 	}
 }
 
-func TestASpotLaunchLeavesARequest(t *testing.T) {
+func TestSpotLaunchCreatesRequest(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	id := w.one(t, spot)
@@ -232,7 +232,7 @@ func TestASpotLaunchLeavesARequest(t *testing.T) {
 	}
 }
 
-func TestASpotRequestWithoutCapacityStaysOpenUntilCancelled(t *testing.T) {
+func TestSpotRequestWithoutCapacityStaysOpen(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.Limit(t, motest.Capacity{Market: "spot"})
@@ -256,7 +256,7 @@ func TestASpotRequestWithoutCapacityStaysOpenUntilCancelled(t *testing.T) {
 	}
 }
 
-func TestWhatIsInUseIsNotRemoved(t *testing.T) {
+func TestObjectsInUseAreNotDeleted(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.Configure(t, motest.Settings{Shutdown: seconds(60)})
@@ -294,7 +294,7 @@ func TestWhatIsInUseIsNotRemoved(t *testing.T) {
 	}
 }
 
-func TestUserDataIsChangedOnlyWhileStopped(t *testing.T) {
+func TestUserDataRequiresStoppedInstance(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	id := w.one(t, func(in *ec2.RunInstancesInput) {
@@ -327,7 +327,7 @@ func TestUserDataIsChangedOnlyWhileStopped(t *testing.T) {
 	wantCode(t, err, "InvalidParameterValue")
 }
 
-func TestAListComesInPages(t *testing.T) {
+func TestListPages(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.Configure(t, motest.Settings{Page: aws.Int(2)})
@@ -354,7 +354,7 @@ func TestAListComesInPages(t *testing.T) {
 	}
 }
 
-func TestAccountsSeeNothingOfEachOther(t *testing.T) {
+func TestAccountsAreIsolated(t *testing.T) {
 	t.Parallel()
 	one, two := open(t), open(t)
 	one.one(t, nil)
@@ -391,7 +391,7 @@ func TestStockImagesAreFound(t *testing.T) {
 	wantCode(t, err, "InvalidAMIID.NotFound")
 }
 
-func TestAccessControlJudgesActions(t *testing.T) {
+func TestAccessControlEvaluatesActions(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	agent := w.Role(t, "agent", "")
@@ -428,7 +428,7 @@ func TestAccessControlJudgesActions(t *testing.T) {
 	wantCode(t, err, "SignatureDoesNotMatch")
 }
 
-func TestANewProfileCannotBeUsedYet(t *testing.T) {
+func TestNewProfileIsDelayed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.Configure(t, motest.Settings{ProfileLag: seconds(10)})

@@ -13,7 +13,7 @@ var prefix = map[string]string{
 	"servicequotas": "servicequotas", "cloudwatchlogs": "logs", "cloudwatch": "cloudwatch",
 }
 
-func TestTheTableHasEveryCallAndNoOther(t *testing.T) {
+func TestTableMatchesInterfaces(t *testing.T) {
 	t.Parallel()
 	var calls []string
 	for _, s := range services() {
@@ -25,7 +25,7 @@ func TestTheTableHasEveryCallAndNoOther(t *testing.T) {
 	edgetest.CheckListed(t, api.Calls(), calls)
 }
 
-func TestCallsThatReadAreNamedSo(t *testing.T) {
+func TestReadCallsHaveReadNames(t *testing.T) {
 	t.Parallel()
 	edgetest.CheckVerbs(t, api.Calls(), "Describe", "Get", "List", "Head", "Filter", "Simulate")
 }

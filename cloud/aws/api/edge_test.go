@@ -127,7 +127,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesTheMissingActions(t *testing.T) {
+func TestDeniedErrorNamesMissingActions(t *testing.T) {
 	t.Parallel()
 	cfg, _ := server(t, refuse(403, "UnauthorizedOperation", "no"))
 	_, err := api.New(cfg, api.Options{}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
@@ -138,7 +138,7 @@ func TestARefusalNamesTheMissingActions(t *testing.T) {
 	}
 }
 
-func TestAHeadHasNoBodyToReadACodeFrom(t *testing.T) {
+func TestHeadErrorsHaveNoBody(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]cloud.Kind{404: cloud.NotFound, 403: cloud.Denied, 301: cloud.Invalid} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestAHeadHasNoBodyToReadACodeFrom(t *testing.T) {
 	}
 }
 
-func TestWhatWasNeverSentIsNotAmbiguous(t *testing.T) {
+func TestUnsentCallIsNotAmbiguous(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -195,7 +195,7 @@ func TestWhatWasNeverSentIsNotAmbiguous(t *testing.T) {
 	}
 }
 
-func TestGivingUpInTheMiddle(t *testing.T) {
+func TestCanceledDuringWait(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cfg, _ := server(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -232,7 +232,7 @@ func TestTheGate(t *testing.T) {
 	}
 }
 
-func TestTheGateIsAskedAtEachAttempt(t *testing.T) {
+func TestGateIsCheckedAtEachAttempt(t *testing.T) {
 	t.Parallel()
 	cfg, requests := server(t, refuse(503, "RequestLimitExceeded", "slow down"))
 	gate := new(resource.Gate)
@@ -250,7 +250,7 @@ func TestTheGateIsAskedAtEachAttempt(t *testing.T) {
 	}
 }
 
-func TestAllowedPassesRefusalsOn(t *testing.T) {
+func TestAllowedReturnsOtherErrors(t *testing.T) {
 	t.Parallel()
 	cfg, _ := server(t, refuse(403, "UnauthorizedOperation", "no"))
 	_, err := api.New(cfg, api.Options{}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{DryRun: aws.Bool(true)})
@@ -259,7 +259,7 @@ func TestAllowedPassesRefusalsOn(t *testing.T) {
 	}
 }
 
-func TestOneLineACall(t *testing.T) {
+func TestOneLogLinePerCall(t *testing.T) {
 	t.Parallel()
 	cfg, _ := server(t, refuse(503, "RequestLimitExceeded", "slow down"))
 	var b bytes.Buffer
@@ -311,7 +311,7 @@ func TestOpen(t *testing.T) {
 }
 
 // After the user has interrupted a change, its current step is completed without any retry.
-func TestNoCallIsRepeatedForAUserWhoHasStopped(t *testing.T) {
+func TestNoRetriesAfterInterrupt(t *testing.T) {
 	t.Parallel()
 	cfg, requests := server(t, refuse(503, "RequestLimitExceeded", "Request limit exceeded."))
 	c := api.New(cfg, api.Options{})

@@ -29,7 +29,7 @@ func pkg(service reflect.Type) (path, name string) {
 	return path, path[strings.LastIndex(path, "/")+1:]
 }
 
-func TestEveryCallGoesThroughTheEdge(t *testing.T) {
+func TestEveryCallIsWrapped(t *testing.T) {
 	t.Parallel()
 	want := generate(t)
 	const file = "strip_gen.go"

@@ -38,15 +38,15 @@ func (i interceptor) addMiddleware(s *middleware.Stack) error {
 	return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("det-deploy-attempt", i.handleAttempt), (*retry.Attempt)(nil).ID(), middleware.After)
 }
 
-// dry is the key under which an attempt finds out that the call is a dry run.
-type dry struct{}
+// dryRunKey is the key under which an attempt finds out that the call is a dry run.
+type dryRunKey struct{}
 
 func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
 	if err := ctx.Err(); err != nil {
 		return out, md, &notSentError{op, err}
 	}
-	ctx = middleware.WithStackValue(ctx, dry{}, asksOnly(in.Parameters))
+	ctx = middleware.WithStackValue(ctx, dryRunKey{}, isDryRun(in.Parameters))
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
 	err = translateError(i.table, op, i.mayChange(ctx, op), err)
@@ -76,7 +76,7 @@ func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeIn
 	changes := i.mayChange(ctx, op)
 	if changes && i.gate != nil {
 		if err := i.gate.Pass(ctx, op); err != nil {
-			return out, md, &shutError{err}
+			return out, md, &gateError{err}
 		}
 	}
 	out, md, err = next.HandleFinalize(ctx, in)
@@ -88,16 +88,16 @@ func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeIn
 
 // mayChange reports whether a call may modify resources. It returns true for unknown calls.
 func (i interceptor) mayChange(ctx context.Context, op string) bool {
-	if asks, _ := middleware.GetStackValue(ctx, dry{}).(bool); asks {
+	if asks, _ := middleware.GetStackValue(ctx, dryRunKey{}).(bool); asks {
 		return false
 	}
 	c, found := i.calls[op]
 	return !found || c.Changes
 }
 
-// asksOnly reports whether an input has DryRun set. It uses reflection, because the input types of
+// isDryRun reports whether an input has DryRun set. It uses reflection, because the input types of
 // the services share no interface.
-func asksOnly(params any) bool {
+func isDryRun(params any) bool {
 	v := reflect.ValueOf(params)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return false
@@ -134,12 +134,12 @@ func (e *finalError) Error() string        { return e.err.Error() }
 func (e *finalError) Unwrap() error        { return e.err }
 func (e *finalError) RetryableError() bool { return false }
 
-// shutError wraps an error of the gate, which is returned to the caller unchanged.
-type shutError struct{ err error }
+// gateError wraps an error of the gate, which is returned to the caller unchanged.
+type gateError struct{ err error }
 
-func (e *shutError) Error() string        { return e.err.Error() }
-func (e *shutError) Unwrap() error        { return e.err }
-func (e *shutError) RetryableError() bool { return false }
+func (e *gateError) Error() string        { return e.err.Error() }
+func (e *gateError) Unwrap() error        { return e.err }
+func (e *gateError) RetryableError() bool { return false }
 
 // notSentError is returned for a call that was abandoned before a request was sent.
 type notSentError struct {

@@ -67,7 +67,7 @@ func TestCodesWithSeveralMeanings(t *testing.T) {
 	}
 }
 
-func TestARefusalOfOneItemReadsLikeAnyOther(t *testing.T) {
+func TestItemErrorHasCommonFormat(t *testing.T) {
 	t.Parallel()
 	err := api.Refusal("s3:DeleteObjects", "checkpoint", "AccessDenied", "Access Denied")
 	if want := "s3:DeleteObjects checkpoint: Access Denied (AccessDenied)"; err.Error() != want {

@@ -18,7 +18,7 @@ func translateError(t edge.Table, op string, changing bool, err error) error {
 	if err == nil {
 		return nil
 	}
-	if shut, ok := errors.AsType[*shutError](err); ok {
+	if shut, ok := errors.AsType[*gateError](err); ok {
 		return shut.err
 	}
 	if !changing && edge.GaveUp(err) {

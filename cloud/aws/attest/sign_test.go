@@ -35,7 +35,7 @@ func sign(t *testing.T, cluster string) attest.Signed {
 	return s
 }
 
-func TestTheClusterIsUnderTheSignature(t *testing.T) {
+func TestClusterIDIsSigned(t *testing.T) {
 	t.Parallel()
 	a, b := sign(t, "lab"), sign(t, "prod")
 	if a.Header[attest.Audience] != "lab" || !strings.Contains(a.Header["Authorization"], "x-det-deploy-cluster") {
@@ -65,7 +65,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutARoleSaysSo(t *testing.T) {
+func TestSignWithoutRole(t *testing.T) {
 	t.Parallel()
 	none := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return aws.Credentials{}, errors.New("no role") })
 	_, err := attest.Machine{Credentials: none, Region: "us-west-2", Now: time.Now}.Sign(t.Context(), "lab")

@@ -40,9 +40,9 @@ var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16
 // nonce matches valid nonces. They contain no whitespace, because a signature does not cover it.
 var nonce = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
-// carried returns the headers that a proof may have besides its signature. All of them must be
+// permittedHeaders returns the headers that a proof may have besides its signature. All of them must be
 // signed. The verifier sets Host and Content-Length itself.
-func carried() []string {
+func permittedHeaders() []string {
 	return []string{"Content-Type", "X-Amz-Date", "X-Amz-Security-Token", Audience, Nonce}
 }
 
@@ -69,7 +69,7 @@ func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 	if s.URL != URL(region, v.Endpoint) {
 		return signature{}, errors.New("it is for an endpoint other than Amazon's")
 	}
-	if err := covered(s.Header, signed); err != nil {
+	if err := checkHeaders(s.Header, signed); err != nil {
 		return signature{}, err
 	}
 	if s.Header[Audience] != audience {
@@ -107,17 +107,17 @@ func parse(data []byte) (Signed, error) {
 	return s, nil
 }
 
-// covered returns an error if a header is missing, unsigned or not permitted in a proof.
-func covered(header map[string]string, signed []string) error {
+// checkHeaders returns an error if a header is missing, unsigned or not permitted in a proof.
+func checkHeaders(header map[string]string, signed []string) error {
 	if !slices.Contains(signed, "host") {
 		return errors.New("its Host header is not signed")
 	}
 	for name := range header {
-		if name != "Authorization" && !slices.Contains(carried(), name) {
+		if name != "Authorization" && !slices.Contains(permittedHeaders(), name) {
 			return fmt.Errorf("it has an unexpected header %q", name)
 		}
 	}
-	for _, name := range carried() {
+	for _, name := range permittedHeaders() {
 		if header[name] == "" || !slices.Contains(signed, strings.ToLower(name)) {
 			return fmt.Errorf("its header %s is missing or not signed", name)
 		}

@@ -88,7 +88,7 @@ func session(role, name string) string {
 	return "arn:aws:sts::" + account + ":assumed-role/" + role + "/" + name
 }
 
-func TestOnlyASessionOfTheAgentsRoleIsAMachine(t *testing.T) {
+func TestOnlyAgentRoleSessionsAreAccepted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		arn    string
@@ -119,7 +119,7 @@ func TestOnlyASessionOfTheAgentsRoleIsAMachine(t *testing.T) {
 	}
 }
 
-func TestAProofThatWasChangedIsNotEvenAsked(t *testing.T) {
+func TestModifiedProofIsRejectedWithoutCall(t *testing.T) {
 	t.Parallel()
 	set := func(name, value string) func(*attest.Signed) {
 		return func(s *attest.Signed) { s.Header[name] = value }
@@ -167,7 +167,7 @@ func TestAProofThatWasChangedIsNotEvenAsked(t *testing.T) {
 }
 
 // A re-encoded proof is either rejected or recognized as the same one.
-func TestOneProofIsOneHoweverItIsSpelled(t *testing.T) {
+func TestReencodedProofHasSameID(t *testing.T) {
 	t.Parallel()
 	s := answer(t, session("agent", "i-0123456789abcdef0"), 200)
 	p := proof(t, s.machine(), "lab")
@@ -203,7 +203,7 @@ func TestOneProofIsOneHoweverItIsSpelled(t *testing.T) {
 	}
 }
 
-func TestAProofAgesAndIsForOneCluster(t *testing.T) {
+func TestProofExpiresAndIsBoundToCluster(t *testing.T) {
 	t.Parallel()
 	s := answer(t, session("agent", "i-0123456789abcdef0"), 200)
 	p := proof(t, s.machine(), "lab")
@@ -232,7 +232,7 @@ func TestAProofAgesAndIsForOneCluster(t *testing.T) {
 	}
 }
 
-func TestNoiseIsNoProof(t *testing.T) {
+func TestMalformedProofIsRejected(t *testing.T) {
 	t.Parallel()
 	s := answer(t, "", 200)
 	for _, p := range []cloud.Proof{
@@ -253,7 +253,7 @@ func TestNoiseIsNoProof(t *testing.T) {
 	}
 }
 
-func TestWithoutAmazonNobodyIsDenied(t *testing.T) {
+func TestUnavailableSTSDeniesNoProof(t *testing.T) {
 	t.Parallel()
 	s := answer(t, "", 200)
 	p, v := proof(t, s.machine(), "lab"), s.verifier()
@@ -305,7 +305,7 @@ func TestRealSignatures(t *testing.T) {
 	}
 }
 
-func TestTheRoleOfAProfile(t *testing.T) {
+func TestRoleOfProfile(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
 	role := a.Role(t, "agent", "")

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 )
 
-func TestTheStockImageRunsGPUsFromTuringOn(t *testing.T) {
+func TestStockImageSupportsTuringAndLater(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		maker, gpu string

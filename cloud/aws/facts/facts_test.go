@@ -15,7 +15,7 @@ func ask() (facts.Facts, *awstest.World) {
 	return facts.Facts{Clients: w.Clients(nil)}, w
 }
 
-func TestTypesSayWhatAMachineHas(t *testing.T) {
+func TestTypes(t *testing.T) {
 	t.Parallel()
 	f, _ := ask()
 	got, err := f.Types(t.Context(), "g5.12xlarge", "m6g.large", "no.such")
@@ -83,7 +83,7 @@ func newest(t *testing.T, f facts.Facts, stock facts.Stock, arch string) (facts.
 	return f.Newest(t.Context(), stock, arch, id, why)
 }
 
-func TestWhichQuotaATypeCountsAgainst(t *testing.T) {
+func TestVCPUQuota(t *testing.T) {
 	t.Parallel()
 	for instanceType, want := range map[string][2]string{
 		"m6i.large":       {"L-1216C47A", "L-34B43A08"},
@@ -110,7 +110,7 @@ func TestWhichQuotaATypeCountsAgainst(t *testing.T) {
 	}
 }
 
-func TestACallerIsWhoPoliciesAreAttachedTo(t *testing.T) {
+func TestCallerPrincipal(t *testing.T) {
 	t.Parallel()
 	for arn, want := range map[string]string{
 		"arn:aws:iam::123456789012:user/ann":                    "arn:aws:iam::123456789012:user/ann",
@@ -122,7 +122,7 @@ func TestACallerIsWhoPoliciesAreAttachedTo(t *testing.T) {
 	}
 }
 
-func TestRoomIsWhatIsLeft(t *testing.T) {
+func TestRoomFree(t *testing.T) {
 	t.Parallel()
 	f, w := ask()
 	w.SetQuota("L-F678F1CE", 3)

@@ -100,12 +100,12 @@ func (f Facts) Newest(ctx context.Context, stock Stock, architecture, id string,
 		return image, err
 	}
 	image, byName := f.newestByName(ctx, stock, architecture)
-	return image, errors.Join(byName, onlyWith(byName, why))
+	return image, errors.Join(byName, ifFailed(byName, why))
 }
 
-// onlyWith returns err if failed is not nil. The first error is irrelevant if the fallback
+// ifFailed returns err if failed is not nil. The first error is irrelevant if the fallback
 // succeeded.
-func onlyWith(failed, err error) error {
+func ifFailed(failed, err error) error {
 	if failed == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 // The session ARN of a single sign-on user lacks the role's path, which a policy simulation
 // requires.
-func TestTheRoleOfSingleSignOnHasItsPath(t *testing.T) {
+func TestPrincipalOfSingleSignOnHasPath(t *testing.T) {
 	t.Parallel()
 	f := facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)}
 	const name, path = "AWSReservedSSO_Admin_0ab1", "/aws-reserved/sso.amazonaws.com/eu-west-1/"

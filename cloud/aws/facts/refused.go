@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 )
 
-// simulated is the number of actions per simulation call.
-const simulated = 50
+// actionsPerSimulation is the number of actions per simulation call.
+const actionsPerSimulation = 50
 
 // Refused returns the actions of documents that a policy simulation denies a principal, both on all
 // resources and on the resources to which `det-deploy aws policy` limits them.
@@ -45,7 +45,7 @@ func (f Facts) refusedOn(ctx context.Context, principal string, actions, resourc
 	var mu sync.Mutex // guards allowed
 	allowed := map[string]bool{}
 	g, ctx := errgroup.WithContext(ctx)
-	for some := range slices.Chunk(actions, simulated) {
+	for some := range slices.Chunk(actions, actionsPerSimulation) {
 		g.Go(func() error {
 			return f.simulate(ctx, principal, some, resources, func(action string) {
 				mu.Lock()

@@ -10,7 +10,7 @@ import (
 	cloudtest "github.com/det-deploy/det-deploy/test/fake/cloud"
 )
 
-func TestWhatAmazonWouldRefuseIsRefusedFirst(t *testing.T) {
+func TestNewRejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
 	many := make([]fleet.Tag, 45)
 	for i := range many {

@@ -130,7 +130,7 @@ func suite(t *testing.T, price cloud.Price) cloudtest.InstancesSuite {
 	}
 }
 
-func TestALaunchMarksAndProtectsWhatItMakes(t *testing.T) {
+func TestLaunchSetsTagsAndProtections(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(c *fleet.Config) { c.Spot = true })
 	p.cfg.ProfileARN = strings.Replace(p.account.Role(t, "agent", ""), ":role/", ":instance-profile/", 1)
@@ -196,7 +196,7 @@ func tags(all []types.Tag) map[string]string {
 	return out
 }
 
-func TestTheDiskIsTheImagesOwn(t *testing.T) {
+func TestRootDeviceOfImage(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(c *fleet.Config) { c.Image = "ami-0000000000000a004" })
 	p.launch(t, "one", 1, p.offer(cloud.OnDemand))
@@ -212,7 +212,7 @@ func TestTheDiskIsTheImagesOwn(t *testing.T) {
 }
 
 // A master that lacks the permission to describe images gets the root device from the installer.
-func TestTheRootDeviceThatIsGivenIsNotAskedFor(t *testing.T) {
+func TestConfiguredRootDeviceIsNotQueried(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(c *fleet.Config) { c.Image, c.RootDevice = "ami-0000000000000a004", "/dev/xvda" })
 	p.launch(t, "one", 1, p.offer(cloud.OnDemand))
@@ -226,7 +226,7 @@ func TestTheRootDeviceThatIsGivenIsNotAskedFor(t *testing.T) {
 	}
 }
 
-func TestAListHasAllPagesAndNothingOfOthers(t *testing.T) {
+func TestListReadsAllPagesAndOnlyOwnInstances(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	p.account.Configure(t, motest.Settings{Page: aws.Int(2)})
@@ -247,7 +247,7 @@ func TestAListHasAllPagesAndNothingOfOthers(t *testing.T) {
 	}
 }
 
-func TestALostMachineSaysWhy(t *testing.T) {
+func TestEndReason(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(c *fleet.Config) { c.Spot = true })
 	id := p.launch(t, "one", 1, p.offer(cloud.Spot))[0].ID
@@ -260,7 +260,7 @@ func TestALostMachineSaysWhy(t *testing.T) {
 
 // EC2 may terminate an instance that it has launched. The state reason determines the kind of the
 // error that the launch would have returned.
-func TestAMachineThatEC2EndsItselfIsARefusal(t *testing.T) {
+func TestStateReasonsHaveErrorKinds(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]cloud.Kind{
 		"Client.VolumeLimitExceeded": cloud.Quota, "Client.InternalError": cloud.Invalid, "Client.InvalidSnapshot.NotFound": cloud.Invalid,
@@ -283,7 +283,7 @@ func TestAMachineThatEC2EndsItselfIsARefusal(t *testing.T) {
 	}
 }
 
-func TestManyAreRemovedThoughSomeAreForgotten(t *testing.T) {
+func TestTerminateSkipsForgottenInstances(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	var ids []cloud.InstanceID
@@ -305,7 +305,7 @@ func TestManyAreRemovedThoughSomeAreForgotten(t *testing.T) {
 	}
 }
 
-func TestRefusalsHaveTheirKind(t *testing.T) {
+func TestErrorKinds(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]cloud.Kind{
 		"InsufficientInstanceCapacity": cloud.NoCapacity, "SpotMaxPriceTooLow": cloud.NoCapacity,
@@ -327,7 +327,7 @@ func TestRefusalsHaveTheirKind(t *testing.T) {
 	}
 }
 
-func TestSweepCancelsWhatAnOlderMasterLeft(t *testing.T) {
+func TestSweepCancelsOpenSpotRequests(t *testing.T) {
 	t.Parallel()
 	p := open(t, func(c *fleet.Config) { c.Spot = true })
 	p.launch(t, "one", 1, p.offer(cloud.Spot))
@@ -360,7 +360,7 @@ func TestSweepCancelsWhatAnOlderMasterLeft(t *testing.T) {
 	}
 }
 
-func TestTheConsoleEndsWithWhatWentWrong(t *testing.T) {
+func TestConsoleReturnsLastLines(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	id := p.launch(t, "one", 1, p.offer(cloud.OnDemand))[0].ID
@@ -373,7 +373,7 @@ func TestTheConsoleEndsWithWhatWentWrong(t *testing.T) {
 
 // EC2 returns outdated console output unless the latest is requested, which instances on Xen do not
 // support.
-func TestTheLatestConsoleIsAskedFor(t *testing.T) {
+func TestConsoleRequestsLatestOutput(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	id := p.launch(t, "one", 1, p.offer(cloud.OnDemand))[0].ID
@@ -394,7 +394,7 @@ func TestTheLatestConsoleIsAskedFor(t *testing.T) {
 
 // The policies of Determined's manual, verbatim: four actions, and three more for spot instances.
 // The fleet works with them and logs the permissions that it lacks.
-func TestItWorksOnThePolicyOfTheManuals(t *testing.T) {
+func TestFleetWorksWithDocumentedPolicy(t *testing.T) {
 	t.Parallel()
 	four := `"ec2:DescribeInstances", "ec2:TerminateInstances", "ec2:CreateTags", "ec2:RunInstances"`
 	seven := four + `, "ec2:CancelSpotInstanceRequests", "ec2:RequestSpotInstances", "ec2:DescribeSpotInstanceRequests"`
@@ -438,7 +438,7 @@ func TestItWorksOnThePolicyOfTheManuals(t *testing.T) {
 	}
 }
 
-func TestUserDataArrives(t *testing.T) {
+func TestUserDataIsSet(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)
 	id := string(p.launch(t, "one", 1, p.offer(cloud.OnDemand))[0].ID)

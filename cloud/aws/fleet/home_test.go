@@ -45,7 +45,7 @@ func metadata(url string) *imds.Client {
 	}})
 }
 
-func TestAMachineKnowsItself(t *testing.T) {
+func TestIdentity(t *testing.T) {
 	t.Parallel()
 	h := home(t)
 	if got, err := h.Region(t.Context()); got != "eu-west-1" || err != nil {
@@ -72,7 +72,7 @@ func TestAMachineKnowsItself(t *testing.T) {
 	}
 }
 
-func TestOutsideOfAmazonTheSettingIsNamed(t *testing.T) {
+func TestErrorOutsideEC2NamesSetting(t *testing.T) {
 	t.Parallel()
 	h := fleet.At(metadata("http://127.0.0.1:1"))
 	if got := h.TagValue(t.Context()); got != "determined-ai-determined" {

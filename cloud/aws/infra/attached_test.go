@@ -11,7 +11,7 @@ import (
 
 // A policy that an organization attaches to every role causes no drift and does not prevent the
 // role's deletion.
-func TestAttachedPoliciesAreLeftAlone(t *testing.T) {
+func TestManagedPoliciesAreIgnored(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		before := m.world.Live()

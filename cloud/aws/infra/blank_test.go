@@ -44,7 +44,7 @@ func (m *memory) marks(t *testing.T) map[string]string {
 }
 
 // A volume that was never attached contains no data: `up` may replace it and `down` deletes it.
-func TestABlankVolumeIsReplacedAndRemoved(t *testing.T) {
+func TestBlankVolumeIsReplacedAndDeleted(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestABlankVolumeIsReplacedAndRemoved(t *testing.T) {
 }
 
 // A volume is retained once it was attached to an instance.
-func TestAVolumeThatWasAttachedIsKept(t *testing.T) {
+func TestAttachedVolumeIsRetained(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
@@ -98,7 +98,7 @@ func TestAVolumeThatWasAttachedIsKept(t *testing.T) {
 }
 
 // A user who attaches a blank volume in the console may write to it.
-func TestAVolumeAttachedByHandIsNotBlank(t *testing.T) {
+func TestManuallyAttachedVolumeIsNotBlank(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))

@@ -37,7 +37,7 @@ func (h byHand) id(kind, name string) string {
 }
 
 // Manual changes are detected, shown in the plan and reverted.
-func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
+func TestManualChangesAreReverted(t *testing.T) {
 	bucket := "det-deploy-lab-data-" + awstest.Account
 	for _, tc := range []struct {
 		name   string

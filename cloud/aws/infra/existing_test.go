@@ -55,7 +55,7 @@ func (b brought) cluster(c *mark.Cluster) []resource.Resource {
 
 // Existing resources of the user are used, and are unchanged after the deletion of the cluster,
 // with or without its data.
-func TestWhatTheUserBroughtIsUsedAndLeft(t *testing.T) {
+func TestExistingResourcesAreUsedAndKept(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

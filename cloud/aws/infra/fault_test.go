@@ -138,7 +138,7 @@ func injected(err error) bool {
 
 // After an up was killed at any call, down deletes the cluster without another up and while lists
 // are stale.
-func TestDownTakesAHalfMadeCluster(t *testing.T) {
+func TestDownDeletesPartialCluster(t *testing.T) {
 	t.Parallel()
 	rest.Only(t)
 	_, changes := flows()[0].calls(t)

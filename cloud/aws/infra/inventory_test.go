@@ -53,7 +53,7 @@ func (h byHand) launch(cluster string, n int32, spot bool) []string {
 
 // Up ignores the eleven agents, some of them spot instances, and down deletes them. Those of
 // another cluster remain.
-func TestLaunchedMachinesAreLeftByUpAndTakenByDown(t *testing.T) {
+func TestUpIgnoresAndDownDeletesLaunchedInstances(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestLaunchedMachinesAreLeftByUpAndTakenByDown(t *testing.T) {
 	}
 }
 
-func TestAnotherClustersMachinesAreNotListed(t *testing.T) {
+func TestListExcludesOtherClusters(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
@@ -95,7 +95,7 @@ func TestAnotherClustersMachinesAreNotListed(t *testing.T) {
 	})
 }
 
-func TestAnInterfaceThatHangsGoesWithTheNetwork(t *testing.T) {
+func TestUnattachedInterfaceIsDeletedWithNetwork(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(slow())
 		before := m.world.Live()
@@ -113,7 +113,7 @@ func TestAnInterfaceThatHangsGoesWithTheNetwork(t *testing.T) {
 
 // An interface of another owner in the cluster's subnet cannot be deleted: down fails after its
 // limit and names the interface.
-func TestWhoeverHoldsASubnetIsNamed(t *testing.T) {
+func TestDownNamesHolderOfSubnet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
@@ -132,7 +132,7 @@ func TestWhoeverHoldsASubnetIsNamed(t *testing.T) {
 
 // A bucket is emptied of all versions, delete markers and incomplete multipart uploads, across many
 // pages, and only after the user has agreed.
-func TestABucketGoesWithAllThatIsInIt(t *testing.T) {
+func TestDownDeletesBucketWithContent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		before := m.world.Live()
@@ -162,7 +162,7 @@ func TestABucketGoesWithAllThatIsInIt(t *testing.T) {
 	})
 }
 
-func TestAnObjectThatMayNotBeDeletedIsNamed(t *testing.T) {
+func TestEmptyBucketNamesUndeletableObject(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
@@ -179,7 +179,7 @@ func TestAnObjectThatMayNotBeDeletedIsNamed(t *testing.T) {
 }
 
 // An object of another owner with one of the cluster's names is neither changed nor deleted.
-func TestWhatIsNotOursIsNotTouched(t *testing.T) {
+func TestForeignObjectsAreNotTouched(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		take func(h byHand) error
@@ -220,7 +220,7 @@ func TestWhatIsNotOursIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestAVolumeOfAnotherMachineIsNotTakenAway(t *testing.T) {
+func TestVolumeOfOtherInstanceIsNotDetached(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
@@ -245,7 +245,7 @@ func TestAVolumeOfAnotherMachineIsNotTakenAway(t *testing.T) {
 	})
 }
 
-func TestSnapshotsOutliveDown(t *testing.T) {
+func TestDownRetainsSnapshots(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := inMemory(slow())
 		must(t, m.up(t.Context()))

@@ -26,7 +26,7 @@ func worlds() map[string]awstest.Options {
 	return map[string]awstest.Options{"an Amazon that is prompt": {}, "an Amazon with its delays": slow()}
 }
 
-func TestUpThenThePlanIsEmptyThenDownLeavesNothing(t *testing.T) {
+func TestUpIsIdempotentAndDownDeletesAll(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestUpThenThePlanIsEmptyThenDownLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestDownKeepsDataAndWhatOpensItAndUpTakesThemBack(t *testing.T) {
+func TestDownRetainsDataAndSecretsForNextUp(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDownKeepsDataAndWhatOpensItAndUpTakesThemBack(t *testing.T) {
 	}
 }
 
-func TestTheSameIDCanBeUsedAgain(t *testing.T) {
+func TestClusterIDCanBeReused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := inMemory(slow())
 		for range 2 {
@@ -84,7 +84,7 @@ func TestTheSameIDCanBeUsedAgain(t *testing.T) {
 	})
 }
 
-func TestChangesAreSeenAndMade(t *testing.T) {
+func TestUpdateMakesPlannedChanges(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		before func(*wish)
@@ -140,7 +140,7 @@ func TestChangesAreSeenAndMade(t *testing.T) {
 	}
 }
 
-func TestATagGoesOntoEverything(t *testing.T) {
+func TestUserTagIsSetOnAllResources(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := inMemory(awstest.Options{})
 		must(t, s.up(t.Context()))
@@ -155,7 +155,7 @@ func TestATagGoesOntoEverything(t *testing.T) {
 	})
 }
 
-func TestANewNetworkMovesTheMasterAndKeepsTheData(t *testing.T) {
+func TestNewNetworkReplacesMasterAndKeepsData(t *testing.T) {
 	for name, world := range worlds() {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestANewNetworkMovesTheMasterAndKeepsTheData(t *testing.T) {
 	}
 }
 
-func TestASmallerVolumeIsRefused(t *testing.T) {
+func TestPlanRejectsSmallerVolume(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := inMemory(awstest.Options{})
 		s.wish.volumeGiB = 200

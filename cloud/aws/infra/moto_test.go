@@ -34,7 +34,7 @@ func hurry(ctx context.Context, d time.Duration) error {
 }
 
 // The same lifecycle as in memory, over HTTP with requests to a third-party emulator.
-func TestALifeOverHTTP(t *testing.T) {
+func TestLifecycleOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := onMoto(t)
 	must(t, s.up(t.Context()))

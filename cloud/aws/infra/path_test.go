@@ -9,7 +9,7 @@ import (
 
 // The length of the critical path of plan and apply in calls. Each call takes 200 ms, and
 // independent calls run in parallel.
-func TestTheLongestWayIsShort(t *testing.T) {
+func TestCriticalPathLength(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const each = 200 * time.Millisecond
 		m := inMemory(awstest.Options{Latency: each, Page: 100})

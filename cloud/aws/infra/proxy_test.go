@@ -19,7 +19,7 @@ import (
 
 // Over a network that drops requests and responses, and with an AWS that occasionally returns
 // errors and is slow, re-running the command reaches the wanted state.
-func TestALifeOverABadNetwork(t *testing.T) {
+func TestLifecycleOverUnreliableNetwork(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
 	second := time.Second

@@ -21,7 +21,7 @@ import (
 
 // With its own policies and a valid signature, each caller may make its own calls and no others.
 // moto evaluates actions, but neither conditions nor the ARNs of EC2, so those are not tested.
-func TestEachCallerMayMakeItsOwnCallsAndNoOthers(t *testing.T) {
+func TestCallersMayMakeOnlyTheirOwnCalls(t *testing.T) {
 	t.Parallel()
 	for _, who := range policy.Everybody() {
 		t.Run(string(who), func(t *testing.T) {
@@ -92,7 +92,7 @@ func calls(t *testing.T, c api.Clients) map[string]func() error {
 		for m := range service.Type().Methods() {
 			in := reflect.New(m.Type.In(1).Elem())
 			awstest.Sample(in.Interface())
-			aim(in.Elem())
+			setPolicyDocuments(in.Elem())
 			out[ops[short+" "+m.Name]] = func() error {
 				err, _ := service.MethodByName(m.Name).Call([]reflect.Value{reflect.ValueOf(t.Context()), in})[1].Interface().(error)
 				return err
@@ -105,8 +105,8 @@ func calls(t *testing.T, c api.Clients) map[string]func() error {
 // trust allows EC2 to assume a role.
 const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
 
-// aim sets the policy document fields of an input.
-func aim(in reflect.Value) {
+// setPolicyDocuments sets the policy document fields of an input.
+func setPolicyDocuments(in reflect.Value) {
 	text := trust
 	for _, field := range []string{"PolicyDocument", "AssumeRolePolicyDocument"} {
 		if f := in.FieldByName(field); f.IsValid() {
@@ -116,7 +116,7 @@ func aim(in reflect.Value) {
 }
 
 // iam:PassRole is restricted by the passed role.
-func TestTheMasterHandsOnTheAgentsRoleOnly(t *testing.T) {
+func TestMasterMayPassAgentRoleOnly(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
 	root := api.New(a.Config(), api.Options{})

@@ -77,7 +77,7 @@ func pageText() string {
 	return b.String()
 }
 
-func TestThePageIsFresh(t *testing.T) {
+func TestPolicyPageIsFresh(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join("..", "..", "..", "docs", "reference", "aws-permissions.md")
 	got := pageText()

@@ -26,7 +26,7 @@ var given = policy.Scope{
 
 // The list of calls, the table of actions and the policies agree: every call is granted, and every
 // granted action belongs to a call, except for the extras with their reasons.
-func TestDocumentsGrantWhatIsCalledAndNoMore(t *testing.T) {
+func TestPoliciesGrantExactlyTheCalls(t *testing.T) {
 	t.Parallel()
 	var callers []string
 	for _, who := range policy.Everybody() {
@@ -95,7 +95,7 @@ func TestGoldenDocuments(t *testing.T) {
 
 // An existing bucket, volume, log group or secret is used and never changed; an upgrade creates a
 // snapshot of an existing volume.
-func TestWhatWasThereBeforeIsNotChanged(t *testing.T) {
+func TestPoliciesNeverChangeExistingResources(t *testing.T) {
 	t.Parallel()
 	allowed := map[string][]string{}
 	for _, d := range policy.Caller(given) {
@@ -125,7 +125,7 @@ func TestWhatWasThereBeforeIsNotChanged(t *testing.T) {
 }
 
 // IAM limits attached managed policies to 6,144 characters, not counting whitespace.
-func TestDocumentsFitIntoWhatAmazonAllows(t *testing.T) {
+func TestPoliciesAreWithinSizeLimit(t *testing.T) {
 	t.Parallel()
 	long := given
 	long.Cluster = strings.Repeat("x", 32)
@@ -140,7 +140,7 @@ func TestDocumentsFitIntoWhatAmazonAllows(t *testing.T) {
 	}
 }
 
-func TestTheMasterIsHeldToItsCluster(t *testing.T) {
+func TestMasterPolicyIsLimitedToCluster(t *testing.T) {
 	t.Parallel()
 	for _, st := range policy.Master(lab).Statement {
 		open := len(st.Resource) == 1 && st.Resource[0] == "*"

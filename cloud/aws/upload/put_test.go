@@ -59,7 +59,7 @@ func (s *server) open(t *testing.T) *s3.Client {
 	return c
 }
 
-func TestAnAbortThatIsRefusedIsReported(t *testing.T) {
+func TestPutReportsFailedAbort(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the store is gone")
 	for _, tt := range []struct {
@@ -85,7 +85,7 @@ func TestAnAbortThatIsRefusedIsReported(t *testing.T) {
 }
 
 // When the upload is canceled, the source's only error may be that it is closed.
-func TestAnUploadThatIsStoppedIsCanceled(t *testing.T) {
+func TestCanceledUploadReturnsCanceled(t *testing.T) {
 	t.Parallel()
 	s := &server{abort: "AccessDenied"}
 	ctx, stop := context.WithCancel(t.Context())
@@ -100,7 +100,7 @@ func TestAnUploadThatIsStoppedIsCanceled(t *testing.T) {
 }
 
 // S3-compatible servers may reject checksums, which the environment can disable.
-func TestPartsHaveTheChecksumsThatTheClientIsToldToSend(t *testing.T) {
+func TestPutUsesConfiguredChecksums(t *testing.T) {
 	t.Parallel()
 	for when, want := range map[aws.RequestChecksumCalculation]bool{
 		aws.RequestChecksumCalculationWhenSupported: true, aws.RequestChecksumCalculationWhenRequired: false,

@@ -31,7 +31,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestObjectsAreWrittenWholeOrNotAtAll(t *testing.T) {
+func TestPutIsAtomic(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
 	c, err := upload.Open(t.Context(), upload.Server{

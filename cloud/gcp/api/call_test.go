@@ -54,7 +54,7 @@ func fails(err error) roundTrip {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-func TestWhatIsMadeAgain(t *testing.T) {
+func TestRetries(t *testing.T) {
 	t.Parallel()
 	lost := fails(io.ErrUnexpectedEOF)
 	unreachable := fails(&net.OpError{Op: "dial", Err: errors.New("refused")})
@@ -156,7 +156,7 @@ func TestOperations(t *testing.T) {
 }
 
 // An operation is zonal, regional or global, and must be polled in its scope.
-func TestOperationsAreWaitedForWhereTheyRun(t *testing.T) {
+func TestOperationsArePolledInTheirScope(t *testing.T) {
 	t.Parallel()
 	for where, path := range map[string]string{
 		`"zone":"https://x/zones/us-central1-b"`:   "/compute/v1/projects/vision-lab/zones/us-central1-b/operations/operation-1/wait",
@@ -172,7 +172,7 @@ func TestOperationsAreWaitedForWhereTheyRun(t *testing.T) {
 	}
 }
 
-func TestAMachineIsNotWaitedFor(t *testing.T) {
+func TestDeleteDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []roundTrip{says(200, runningBody)}}
 	c := clients(t, s.RoundTrip, api.Options{})
@@ -181,7 +181,7 @@ func TestAMachineIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestGivingUp(t *testing.T) {
+func TestCanceledCall(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &script{steps: []roundTrip{says(200, runningBody), func(r *http.Request) (*http.Response, error) {
@@ -235,7 +235,7 @@ func TestTheGate(t *testing.T) {
 }
 
 // No object may count as deleted because its zone is unreachable.
-func TestAListThatMissesAZoneIsNoList(t *testing.T) {
+func TestIncompleteListFails(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		`{"items":{"zones/us-central1-a":{"instances":[{"name":"x"}]}},"unreachables":["zones/us-central1-b"]}`,
@@ -254,7 +254,7 @@ func TestAListThatMissesAZoneIsNoList(t *testing.T) {
 }
 
 // A response that is not valid JSON counts as lost.
-func TestADamagedAnswerIsAskedForAgain(t *testing.T) {
+func TestDamagedResponseIsRetried(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := &script{steps: []roundTrip{says(200, `{"name":`), says(200, "<html>"), says(200, `{"name":"x"}`)}}
 		c := clients(t, s.RoundTrip, api.Options{})
@@ -266,7 +266,7 @@ func TestADamagedAnswerIsAskedForAgain(t *testing.T) {
 }
 
 // Every request needs an entry in the table, so that no call is made without its permissions.
-func TestACallThatIsNotInTheTableFails(t *testing.T) {
+func TestUnlistedCallFails(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []roundTrip{says(200, "{}")}}
 	c := clients(t, s.RoundTrip, api.Options{})
@@ -276,7 +276,7 @@ func TestACallThatIsNotInTheTableFails(t *testing.T) {
 	}
 }
 
-func TestListsAreReadToTheirEnd(t *testing.T) {
+func TestListReadsAllPages(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []roundTrip{says(200, `{"items":[{"name":"a"}],"nextPageToken":"more"}`), says(200, `{"items":[{"name":"b"}]}`)}}
 	c := clients(t, s.RoundTrip, api.Options{})

@@ -37,7 +37,7 @@ func clients(t *testing.T, f roundTrip, o api.Options) api.Clients {
 
 // Each call matches the request in Google's discovery documents, including requestId for modifying
 // calls.
-func TestCallsAreAsGoogleDescribesThem(t *testing.T) {
+func TestCallsMatchDiscoveryDocuments(t *testing.T) {
 	t.Parallel()
 	methods := gcptest.Methods(t)
 	for _, c := range api.Calls() {
@@ -60,7 +60,7 @@ func TestCallsAreAsGoogleDescribesThem(t *testing.T) {
 // placeholder matches a parameter in the path of a method.
 var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
-func TestCallsThatReadAreNamedSo(t *testing.T) {
+func TestReadCallsHaveReadNames(t *testing.T) {
 	t.Parallel()
 	edgetest.CheckVerbs(t, api.Calls(), "get", "list", "aggregatedList", "wait", "access", "batchGet", "testIamPermissions", "search")
 }

@@ -18,7 +18,7 @@ import (
 
 // Cloud Logging deduplicates entries with the same timestamp and insertId, therefore they are sent
 // again after a lost response.
-func TestEntriesAreSentAgain(t *testing.T) {
+func TestLogEntriesAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
@@ -35,7 +35,7 @@ func TestEntriesAreSentAgain(t *testing.T) {
 }
 
 // Fetch returns an error if the response is truncated or the destination cannot be written.
-func TestAnObjectIsFetchedWholeOrNot(t *testing.T) {
+func TestFetchFailsOnTruncatedObject(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
 	c := clients(t, func(r *http.Request) (*http.Response, error) {
@@ -66,7 +66,7 @@ func (c *closed) Close() error {
 	return nil
 }
 
-func TestWithoutATokenNothingIsSent(t *testing.T) {
+func TestNoRequestWithoutToken(t *testing.T) {
 	t.Parallel()
 	next := roundTrip(func(*http.Request) (*http.Response, error) {
 		t.Error("got a request")

@@ -218,7 +218,7 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 	}
 }
 
-func TestWithoutCredentialsNothingIsSent(t *testing.T) {
+func TestNoRequestWithoutCredentials(t *testing.T) {
 	dir := machine(t)
 	in, _ := connect(t)
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(dir, "none.json"))

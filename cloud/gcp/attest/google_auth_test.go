@@ -13,7 +13,7 @@ import (
 
 // google-auth accepts the tokens of the fake metadata server, and the verifier accepts the tokens
 // that google-auth obtains from it.
-func TestGooglesLibraryTakesTheSameTokens(t *testing.T) {
+func TestGoogleAuthAcceptsSameTokens(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
 	server := httptest.NewServer(l.world.Metadata(gcptest.Project, zone, string(l.machine)))
@@ -33,7 +33,7 @@ func TestGooglesLibraryTakesTheSameTokens(t *testing.T) {
 
 // The verifier rejects every forged token that google-auth rejects, except one from a clock that is
 // minutes fast. Only the verifier checks the claims about instances, which google-auth ignores.
-func TestGooglesLibraryRefusesNoMoreThanWeDo(t *testing.T) {
+func TestGoogleAuthRejectsSameTokens(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
 	certs := httptest.NewServer(l.world.Certs("key-1", "key-2"))

@@ -32,7 +32,7 @@ func (l *lab) try(t *testing.T, keyID string) cloud.Kind {
 	return cloud.KindOf(err)
 }
 
-func TestKeysAreKeptAndAskedForOnceAMinute(t *testing.T) {
+func TestKeysAreCachedAndFetchedOncePerMinute(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
 	page := new(certs)
@@ -62,7 +62,7 @@ func TestKeysAreKeptAndAskedForOnceAMinute(t *testing.T) {
 	step("one that was not", "key-2", "", 4)
 }
 
-func TestKeysMayBeOutOfReach(t *testing.T) {
+func TestKeysUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]http.HandlerFunc{
 		"out of order": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },

@@ -77,7 +77,7 @@ func (l *lab) prove(t *testing.T, cluster string) cloud.Proof {
 	return p
 }
 
-func TestAMachineProvesItself(t *testing.T) {
+func TestProve(t *testing.T) {
 	t.Parallel()
 	for kind, account := range map[string]bool{attest.KindToken: true, attest.KindGuest: false} {
 		t.Run(kind, func(t *testing.T) {
@@ -196,7 +196,7 @@ func forgeries() map[string]forgery {
 	}
 }
 
-func TestForgedTokensAreRefused(t *testing.T) {
+func TestForgedTokenIsRejected(t *testing.T) {
 	t.Parallel()
 	for name, f := range forgeries() {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 
 // An instance cannot prove to be another one of the pool, and a re-created instance of the same
 // name is another one.
-func TestAMachineOfTheSameNameIsAnother(t *testing.T) {
+func TestReplacedInstanceIsAnotherOne(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
 	p := l.prove(t, "lab")
@@ -236,7 +236,7 @@ func TestAMachineOfTheSameNameIsAnother(t *testing.T) {
 	}
 }
 
-func TestAStandardTokenNamesNoMachine(t *testing.T) {
+func TestStandardTokenHasNoInstanceClaims(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
 	claims := l.world.Claims(gcptest.Project, zone, string(l.machine), attest.Audience("lab", nonce))
@@ -252,7 +252,7 @@ func guest(name, secret string) []byte {
 	return b
 }
 
-func TestForgedGuestsAreRefused(t *testing.T) {
+func TestForgedGuestProofIsRejected(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, false)
 	name, other := string(l.machine), string(l.launch(t, "two", zone))
@@ -294,7 +294,7 @@ func TestForgedGuestsAreRefused(t *testing.T) {
 }
 
 // An instance with a service account cannot use the weaker proof.
-func TestAMachineWithAnAccountShowsAToken(t *testing.T) {
+func TestInstanceWithAccountRequiresToken(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, true)
 	g := attest.Guest{Name: string(l.machine), Secret: nonce}
@@ -305,7 +305,7 @@ func TestAMachineWithAnAccountShowsAToken(t *testing.T) {
 	}
 }
 
-func TestAProofIsForACluster(t *testing.T) {
+func TestProofIsBoundToCluster(t *testing.T) {
 	t.Parallel()
 	if _, err := (attest.Prover{}).Prove(t.Context(), ""); err == nil {
 		t.Error("got no error, want one: a proof for every cluster opens every one")
@@ -313,7 +313,7 @@ func TestAProofIsForACluster(t *testing.T) {
 }
 
 // An instance that can neither obtain a token nor write guest attributes gets a descriptive error.
-func TestAMachineThatCannotProveAnything(t *testing.T) {
+func TestProveWithoutTokenAndGuestAttributes(t *testing.T) {
 	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Metadata-Flavor", "Google")

@@ -35,7 +35,7 @@ func TestAnExistingDisk(t *testing.T) {
 	wantRefusal(t, err, cloud.NotFound, "no such disk in a zone of us-central1")
 }
 
-func TestADiskOfAnotherMachine(t *testing.T) {
+func TestDiskAttachedElsewhere(t *testing.T) {
 	t.Parallel()
 	f := of(t, gcptest.New(t, gcptest.Options{}))
 	giveDisk(t, f, "us-central1-b", "mine", 200)
@@ -49,7 +49,7 @@ func TestADiskOfAnotherMachine(t *testing.T) {
 	must(t, f.DiskFree(t.Context(), "mine", "lab"))
 }
 
-func TestASnapshotForADisk(t *testing.T) {
+func TestSnapshotFits(t *testing.T) {
 	t.Parallel()
 	f := of(t, gcptest.New(t, gcptest.Options{}))
 	giveDisk(t, f, "us-central1-b", "mine", 200)

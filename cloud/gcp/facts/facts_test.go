@@ -77,7 +77,7 @@ func wantRefusal(t *testing.T, err error, kind cloud.Kind, text string) {
 
 // Which service returns the project number depends on the enabled APIs and the caller's
 // permissions.
-func TestTheProjectsNumber(t *testing.T) {
+func TestProjectNumber(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string]edited{
 		"by Resource Manager": {},
@@ -92,7 +92,7 @@ func TestTheProjectsNumber(t *testing.T) {
 	}
 }
 
-func TestAProjectThatIsGoing(t *testing.T) {
+func TestProjectBeingDeleted(t *testing.T) {
 	t.Parallel()
 	f := edit(t, gcptest.New(t, gcptest.Options{}), edited{"/v3/projects/" + gcptest.Project: func(string) (int, string) {
 		return http.StatusOK, `{"name":"projects/1","state":"DELETE_REQUESTED"}`
@@ -176,7 +176,7 @@ func TestGPUTypesByZone(t *testing.T) {
 	}
 }
 
-func TestHowManyGPUsAMachineTakes(t *testing.T) {
+func TestCheckGPUs(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		gpu  string
@@ -213,7 +213,7 @@ func TestAPIsAreEnabled(t *testing.T) {
 }
 
 // Enabling an API takes a while.
-func TestEnablingIsWaitedFor(t *testing.T) {
+func TestEnableAPIsWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := of(t, gcptest.New(t, gcptest.Options{NoServices: true, Operation: time.Minute}))
@@ -225,7 +225,7 @@ func TestEnablingIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestWhatTheCallerMayNot(t *testing.T) {
+func TestMissingPermissions(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	w.Bind("projects/"+gcptest.Project, "roles/compute.viewer", "user:bob@example.com")

@@ -16,7 +16,7 @@ import (
 // GPUMachines returns the machines with GPUs that the zones offer, smallest first: machine types
 // that include GPUs, and N1 types with each number of GPUs that they accept.
 func (f Facts) GPUMachines(ctx context.Context, zones []string) ([]Type, error) {
-	found, err := f.bringingTypes(ctx, zones)
+	found, err := f.typesWithGPUs(ctx, zones)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (f Facts) GPUMachines(ctx context.Context, zones []string) ([]Type, error) 
 	if err != nil {
 		return nil, err
 	}
-	given, err := f.Types(ctx, zones, givenTypes(gpus)...)
+	given, err := f.Types(ctx, zones, n1TypesWithGPUs(gpus)...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (f Facts) GPUMachines(ctx context.Context, zones []string) ([]Type, error) 
 	return out, nil
 }
 
-// bringingTypes returns the machine types of the zones that include GPUs.
-func (f Facts) bringingTypes(ctx context.Context, zones []string) (map[string]Type, error) {
+// typesWithGPUs returns the machine types of the zones that include GPUs.
+func (f Facts) typesWithGPUs(ctx context.Context, zones []string) (map[string]Type, error) {
 	filter := `name eq "(` + strings.Join(machinetype.Families(), "|") + `)-.*"`
 	offers, err := askEach(zones, func(zone string) ([]*compute.MachineType, error) {
 		return f.listMachineTypes(ctx, zone, filter)
@@ -67,8 +67,8 @@ func (f Facts) bringingTypes(ctx context.Context, zones []string) (map[string]Ty
 // of GPUs.
 const cpusPerGPU = 8
 
-// givenTypes returns N1 machines with each of the GPU types, in every number that they accept.
-func givenTypes(gpus []GPUType) []machinetype.Type {
+// n1TypesWithGPUs returns N1 machines with each of the GPU types, in every number that they accept.
+func n1TypesWithGPUs(gpus []GPUType) []machinetype.Type {
 	var out []machinetype.Type
 	for _, g := range gpus {
 		for count := range gpuLimits()[g.Name] {

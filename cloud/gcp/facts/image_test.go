@@ -35,7 +35,7 @@ func TestImagesByPathFamilyAndName(t *testing.T) {
 	wantRefusal(t, err, cloud.NotFound, "nobodys")
 }
 
-func TestImagesThatWereWithdrawn(t *testing.T) {
+func TestObsoleteImages(t *testing.T) {
 	t.Parallel()
 	for state, kind := range map[string]cloud.Kind{"DEPRECATED": "", "OBSOLETE": cloud.Invalid, "DELETED": cloud.Invalid} {
 		w := gcptest.New(t, gcptest.Options{})

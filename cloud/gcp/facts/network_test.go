@@ -32,7 +32,7 @@ func TestOverlappingAddresses(t *testing.T) {
 	}
 }
 
-func TestWhatASubnetworkGives(t *testing.T) {
+func TestConnection(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	w.AddProject("hosts", 77)
@@ -83,7 +83,7 @@ func rule(priority int64, change func(*compute.Firewall)) *compute.Firewall {
 	return r
 }
 
-func TestWhatRulesLetThrough(t *testing.T) {
+func TestPasses(t *testing.T) {
 	t.Parallel()
 	agent, master := facts.Machine{Tags: []string{"agent"}, Account: "a@x"}, facts.Machine{Tags: []string{"master"}, Account: "m@x"}
 	in := facts.Traffic{Machine: master, From: &agent, Range: netip.MustParsePrefix("10.1.0.0/20"), First: 8443, Last: 8443}

@@ -11,7 +11,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-func TestWhatAMachineTakesOfQuotas(t *testing.T) {
+func TestUsageOf(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	q, err := of(t, w).Quotas(t.Context())
@@ -75,7 +75,7 @@ func TestMetricsOfGPUs(t *testing.T) {
 }
 
 // Google's usage numbers include the cluster's own usage, which can be determined.
-func TestWhatAClusterUses(t *testing.T) {
+func TestOwnUsage(t *testing.T) {
 	t.Parallel()
 	f := of(t, gcptest.New(t, gcptest.Options{IgnoreFilters: true}))
 	const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"

@@ -16,7 +16,7 @@ import (
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
-func TestWhatGoogleWouldRefuseIsRefusedFirst(t *testing.T) {
+func TestNewRejectsInvalidConfig(t *testing.T) {
 	t.Parallel()
 	many := make(map[string]string)
 	for n := range 60 {
@@ -84,7 +84,7 @@ func merged(t *testing.T, base string, price cloud.Price, change func(*fleet.Con
 }
 
 // The second disk of Determined's documented example is attached after the boot disk.
-func TestADiskOfBaseConfigIsBehindTheBootDisk(t *testing.T) {
+func TestBaseConfigDiskFollowsBootDisk(t *testing.T) {
 	t.Parallel()
 	i := merged(t, `{"disks": [{"mode": "READ_ONLY", "boot": false, "source": "zones/us-west1-b/disks/second", "autoDelete": false}, {"initializeParams": {"diskSizeGb": 20, "diskType": "pd-ssd"}, "autoDelete": true}]}`, cloud.OnDemand, nil)
 	var got []string
@@ -97,7 +97,7 @@ func TestADiskOfBaseConfigIsBehindTheBootDisk(t *testing.T) {
 	}
 }
 
-func TestTheSettingsWinAndTheRestIsAppended(t *testing.T) {
+func TestSettingsOverrideBaseConfig(t *testing.T) {
 	t.Parallel()
 	i := merged(t, `{
 		"machineType": "e2-medium", "minCpuPlatform": "Intel Skylake", "canIpForward": true, "description": "ours",
@@ -120,7 +120,7 @@ func TestTheSettingsWinAndTheRestIsAppended(t *testing.T) {
 	}
 }
 
-func TestSchedulingIsKeptWhereItFits(t *testing.T) {
+func TestMergeScheduling(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		base  string
@@ -147,7 +147,7 @@ func TestSchedulingIsKeptWhereItFits(t *testing.T) {
 }
 
 // A spot pool falls back to on-demand instances regardless of the scheduling in base_config.
-func TestAnOnDemandMachineOfASpotPool(t *testing.T) {
+func TestOnDemandInstanceOfSpotPool(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) {
 		c.Spot, c.BaseConfig = true, []byte(`{"scheduling": {"preemptible": true, "instanceTerminationAction": "DELETE"}}`)
@@ -163,7 +163,7 @@ func TestAnOnDemandMachineOfASpotPool(t *testing.T) {
 
 // Newer families do not support standard disks: without a configured type, an instance gets one
 // that it can boot from.
-func TestABootDiskIsOneThatTheMachineTakes(t *testing.T) {
+func TestDefaultBootDiskType(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]map[string]string{
 		"":       {"n1-standard-8": "pd-standard", "e2-standard-4": "pd-standard", "c3-standard-8": "pd-balanced", "g2-standard-8": "pd-balanced"},

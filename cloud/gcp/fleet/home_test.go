@@ -15,7 +15,7 @@ func homeOf(h http.Handler) fleet.Home {
 	return fleet.Home{Metadata: metadata.Server{Transport: gcptest.InProcess(h)}}
 }
 
-func TestAMachineKnowsItself(t *testing.T) {
+func TestIdentity(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) { c.ExternalIP = true })
 	name := string(p.launch(t, "one", 1, onDemand(zoneB))[0].ID)
@@ -42,7 +42,7 @@ func TestAMachineKnowsItself(t *testing.T) {
 	}
 }
 
-func TestOutsideOfGoogleNothingIsKnown(t *testing.T) {
+func TestHomeOutsideOfGoogle(t *testing.T) {
 	t.Parallel()
 	h := homeOf(http.NotFoundHandler())
 	if got := h.LabelValue(t.Context()); got != "determined-ai-determined" {
@@ -63,7 +63,7 @@ func TestOutsideOfGoogleNothingIsKnown(t *testing.T) {
 }
 
 // An instance without an external address has no value for it.
-func TestAnAddressMayBeMissing(t *testing.T) {
+func TestMissingExternalAddress(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
 	h := homeOf(p.world.Metadata(gcptest.Project, zoneB, string(p.launch(t, "one", 1, onDemand(zoneB))[0].ID)))

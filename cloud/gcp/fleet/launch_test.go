@@ -28,7 +28,7 @@ func metadataOf(i *compute.Instance) map[string]string {
 	return out
 }
 
-func TestALaunchMarksAndProtectsWhatItMakes(t *testing.T) {
+func TestLaunchSetsTagsAndProtections(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) {
 		c.Spot, c.ExternalIP, c.Pool = true, true, "GPU pool"
@@ -69,7 +69,7 @@ func TestALaunchMarksAndProtectsWhatItMakes(t *testing.T) {
 func last(link string) string { return link[strings.LastIndexByte(link, '/')+1:] }
 
 // A2, A3 and G2 machine types include GPUs, and GPUs can be attached to N1 machine types only.
-func TestGPUsAreGivenToN1Alone(t *testing.T) {
+func TestGPUsAreAttachedToN1Only(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
 	for kind, want := range map[string]string{
@@ -94,7 +94,7 @@ func TestGPUsAreGivenToN1Alone(t *testing.T) {
 
 // A stockout is an error of the operation. It is returned when the operation completes, without
 // waiting for the provisioning time of an instance.
-func TestAStockOutIsToldAtOnce(t *testing.T) {
+func TestStockoutIsReturnedImmediately(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := open(t, gcptest.Options{Operation: 3 * time.Second, Provisioning: time.Minute}, nil)
@@ -111,7 +111,7 @@ func TestAStockOutIsToldAtOnce(t *testing.T) {
 	})
 }
 
-func TestSomeOfALaunchMayBeGranted(t *testing.T) {
+func TestPartialLaunch(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
 	p.world.StockOut(zoneB, "", 2)
@@ -135,7 +135,7 @@ func TestSomeOfALaunchMayBeGranted(t *testing.T) {
 
 // Launch does not wait longer than its timeout for an operation. The instance is later found by its
 // name.
-func TestAnOperationMayTakeTooLong(t *testing.T) {
+func TestOperationTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := open(t, gcptest.Options{Operation: 10 * time.Minute}, nil)
@@ -153,7 +153,7 @@ func TestAnOperationMayTakeTooLong(t *testing.T) {
 }
 
 // An instance of another owner with the same name is neither adopted nor modified.
-func TestANameMayBeTaken(t *testing.T) {
+func TestNameInUseByOtherOwner(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
 	id := p.launch(t, "one", 1, onDemand(zoneB))[0].ID

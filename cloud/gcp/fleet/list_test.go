@@ -50,7 +50,7 @@ func (p *pool) addForeign(t *testing.T, name string, labels map[string]string) {
 
 // An instance of the user with the documented label, a cluster whose name has this one's as its
 // prefix, and another pool are excluded.
-func TestAListHasAllZonesAndPagesAndNothingOfOthers(t *testing.T) {
+func TestListReadsAllZonesAndOnlyOwnInstances(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{Page: 2, IgnoreFilters: true}, nil)
 	var want []string
@@ -80,7 +80,7 @@ func TestAListHasAllZonesAndPagesAndNothingOfOthers(t *testing.T) {
 	}
 }
 
-func TestAListWithoutAZoneIsNone(t *testing.T) {
+func TestListWithoutZoneFails(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
 	id := p.launch(t, "one", 1, onDemand(zoneA))[0].ID
@@ -96,7 +96,7 @@ func TestAListWithoutAZoneIsNone(t *testing.T) {
 	}
 }
 
-func TestAStoppedMachineSaysWhy(t *testing.T) {
+func TestStoppedInstanceHasReason(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) { c.Spot = true })
 	taken, off := p.launch(t, "one", 1, spot(zoneB))[0].ID, p.launch(t, "two", 1, spot(zoneB))[0].ID
@@ -128,7 +128,7 @@ func TestAStoppedMachineSaysWhy(t *testing.T) {
 }
 
 // List works without the permission to read the reason.
-func TestAReasonMayBeHidden(t *testing.T) {
+func TestListWithoutPermissionToReadReason(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, func(c *fleet.Config) { c.Spot = true })
 	id := p.launch(t, "one", 1, spot(zoneB))[0].ID
@@ -142,7 +142,7 @@ func TestAReasonMayBeHidden(t *testing.T) {
 	}
 }
 
-func TestTheConsoleEndsWithWhatWentWrong(t *testing.T) {
+func TestConsoleReturnsLastLines(t *testing.T) {
 	t.Parallel()
 	p := open(t, gcptest.Options{}, nil)
 	id := p.launch(t, "one", 1, onDemand(zoneB))[0].ID
@@ -158,7 +158,7 @@ func TestTheConsoleEndsWithWhatWentWrong(t *testing.T) {
 
 // With the documented roles, and with a master whose instance has the access scope "Compute Engine:
 // Read Write" only.
-func TestItWorksOnTheRolesAndTheScopeOfTheManuals(t *testing.T) {
+func TestFleetWorksWithDocumentedRolesAndScope(t *testing.T) {
 	t.Parallel()
 	for name, scopes := range map[string][]string{"roles": nil, "scope": {"compute"}} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 // form matches valid Compute Engine names.
 var form = regexp.MustCompile(`^[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?$`)
 
-func TestNamesAreGooglesAndTheTokens(t *testing.T) {
+func TestMachineName(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]string)
 	for _, c := range []Config{
@@ -41,7 +41,7 @@ func TestNamesAreGooglesAndTheTokens(t *testing.T) {
 	}
 }
 
-func TestLabelsAreGooglesAndDiffer(t *testing.T) {
+func TestEncodeLabel(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]string)
 	for _, text := range []string{"gpu", "GPU", "g pu", "g.pu", "g-pu", strings.Repeat("p", 63), strings.Repeat("p", 64), strings.Repeat("p", 65), "漢", "字", ""} {

@@ -92,7 +92,7 @@ func (p *pool) report(t *testing.T) error {
 	return errors.Join(api.Send(ctx, c.Logging.Entries.Write(&logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{entry}})), api.Send(ctx, c.Monitoring.Projects.TimeSeries.Create(c.ProjectName(), &monitoring.CreateTimeSeriesRequest{TimeSeries: series})))
 }
 
-func TestAMastersPermissionsAreEnough(t *testing.T) {
+func TestMasterPermissionsSuffice(t *testing.T) {
 	t.Parallel()
 	if err := asMaster(t, identity.MasterPermissions()).liveAsMaster(t); err != nil {
 		t.Error(err)
@@ -100,7 +100,7 @@ func TestAMastersPermissionsAreEnough(t *testing.T) {
 }
 
 // A master lacking any one of its permissions fails.
-func TestEachPermissionOfAMasterIsNeeded(t *testing.T) {
+func TestMasterPermissionsAreNecessary(t *testing.T) {
 	t.Parallel()
 	for _, permission := range identity.MasterPermissions() {
 		t.Run(permission, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestEachPermissionOfAMasterIsNeeded(t *testing.T) {
 }
 
 // A master without the permission to use its agents' service account launches no instances with it.
-func TestAMasterActsAsItsAgents(t *testing.T) {
+func TestMasterMustActAsAgentAccount(t *testing.T) {
 	t.Parallel()
 	p := asMaster(t, identity.MasterPermissions())
 	other := p.world.GiveAccount(gcptest.Project, "somebody")

@@ -19,7 +19,7 @@ import (
 
 const masterMember = "serviceAccount:det-m-lab@" + gcptest.Project + ".iam.gserviceaccount.com"
 
-func TestWhoHasWhichRole(t *testing.T) {
+func TestBindings(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -38,7 +38,7 @@ func TestWhoHasWhichRole(t *testing.T) {
 }
 
 // A role granted with a condition applies to the cluster's instances only.
-func TestRolesCountForTheClustersMachinesAlone(t *testing.T) {
+func TestConditionalRolesApplyToClusterOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.wish.permissions = []string{"compute.instances.delete", "compute.zoneOperations.get"}
@@ -78,7 +78,7 @@ func TestConditionsAreShort(t *testing.T) {
 }
 
 // Bindings on retained data are deleted with their service accounts, and bindings of others remain.
-func TestBindingsOnDataGoWithTheAccounts(t *testing.T) {
+func TestDataBindingsAreDeletedWithAccounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -136,7 +136,7 @@ func TestBindingsAreRepaired(t *testing.T) {
 
 // Two clusters modify the project's policy concurrently: because of its etag, neither overwrites
 // the other's change.
-func TestPoliciesAreWrittenUnderTheirEtag(t *testing.T) {
+func TestConcurrentPolicyChanges(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{Latency: 50 * time.Millisecond})
 		var all []*stage

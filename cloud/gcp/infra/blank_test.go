@@ -10,7 +10,7 @@ import (
 )
 
 // A disk that was never attached does not tie the cluster to a zone, and `down` deletes it.
-func TestABlankDiskIsReplacedInAnotherZone(t *testing.T) {
+func TestBlankDiskIsReplacedInOtherZone(t *testing.T) {
 	for name, o := range map[string]gcptest.Options{"at once": {}, "slow": slow()} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestABlankDiskIsReplacedInAnotherZone(t *testing.T) {
 }
 
 // A disk that was attached is retained, also after the instance is deleted.
-func TestADetachedDiskIsNotReplaced(t *testing.T) {
+func TestDetachedDiskIsRetained(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -50,7 +50,7 @@ func TestADetachedDiskIsNotReplaced(t *testing.T) {
 	})
 }
 
-func TestDownRemovesABlankDisk(t *testing.T) {
+func TestDownDeletesBlankDisk(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.world.StockOut("us-central1-a", "", -1)

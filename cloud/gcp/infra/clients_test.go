@@ -29,7 +29,7 @@ func (s *stage) addForeign(t *testing.T) {
 }
 
 // Google's clients find exactly the objects of the cluster by its mark.
-func TestGooglesClientsReadACluster(t *testing.T) {
+func TestGoogleClientsListCluster(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, gcptest.Options{Page: 2})
 	must(t, s.up(t.Context()))

@@ -68,7 +68,7 @@ func TestTheMastersMachine(t *testing.T) {
 }
 
 // Attributes that can be changed in place are, and the instance remains.
-func TestTheMastersMachineIsChangedInPlace(t *testing.T) {
+func TestMasterInstanceIsChangedInPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, s *stage)
 		want   []string
@@ -147,7 +147,7 @@ func metadata(m *engine.Instance) map[string]string {
 }
 
 // Other attributes require a new instance with the same data.
-func TestTheMastersMachineIsReplaced(t *testing.T) {
+func TestMasterInstanceIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
@@ -170,7 +170,7 @@ func TestTheMastersMachineIsReplaced(t *testing.T) {
 }
 
 // Data does not move to another zone by itself: no second disk is created there.
-func TestAnotherZoneIsNotTakenSilently(t *testing.T) {
+func TestDataIsNotMovedToOtherZone(t *testing.T) {
 	for name, o := range map[string]gcptest.Options{"at once": {}, "slow": slow(), "filters that do not filter": {IgnoreFilters: true}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestAnotherZoneIsNotTakenSilently(t *testing.T) {
 }
 
 // Instances launched by a master are deleted; those of other owners remain, whatever their names.
-func TestMachinesAreRemovedByTheirMark(t *testing.T) {
+func TestInstancesAreDeletedByLabel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{IgnoreFilters: true, Operation: 1})
 		must(t, s.up(t.Context()))
@@ -223,7 +223,7 @@ func (s *stage) launch(t *testing.T, name string, labels map[string]string) {
 }
 
 // An instance with the master's name and without the cluster's label belongs to the user.
-func TestAForeignMachineIsNotTaken(t *testing.T) {
+func TestForeignInstanceIsNotAdopted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		m := s.cluster(t.Context(), nil)
@@ -241,7 +241,7 @@ func TestAForeignMachineIsNotTaken(t *testing.T) {
 }
 
 // Without capacity, the operation fails, and no object remains.
-func TestAStockOutIsTold(t *testing.T) {
+func TestStockoutError(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		s.wish.machine = "n2-standard-2048"

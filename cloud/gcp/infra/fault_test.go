@@ -133,7 +133,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 
 // A repeated change with a forgotten operation does not fail because the first attempt succeeded. A
 // sample contains few such calls.
-func TestGetsOverEachForgottenOperation(t *testing.T) {
+func TestSurvivesForgottenOperations(t *testing.T) {
 	t.Parallel()
 	rest.Only(t)
 	for _, f := range flows() {
@@ -221,7 +221,7 @@ func (s *stage) patiently(ctx context.Context, run func(*stage, context.Context)
 
 // After an up was killed at any call, down deletes the cluster without another up and while lists
 // are stale.
-func TestDownTakesAHalfMadeCluster(t *testing.T) {
+func TestDownDeletesPartialCluster(t *testing.T) {
 	t.Parallel()
 	rest.Only(t)
 	_, changes := flows()[0].calls(t)

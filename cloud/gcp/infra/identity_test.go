@@ -32,7 +32,7 @@ func TestAccountIDsFit(t *testing.T) {
 }
 
 // A deleted role keeps its ID, so that up after down has to undelete it.
-func TestADeletedRoleComesBack(t *testing.T) {
+func TestDeletedRoleIsUndeleted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		for range 2 {
@@ -49,7 +49,7 @@ func TestADeletedRoleComesBack(t *testing.T) {
 }
 
 // A deleted role can be undeleted for seven days; for another month its ID is unusable and skipped.
-func TestAnIDThatIsNoUseIsPassedBy(t *testing.T) {
+func TestUnusableRoleIDIsSkipped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		for _, want := range []string{"", "_1", "_2", ""} {
@@ -71,7 +71,7 @@ func TestAnIDThatIsNoUseIsPassedBy(t *testing.T) {
 }
 
 // Bindings of others, with their conditions, are neither changed nor removed.
-func TestBindingsOfOthersStay(t *testing.T) {
+func TestForeignBindingsAreKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{NewAccount: time.Minute, PolicyLag: time.Second})
 		c := s.clients(t)
@@ -96,7 +96,7 @@ func TestBindingsOfOthersStay(t *testing.T) {
 }
 
 // A role that a user granted to an account of the cluster remains as long as the account exists.
-func TestARoleOfTheUsersStays(t *testing.T) {
+func TestUserGrantedRoleIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -124,7 +124,7 @@ func isViewer(line string) bool { return strings.HasPrefix(line, "roles/viewer "
 
 // Google keeps the bindings of a deleted account as "deleted:serviceAccount:…?uid=…", and a new
 // account of the same email has none of these roles.
-func TestAnAccountDeletedByHandGetsItsRolesAgain(t *testing.T) {
+func TestManuallyDeletedAccountIsRestored(t *testing.T) {
 	for name, remade := range map[string]bool{"deleted": false, "deleted and made again": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -29,7 +29,7 @@ func slow() gcptest.Options {
 	return gcptest.Options{Operation: 2 * time.Second, Lag: 3 * time.Second, InUseLater: true, Page: 1}
 }
 
-func TestALife(t *testing.T) {
+func TestLifecycle(t *testing.T) {
 	for name, o := range map[string]gcptest.Options{"at once": {}, "slow": slow(), "filters that do not filter": {IgnoreFilters: true}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestDriftIsShownAndRepaired(t *testing.T) {
 }
 
 // If a list still shows deleted objects, up does not delete the objects that it creates.
-func TestUpRightAfterARemoval(t *testing.T) {
+func TestUpAfterDownWithStaleLists(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
@@ -130,7 +130,7 @@ func TestUpRightAfterARemoval(t *testing.T) {
 }
 
 // The names of the cluster lab-2 have those of lab as their prefix; lab-2 remains unchanged.
-func TestAClusterWhoseNameBeginsTheSame(t *testing.T) {
+func TestClusterWithSameNamePrefix(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{IgnoreFilters: true})
 		before := s.everything(t)
@@ -173,7 +173,7 @@ func TestForeignObjectsAreNotTouched(t *testing.T) {
 }
 
 // Down retains the data, and reports that, unless its deletion is requested.
-func TestDataIsKept(t *testing.T) {
+func TestDownRetainsData(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -203,7 +203,7 @@ func TestDataIsKept(t *testing.T) {
 	})
 }
 
-func TestADiskDoesNotShrink(t *testing.T) {
+func TestDiskCannotShrink(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -216,7 +216,7 @@ func TestADiskDoesNotShrink(t *testing.T) {
 }
 
 // Remove waits for objects in use and ignores missing ones.
-func TestTheInventoryIsRemovedInItsOrder(t *testing.T) {
+func TestInventoryIsDeletedInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
@@ -242,7 +242,7 @@ func TestTheInventoryIsRemovedInItsOrder(t *testing.T) {
 	})
 }
 
-func TestAnUnknownKindIsNotRemoved(t *testing.T) {
+func TestRemoveUnknownKind(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		f := infra.Objects{Cluster: s.cluster(t.Context(), nil)}

@@ -42,7 +42,7 @@ func (s *stage) logs(t *testing.T) []string {
 	return out
 }
 
-func TestTheLogGoesWithTheCluster(t *testing.T) {
+func TestDownDeletesLog(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -60,7 +60,7 @@ func TestTheLogGoesWithTheCluster(t *testing.T) {
 	})
 }
 
-func TestALogIsKept(t *testing.T) {
+func TestDownKeepsLog(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.keepLogs = true

@@ -18,7 +18,7 @@ func unmade() []string {
 
 // Calls that are no longer made must not remain in the table, because their permissions would still
 // be granted; calls that are not in the table fail at run time.
-func TestTheTableHasTheCallsThatAreMade(t *testing.T) {
+func TestTableMatchesCalls(t *testing.T) {
 	t.Parallel()
 	source := edgetest.Source(t, "../../..", []string{"cloud/gcp", "installer/target/gcp", "cmd/internal/wire"}, nil)
 	edgetest.CheckMade(t, api.Calls(), source, unmade(), formsOf)

@@ -18,7 +18,7 @@ import (
 const hostSubnetwork = "projects/net-host/regions/us-central1/subnetworks/default"
 
 // A subnetwork can be expanded while it contains instances, and cannot shrink.
-func TestASubnetworkGrows(t *testing.T) {
+func TestSubnetworkExpands(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -94,7 +94,7 @@ func TestNATWithStaticAddresses(t *testing.T) {
 }
 
 // An existing network is not changed.
-func TestAnExistingNetworkStays(t *testing.T) {
+func TestExistingNetworkIsNotChanged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		before := s.everything(t)
@@ -117,7 +117,7 @@ func TestAnExistingNetworkStays(t *testing.T) {
 }
 
 // In a Shared VPC network, one binding is added and later removed, and nothing else is changed.
-func TestASharedNetworkGetsOneBinding(t *testing.T) {
+func TestSharedNetworkBinding(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.inShared(t.Context()))
@@ -140,7 +140,7 @@ func TestASharedNetworkGetsOneBinding(t *testing.T) {
 }
 
 // A caller without permissions in the host project gets the command for its administrator.
-func TestAHostProjectThatMayNotBeChanged(t *testing.T) {
+func TestHostProjectWithoutPermission(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.inShared(t.Context()))

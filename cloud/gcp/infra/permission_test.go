@@ -122,7 +122,7 @@ func lookAround(ctx context.Context, c api.Clients) error {
 	return errors.Join(errs[:]...)
 }
 
-func TestTheInstallersPermissionsAreEnough(t *testing.T) {
+func TestInstallerPermissionsSuffice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.allow(t, identity.InstallerPermissions())
@@ -137,7 +137,7 @@ func notAsked() []string {
 }
 
 // Without any one of the permissions, a call fails and its error names the missing permission.
-func TestEachPermissionOfTheInstallersIsNeeded(t *testing.T) {
+func TestInstallerPermissionsAreNecessary(t *testing.T) {
 	t.Parallel()
 	for i, p := range identity.InstallerPermissions() {
 		if i%faults.Stride(rest.Choose(15, 5)) != 0 || slices.Contains(notAsked(), p) {
@@ -157,7 +157,7 @@ func TestEachPermissionOfTheInstallersIsNeeded(t *testing.T) {
 }
 
 // Machines may write logs and metrics; installers may write neither.
-func TestMachinesReport(t *testing.T) {
+func TestReportPermissions(t *testing.T) {
 	t.Parallel()
 	report := []string{"logging.logEntries.create", "monitoring.timeSeries.create"}
 	if got := identity.AgentPermissions(); !slices.Equal(got, report) {
@@ -171,7 +171,7 @@ func TestMachinesReport(t *testing.T) {
 }
 
 // A master may launch and delete the instances of its cluster, and no others.
-func TestAMastersPermissions(t *testing.T) {
+func TestMasterPermissions(t *testing.T) {
 	t.Parallel()
 	all := identity.MasterPermissions()
 	for _, p := range []string{"iam.serviceAccounts.actAs", "compute.networks.create", "compute.firewalls.create", "resourcemanager.projects.setIamPolicy"} {

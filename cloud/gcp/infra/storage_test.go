@@ -26,7 +26,7 @@ const dataBucket = "det-deploy-lab-data-415104041262"
 
 var _ hosted.StoredSecret = (*storage.Secret)(nil)
 
-func TestTheDataBucketIsClosed(t *testing.T) {
+func TestDataBucketIsPrivate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
@@ -57,7 +57,7 @@ func TestTheDataBucketIsClosed(t *testing.T) {
 }
 
 // A bucket is deleted with all objects and their noncurrent versions, within Google's rate limits.
-func TestAFullBucketIsRemoved(t *testing.T) {
+func TestDeleteFullBucket(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, slow())
 		must(t, s.up(t.Context()))
@@ -75,7 +75,7 @@ func TestAFullBucketIsRemoved(t *testing.T) {
 }
 
 // Another project may have taken the name of a bucket.
-func TestABucketOfAnotherProjectIsNotUsed(t *testing.T) {
+func TestBucketOfOtherProjectIsRejected(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		s.world.AddProject("others", 99)
@@ -97,7 +97,7 @@ func TestABucketOfAnotherProjectIsNotUsed(t *testing.T) {
 }
 
 // A secret has one version, and neither lists of secrets nor plans contain its value.
-func TestASecretHasOneVersion(t *testing.T) {
+func TestSecretHasOneVersion(t *testing.T) {
 	for name, o := range map[string]gcptest.Options{"at once": {}, "filters that do not filter": {IgnoreFilters: true}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func (*stage) wantSecret(t *testing.T, sec *storage.Secret, value, version strin
 }
 
 // A secret without a value after an interrupted run gets one, and a generated value is kept.
-func TestAGeneratedSecretStays(t *testing.T) {
+func TestGeneratedSecretIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		c := s.cluster(t.Context(), nil)
@@ -171,7 +171,7 @@ func TestAGeneratedSecretStays(t *testing.T) {
 }
 
 // A secret belongs to data of the cluster or of the user, which no inventory lists.
-func TestWhatASecretOpensIsSaid(t *testing.T) {
+func TestSecretRetainReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		for outside, want := range map[string]string{"": "required by data that is kept", "database db.example.com": "required by database db.example.com, which is kept"} {

@@ -61,7 +61,7 @@ func read(t *testing.T, l log.Log, q log.Query) (out []string) {
 	return out
 }
 
-func TestLinesAreChosen(t *testing.T) {
+func TestQuerySelectsLines(t *testing.T) {
 	t.Parallel()
 	_, l := newLog(t)
 	all := []string{
@@ -89,7 +89,7 @@ func TestLinesAreChosen(t *testing.T) {
 	}
 }
 
-func TestTooManyQuestionsAreWaitedFor(t *testing.T) {
+func TestReadRetriesAfterRateLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, l := newLog(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // A token is valid for an hour and replaced before it expires.
-func TestATokenIsReplacedInTime(t *testing.T) {
+func TestTokenIsRefreshed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		l.giveBucket(t)
@@ -35,7 +35,7 @@ func TestATokenIsReplacedInTime(t *testing.T) {
 	})
 }
 
-func TestAMachineWithoutAServiceAccount(t *testing.T) {
+func TestInstanceWithoutServiceAccount(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		l.giveBucket(t)

@@ -40,7 +40,7 @@ func texts(entries []*logging.LogEntry) (out []string) {
 	return out
 }
 
-func TestTheJournalIsWritten(t *testing.T) {
+func TestJournal(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	sink := l.open(t).Logs("det-deploy-lab")
@@ -64,7 +64,7 @@ func TestTheJournalIsWritten(t *testing.T) {
 }
 
 // A line is stored once, whichever response is lost.
-func TestALineIsThereOnce(t *testing.T) {
+func TestLinesAreStoredOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		sink := l.open(t).Logs("det-deploy-lab")
@@ -106,7 +106,7 @@ func TestManyAndLongLines(t *testing.T) {
 
 // An entry that Google rejects permanently does not block later ones; an invalid request as a whole
 // does not drop entries.
-func TestALineThatIsNeverTakenIsDropped(t *testing.T) {
+func TestRejectedLineIsDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		c := l.open(t)
@@ -126,7 +126,7 @@ func TestALineThatIsNeverTakenIsDropped(t *testing.T) {
 	})
 }
 
-func TestAMachineThatMayNotWriteSaysSo(t *testing.T) {
+func TestMissingWritePermissionIsNamed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	p, err := l.owner.ProjectPolicy(t.Context())

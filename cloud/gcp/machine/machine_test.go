@@ -112,7 +112,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestAMachineKnowsWhichItIs(t *testing.T) {
+func TestReadIdentity(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	if d := cmp.Diff(l.open(t).Identity(), host.Identity{Instance: name, Region: "us-west1"}); d != "" {
@@ -125,7 +125,7 @@ func TestAMachineKnowsWhichItIs(t *testing.T) {
 	}
 }
 
-func TestAMachineProvesWhichItIs(t *testing.T) {
+func TestProveIdentity(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	p, err := l.open(t).Prover()(t.Context(), "lab")

@@ -48,7 +48,7 @@ func next(t *testing.T, w *notice.Watch, after int64) (machine.Notice, time.Dura
 // pass advances the fake clock.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock
 
-func TestAPreemptionIsToldAtOnce(t *testing.T) {
+func TestPreemptionNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		w := watch(t, l, false)
@@ -68,7 +68,7 @@ func TestAPreemptionIsToldAtOnce(t *testing.T) {
 	})
 }
 
-func TestMaintenanceIsTold(t *testing.T) {
+func TestMaintenanceNotice(t *testing.T) {
 	t.Parallel()
 	for what, tt := range map[string]struct {
 		hasGPU bool
@@ -100,7 +100,7 @@ func TestMaintenanceIsTold(t *testing.T) {
 
 // Notices announced before the program started and during an outage of the metadata server are
 // returned.
-func TestNoNoticeIsMissed(t *testing.T) {
+func TestNoticesBeforeStartAndDuringOutage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		l.world.AnnounceMaintenance(gcptest.Project, zone, name, terminates)

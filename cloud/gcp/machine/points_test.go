@@ -44,7 +44,7 @@ func TestPoints(t *testing.T) {
 }
 
 // A point that is throttled or otherwise rejected is lost; later ones are written.
-func TestAPointThatIsRefusedIsLost(t *testing.T) {
+func TestRejectedPointIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		l := newLab(t, gcptest.Options{})
 		sink := l.open(t).Points()

@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/machinetype"
 )
 
-func TestWhatAMachineTypeBringsAndBootsFrom(t *testing.T) {
+func TestIncludedGPUsAndBootDisks(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		text  string

@@ -26,7 +26,7 @@ func serve(t *testing.T, status int, flavor string) *httptest.Server {
 	return s
 }
 
-func TestWhatTheServerSays(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		status int
@@ -68,7 +68,7 @@ func TestOutsideOfGoogle(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentNamesAServer(t *testing.T) {
+func TestMetadataHostVariable(t *testing.T) {
 	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(serve(t, 200, "Google").URL, "http://"))
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	if got, err := (metadata.Server{}).Read(t.Context(), "instance/name"); got != "det-lab-master" || err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/properties"
 )
 
-func TestWhatGoogleTakesAsALabel(t *testing.T) {
+func TestIsLabel(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ key, value bool }{
 		"":                        {false, true},

@@ -29,7 +29,7 @@ func TestNumbersAndTexts(t *testing.T) {
 }
 
 // An explicit false or 0 is sent, because Google's default may differ.
-func TestWhatIsFalseIsSent(t *testing.T) {
+func TestExplicitZeroValuesAreSent(t *testing.T) {
 	t.Parallel()
 	const text = `{"disks":[{"autoDelete":false,"source":"zones/us-west1-b/disks/data"}],"scheduling":{"automaticRestart":false},"shieldedInstanceConfig":{"enableVtpm":false}}`
 	p, err := properties.Parse([]byte(text))
@@ -45,7 +45,7 @@ func TestWhatIsFalseIsSent(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotGooglesIsRefused(t *testing.T) {
+func TestInvalidPropertiesAreRejected(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		``:     nil,

@@ -175,7 +175,7 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestAMachineBecomesWhatIsWanted(t *testing.T) {
+func TestFollowerAppliesManifest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "a: 1")
@@ -211,7 +211,7 @@ func TestAMachineBecomesWhatIsWanted(t *testing.T) {
 	}
 }
 
-func TestTheStatusIsRepeatedNowAndThen(t *testing.T) {
+func TestStatusIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "")
@@ -224,7 +224,7 @@ func TestTheStatusIsRepeatedNowAndThen(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotWhatWasPromisedIsNotRun(t *testing.T) {
+func TestCorruptDownloadIsRejected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		spoil func(*world)
@@ -265,7 +265,7 @@ func TestWhatIsNotWhatWasPromisedIsNotRun(t *testing.T) {
 	}
 }
 
-func TestAMasterThatIsNotWellGoesBackOnlyWhenItMay(t *testing.T) {
+func TestRollbackOnlyIfAllowed(t *testing.T) {
 	t.Parallel()
 	for _, may := range []bool{true, false} {
 		t.Run(fmt.Sprintf("may go back: %v", may), func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestAMasterThatIsNotWellGoesBackOnlyWhenItMay(t *testing.T) {
 	}
 }
 
-func TestWithoutTheBucketAMachineStartsWhatItHas(t *testing.T) {
+func TestStartsKnownManifestWithoutBucket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "a: 1")
@@ -322,7 +322,7 @@ func TestWithoutTheBucketAMachineStartsWhatItHas(t *testing.T) {
 	}
 }
 
-func TestTheManifestIsNotAskedForWhileAMasterStarts(t *testing.T) {
+func TestNoPollsWhileMasterStarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.sick["one"] = true
@@ -339,7 +339,7 @@ func TestTheManifestIsNotAskedForWhileAMasterStarts(t *testing.T) {
 	}
 }
 
-func TestTheProgramIsReplacedOnceTheMasterIsWellWithTheNew(t *testing.T) {
+func TestRunReturnsAfterHealthyUpgrade(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "")
@@ -361,7 +361,7 @@ func TestTheProgramIsReplacedOnceTheMasterIsWellWithTheNew(t *testing.T) {
 	}
 }
 
-func TestWhatElseGoesByTheManifestIsStartedAnew(t *testing.T) {
+func TestChangedSettingsRestartProgram(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "", func(m *manifest.Manifest) { m.Logs = "/logs" })
@@ -377,7 +377,7 @@ func TestWhatElseGoesByTheManifestIsStartedAnew(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLongerWantedIsRemoved(t *testing.T) {
+func TestUnusedFilesAreDeleted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "a: 1", func(m *manifest.Manifest) { m.Files["/etc/determined/ca.pem"] = w.put("ca") })
@@ -394,7 +394,7 @@ func TestWhatIsNoLongerWantedIsRemoved(t *testing.T) {
 	}
 }
 
-func TestAMasterOnHoldThatSaysItCannotIsBelievedAtOnce(t *testing.T) {
+func TestHoldReportsPermanentFailureImmediately(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "")
@@ -408,7 +408,7 @@ func TestAMasterOnHoldThatSaysItCannotIsBelievedAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheManifestIsAskedForOftenWhileTheInstallerIsAtWork(t *testing.T) {
+func TestPollIntervalWhileBusy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	f := w.follower()
@@ -437,7 +437,7 @@ func TestTheManifestIsAskedForOftenWhileTheInstallerIsAtWork(t *testing.T) {
 	}
 }
 
-func TestEveryProgramIsHandedOut(t *testing.T) {
+func TestAllProgramsAreLinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.want(1, "one", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = w.upload("other", manifest.BinaryKey) })
@@ -465,7 +465,7 @@ func TestEveryProgramIsHandedOut(t *testing.T) {
 	}
 }
 
-func TestWell(t *testing.T) {
+func TestMasterHealth(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		code int
@@ -498,7 +498,7 @@ func TestWell(t *testing.T) {
 	}
 }
 
-func TestADamagedCopyOfTheManifestIsNamed(t *testing.T) {
+func TestDamagedStateFileIsNamed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"": "it is empty", `{"Wanted": {"sch`: "it ends in the middle", "\x00": "it is not the document"} {
 		w := newWorld(t)

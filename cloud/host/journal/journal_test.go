@@ -106,7 +106,7 @@ func ship(t *testing.T, m *machine, k *kept, file string, log *slog.Logger) (sto
 	}
 }
 
-func TestEveryLineIsCarriedToItsStream(t *testing.T) {
+func TestShipperSendsEveryLineToItsStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "cursor")
@@ -143,7 +143,7 @@ func TestEveryLineIsCarriedToItsStream(t *testing.T) {
 	})
 }
 
-func TestWhatWasCarriedIsNotCarriedAgain(t *testing.T) {
+func TestShipperResumesAtCursor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "cursor")
@@ -164,7 +164,7 @@ func TestWhatWasCarriedIsNotCarriedAgain(t *testing.T) {
 	})
 }
 
-func TestARefusalIsSaidOnceAndLosesNothing(t *testing.T) {
+func TestSinkErrorIsLoggedOnceAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -198,7 +198,7 @@ func TestARefusalIsSaidOnceAndLosesNothing(t *testing.T) {
 	})
 }
 
-func TestACursorThatIsGoneBeginsAnew(t *testing.T) {
+func TestMissingCursorRestartsFromBoot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "cursor")
@@ -216,7 +216,7 @@ func TestACursorThatIsGoneBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestBatchesKeepTheLimitsOfTheCall(t *testing.T) {
+func TestSplitKeepsCallLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 300<<10), 0, 40).Draw(t, "sizes")

@@ -26,8 +26,8 @@ const (
 	// linger is the maximum delay for batching lines. An account is limited to five calls per
 	// second, which all its machines share.
 	linger = 5 * time.Second
-	// atOnce is the maximum number of lines per batch.
-	atOnce = 20_000
+	// maxBatchLines is the maximum number of lines per batch.
+	maxBatchLines = 20_000
 	// The pause after an error grows from firstPause to lastPause.
 	firstPause, lastPause = 5 * time.Second, 5 * time.Minute
 	// maxLine is the maximum length of a journal line in bytes.
@@ -128,7 +128,7 @@ func (s *Shipper) followJournal(ctx context.Context) (read int, err error) {
 	tick := time.NewTicker(linger)
 	defer tick.Stop()
 	for {
-		full := len(s.waiting) >= atOnce
+		full := len(s.waiting) >= maxBatchLines
 		if !full {
 			select {
 			case <-ctx.Done():

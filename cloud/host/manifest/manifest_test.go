@@ -25,7 +25,7 @@ func whole() manifest.Manifest {
 	}
 }
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestManifestRoundTrips(t *testing.T) {
 	t.Parallel()
 	data, err := whole().Encode()
 	if err != nil {
@@ -43,7 +43,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-func TestWhatAMachineCannotCarryOutIsRefused(t *testing.T) {
+func TestInvalidManifestIsRejected(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		edit func(*manifest.Manifest)
@@ -84,7 +84,7 @@ func TestWhatAMachineCannotCarryOutIsRefused(t *testing.T) {
 	}
 }
 
-func TestEverythingWrongIsToldAtOnce(t *testing.T) {
+func TestValidateReportsAllErrors(t *testing.T) {
 	t.Parallel()
 	err := manifest.Manifest{}.Validate()
 	if got := strings.Count(err.Error(), "\n") + 1; got < 6 {
@@ -92,7 +92,7 @@ func TestEverythingWrongIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestReachedOnlyWhenWhatIsWantedIsWell(t *testing.T) {
+func TestStatusReached(t *testing.T) {
 	t.Parallel()
 	well := manifest.Status{Schema: manifest.StatusSchema, Generation: 3, Version: "1.2.3", Phase: manifest.Serve, ConfigSHA256: sum, Ready: true, Instance: "i-1"}
 	tests := map[string]struct {

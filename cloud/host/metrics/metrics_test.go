@@ -59,7 +59,7 @@ func (r *recorder) Send(_ context.Context, points []Point, _ time.Time) error {
 	return r.err
 }
 
-func TestAReportEachMinute(t *testing.T) {
+func TestReportInterval(t *testing.T) {
 	t.Setenv("PATH", "") // no nvidia-smi; a test that sets PATH cannot be parallel
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

@@ -33,7 +33,7 @@ func (d *told) tell(n machine.Notice) {
 	d.notices = append(d.notices, n)
 }
 
-func TestEachNoticeIsToldOnceAndInOrder(t *testing.T) {
+func TestNextReturnsEachNoticeOnceInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &told{}

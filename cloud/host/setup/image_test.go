@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
 )
 
-func TestWhatAnImageLacks(t *testing.T) {
+func TestLacks(t *testing.T) {
 	t.Parallel()
 	const docker, driver, toolkit = "no Docker Engine", "its image no driver", "no NVIDIA container toolkit"
 	gpu := map[string]string{"/sys/bus/pci/devices/0/vendor": "0x10de\n", "/sys/bus/pci/devices/0/class": "0x030200\n"}

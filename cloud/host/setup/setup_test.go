@@ -98,7 +98,7 @@ func TestAMastersMachineAtGoogle(t *testing.T) {
 	}
 }
 
-func TestALaterVersionStaysCurrent(t *testing.T) {
+func TestSetupKeepsLaterVersionCurrent(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	var calls []string
@@ -141,7 +141,7 @@ func TestAnAgentsMachine(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatStopsAfterItsTasks(t *testing.T) {
+func TestDrainWithoutTasks(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	var calls []string

@@ -52,7 +52,7 @@ func serve(t *testing.T, s *socket.Server) (path string, stop func()) {
 	}
 }
 
-func TestAnAgentIsAnswered(t *testing.T) {
+func TestServerAnswersAgent(t *testing.T) {
 	t.Parallel()
 	n := machine.Notice{N: 5, Kind: machine.Interruption, At: time.Unix(1, 0).UTC(), Reason: "terminate"}
 	path, stop := serve(t, &socket.Server{
@@ -90,7 +90,7 @@ func TestAnAgentIsAnswered(t *testing.T) {
 	}
 }
 
-func TestOnlyRootMayAsk(t *testing.T) {
+func TestSocketIsAccessibleToRootOnly(t *testing.T) {
 	t.Parallel()
 	path, stop := serve(t, &socket.Server{Log: slog.New(slog.DiscardHandler), Notices: one{}})
 	defer stop()

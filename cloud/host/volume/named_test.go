@@ -26,7 +26,7 @@ const (
 	port = "\x10"
 )
 
-func TestANamedDiskIsFound(t *testing.T) {
+func TestFindNamedDisk(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		files map[string][]byte
@@ -93,7 +93,7 @@ func link(t *testing.T, to, path string) {
 }
 
 // The struct must have the size and the field offsets of the kernel's nvme_passthru_cmd.
-func TestTheNVMeCommandIsTheKernels(t *testing.T) {
+func TestAdminCommandLayout(t *testing.T) {
 	t.Parallel()
 	var c adminCommand
 	if size, at, length := unsafe.Sizeof(c), unsafe.Offsetof(c.address), unsafe.Offsetof(c.size); size != 72 || at != 24 || length != 36 {
@@ -101,7 +101,7 @@ func TestTheNVMeCommandIsTheKernels(t *testing.T) {
 	}
 }
 
-func TestTheNameOfAnNVMeDisk(t *testing.T) {
+func TestNVMeName(t *testing.T) {
 	t.Parallel()
 	describe := func(text string) []byte {
 		out := make([]byte, identifySize)

@@ -125,7 +125,7 @@ func space(t *testing.T, at string) uint64 {
 	return s.Blocks * uint64(s.Bsize)
 }
 
-func TestABlankVolumeIsFormattedOnceAndGrows(t *testing.T) {
+func TestMountFormatsBlankVolumeOnceAndGrowsIt(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "vol0123456789abcdef0")
 	at := filepath.Join(t.TempDir(), "data")
@@ -154,7 +154,7 @@ func TestABlankVolumeIsFormattedOnceAndGrows(t *testing.T) {
 }
 
 // On Google Cloud, a disk is found by its device name at every boot.
-func TestANamedVolumeIsMounted(t *testing.T) {
+func TestMountNamedVolume(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "")
 	dev := t.TempDir()
@@ -177,7 +177,7 @@ func TestANamedVolumeIsMounted(t *testing.T) {
 	}
 }
 
-func TestADiskThatHoldsAnythingIsNotFormatted(t *testing.T) {
+func TestMountNeverFormatsDiskWithData(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 4096)
 	if _, err := rand.Read(noise); err != nil {
@@ -225,7 +225,7 @@ func TestADiskThatHoldsAnythingIsNotFormatted(t *testing.T) {
 	}
 }
 
-func TestAFileSystemThatIsThereIsMountedAsItIs(t *testing.T) {
+func TestMountKeepsExistingFileSystem(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "vol0123456789abcdef0")
 	d.run("mkfs.ext4", "-q", "-U", "0123cafe-0000-4000-8000-000000000000", d.dev)
@@ -237,7 +237,7 @@ func TestAFileSystemThatIsThereIsMountedAsItIs(t *testing.T) {
 	}
 }
 
-func TestADiskThatIsNotTheVolumeIsNotTouched(t *testing.T) {
+func TestMountIgnoresOtherDisks(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "vol0fedcba9876543210")
 	before := d.content()

@@ -78,7 +78,7 @@ func greet(t *testing.T, l *booter.Lab) (port string) {
 	return port
 }
 
-func TestAMachineBootsFromItsUserDataAndDiesWhenTerminated(t *testing.T) {
+func TestInstanceBootsAndIsTerminated(t *testing.T) {
 	t.Parallel()
 	l, a, b := lab(t)
 	a.Role(t, "agent", "")

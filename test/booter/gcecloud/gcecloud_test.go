@@ -57,7 +57,7 @@ mkdir "$1" && echo hello >"$1/hello.txt" && mkfs.ext4 -q -E offset=1048576 -d "$
 	}
 }
 
-func TestAMachineBootsFromItsStartupScriptAndIsTakenBack(t *testing.T) {
+func TestInstanceBootsAndIsPreempted(t *testing.T) {
 	t.Parallel()
 	lab := booter.OpenLab(t)
 	world := gcptest.New(t, gcptest.Options{Operation: 200 * time.Millisecond, Provisioning: 300 * time.Millisecond})

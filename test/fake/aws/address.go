@@ -63,7 +63,7 @@ func (s *site) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAd
 	if st := m.State.Name; nic == nil || st != types.InstanceStateNameRunning && st != types.InstanceStateNameStopped {
 		return nil, refuse(400, "InvalidInstanceID", "The "+string(st)+" instance '"+*m.InstanceId+"' is not in a valid state for this operation.")
 	}
-	if !s.online(aws.ToString(nic.VpcId)) {
+	if !s.hasGateway(aws.ToString(nic.VpcId)) {
 		return nil, refuse(400, "Gateway.NotAttached", "Network "+*nic.VpcId+" is not attached to any internet gateway")
 	}
 	if a.AssociationId != nil {
@@ -81,8 +81,8 @@ func (s *site) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAd
 	return &ec2.AssociateAddressOutput{AssociationId: a.AssociationId}, nil
 }
 
-// online reports whether a VPC has an internet gateway.
-func (s *site) online(vpc string) bool {
+// hasGateway reports whether a VPC has an internet gateway.
+func (s *site) hasGateway(vpc string) bool {
 	return slices.ContainsFunc(s.net.gateways.all(), func(g *types.InternetGateway) bool { return attachedTo(*g) == vpc })
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// hang attaches a volume to an instance.
-func (s *site) hang(m *types.Instance, volume, device string, ends bool) {
+// attachDisk attaches a volume to an instance.
+func (s *site) attachDisk(m *types.Instance, volume, device string, ends bool) {
 	v, _ := s.ec2.volumes.get(volume) // callers have checked that it exists
 	v.State = types.VolumeStateInUse
 	v.Attachments = []types.VolumeAttachment{{
@@ -46,7 +46,7 @@ func (s *site) attachVolume(in *ec2.AttachVolumeInput) (*ec2.AttachVolumeOutput,
 	case taken:
 		return nil, invalid("Invalid value '%s' for unixDevice. Attachment point %s is already in use", device, device)
 	}
-	s.hang(m, *v.VolumeId, device, false)
+	s.attachDisk(m, *v.VolumeId, device, false)
 	a := v.Attachments[0]
 	return &ec2.AttachVolumeOutput{VolumeId: v.VolumeId, InstanceId: m.InstanceId, Device: &device, State: types.VolumeAttachmentStateAttached, AttachTime: a.AttachTime, DeleteOnTermination: a.DeleteOnTermination}, nil
 }
@@ -72,12 +72,12 @@ func (s *site) detachVolume(in *ec2.DetachVolumeInput) (*ec2.DetachVolumeOutput,
 	}
 	a.State = types.VolumeAttachmentStateDetaching
 	v.Attachments = []types.VolumeAttachment{a}
-	s.takes(*v.VolumeId)
+	s.setBusy(*v.VolumeId)
 	return &ec2.DetachVolumeOutput{VolumeId: v.VolumeId, InstanceId: a.InstanceId, Device: a.Device, State: types.VolumeAttachmentStateDetaching}, nil
 }
 
-// takes marks an object as busy for the duration in the options.
-func (s *site) takes(id string) {
+// setBusy marks an object as busy for the duration in the options.
+func (s *site) setBusy(id string) {
 	s.ec2.busy[id] = s.now().Add(s.opt.Disk)
 	s.settleDisks(s.now())
 }

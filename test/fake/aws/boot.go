@@ -10,7 +10,7 @@ import (
 // boot creates one instance with its interface and volumes.
 func (s *site) boot(l launch, reservation string, index int) types.Instance {
 	id, in := s.id("i"), l.in
-	nic := s.plug(id, l)
+	nic := s.addInterface(id, l)
 	v := types.Instance{
 		InstanceId: &id, ImageId: in.ImageId, InstanceType: in.InstanceType, KeyName: in.KeyName, ClientToken: in.ClientToken,
 		AmiLaunchIndex: aws.Int32(int32(index)), Architecture: l.image.Architecture, LaunchTime: aws.Time(s.now()), EbsOptimized: in.EbsOptimized,
@@ -84,7 +84,7 @@ func (s *site) disks(v *types.Instance, l launch) {
 			AvailabilityZone: l.subnet.AvailabilityZone, Tags: tagged(l.in.TagSpecifications, types.ResourceTypeVolume),
 		}
 		s.ec2.volumes.add(id, vol)
-		s.hang(v, id, aws.ToString(m.DeviceName), ends)
+		s.attachDisk(v, id, aws.ToString(m.DeviceName), ends)
 	}
 }
 

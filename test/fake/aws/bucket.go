@@ -75,7 +75,7 @@ func (s *site) createBucket(in *s3.CreateBucketInput) (*s3.CreateBucketOutput, e
 		}
 		return nil, refuse(409, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it.")
 	}
-	if s.s3.buckets.lately(name, s.opt.Reuse) {
+	if s.s3.buckets.wasDeletedWithin(name, s.opt.Reuse) {
 		return nil, refuse(409, "OperationAborted", "A conflicting conditional operation is currently in progress against this resource. Please try again.")
 	}
 	s.s3.buckets.add(name, bucket{name: name, region: s.region, tags: tags})

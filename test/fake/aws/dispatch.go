@@ -42,7 +42,7 @@ type callKey struct{}
 func (s *site) remember(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	c := &call{op: operation(ctx), in: in.Parameters}
 	if row, found := s.calls[c.op]; found {
-		c.changes, c.actions = row.Changes && !asksOnly(c.in), row.Permissions
+		c.changes, c.actions = row.Changes && !isDryRun(c.in), row.Permissions
 	}
 	return next.HandleInitialize(middleware.WithStackValue(ctx, callKey{}, c), in)
 }
@@ -116,7 +116,7 @@ func (s *site) act(c *call) (any, error) {
 	if !found {
 		return nil, refuse(501, "NotImplemented", c.op)
 	}
-	if asksOnly(c.in) {
+	if isDryRun(c.in) {
 		return nil, refuse(412, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 	}
 	if c.changes {

@@ -33,11 +33,11 @@ func find[T any](t *table[T], ids []string, filters []types.Filter, l look[T]) (
 		}
 		out = append(out, *v)
 	}
-	return sift(out, filters, l)
+	return filterObjects(out, filters, l)
 }
 
-// sift returns the objects that match all filters.
-func sift[T any](in []T, filters []types.Filter, l look[T]) ([]T, error) {
+// filterObjects returns the objects that match all filters.
+func filterObjects[T any](in []T, filters []types.Filter, l look[T]) ([]T, error) {
 	var out []T
 	for _, v := range in {
 		keep := true

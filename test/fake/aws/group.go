@@ -97,7 +97,7 @@ func (s *site) deleteSecurityGroup(in *ec2.DeleteSecurityGroupInput) (*ec2.Delet
 }
 
 func mentions(ps []types.IpPermission, group string) bool {
-	return slices.ContainsFunc(explode(ps), func(p permission) bool { return p.source == group })
+	return slices.ContainsFunc(splitRules(ps), func(p permission) bool { return p.source == group })
 }
 
 func (s *site) noGroup(id string) error {
@@ -126,7 +126,7 @@ func (p permission) same(o permission) bool {
 	return p == o
 }
 
-func explode(in []types.IpPermission) []permission {
+func splitRules(in []types.IpPermission) []permission {
 	var out []permission
 	for _, i := range in {
 		p := permission{protocol: cmp.Or(aws.ToString(i.IpProtocol), "-1"), from: -1, to: -1}

@@ -47,11 +47,11 @@ func (s *site) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.Revoke
 
 // authorized returns old with more added. It returns an error if one rule already exists.
 func (s *site) authorized(old, more []types.IpPermission) ([]types.IpPermission, error) {
-	have := explode(old)
-	if len(explode(more)) == 0 {
+	have := splitRules(old)
+	if len(splitRules(more)) == 0 {
 		return old, missing("ipPermissions")
 	}
-	for _, p := range explode(more) {
+	for _, p := range splitRules(more) {
 		if slices.ContainsFunc(have, p.same) {
 			return old, refuse(400, "InvalidPermission.Duplicate", "the specified rule \"peer: "+p.source+"\" already exists")
 		}
@@ -62,24 +62,24 @@ func (s *site) authorized(old, more []types.IpPermission) ([]types.IpPermission,
 		}
 		have = append(have, p)
 	}
-	return implode(have), nil
+	return groupRules(have), nil
 }
 
 // revoked returns old without less. It returns an error if one rule does not exist.
 func revoked(old, less []types.IpPermission) ([]types.IpPermission, error) {
-	have := explode(old)
-	for _, p := range explode(less) {
+	have := splitRules(old)
+	for _, p := range splitRules(less) {
 		i := slices.IndexFunc(have, p.same)
 		if i < 0 {
 			return old, refuse(400, "InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
 		have = slices.Delete(have, i, i+1)
 	}
-	return implode(have), nil
+	return groupRules(have), nil
 }
 
-// implode groups rules like EC2: one entry per protocol and port range.
-func implode(in []permission) []types.IpPermission {
+// groupRules groups rules like EC2: one entry per protocol and port range.
+func groupRules(in []permission) []types.IpPermission {
 	var out []types.IpPermission
 	for _, p := range in {
 		i := slices.IndexFunc(out, func(o types.IpPermission) bool {

@@ -29,16 +29,16 @@ func (w *World) Grant(g Granted) {
 
 // grants evaluates dry runs, for a resource that is about to be created in the region.
 func (s *site) grants(action string, in any) bool {
-	if s.granted == nil || !asksOnly(in) {
+	if s.granted == nil || !isDryRun(in) {
 		return true
 	}
-	allowed, _ := s.granted(action, "arn:aws:ec2:"+s.region+":"+Account+":any/*", marksIn(in))
+	allowed, _ := s.granted(action, "arn:aws:ec2:"+s.region+":"+Account+":any/*", tagsIn(in))
 	return allowed
 }
 
-// marksIn returns the tags in an input. It uses reflection, because the input types share no
+// tagsIn returns the tags in an input. It uses reflection, because the input types share no
 // interface.
-func marksIn(in any) map[string]string {
+func tagsIn(in any) map[string]string {
 	out := make(map[string]string)
 	f := reflect.Indirect(reflect.ValueOf(in)).FieldByName("TagSpecifications")
 	if !f.IsValid() {
@@ -65,7 +65,7 @@ func (s *site) simulate(in *iam.SimulatePrincipalPolicyInput) (*iam.SimulatePrin
 		for _, r := range resources {
 			e := types.EvaluationResult{EvalActionName: aws.String(a), EvalDecision: types.PolicyEvaluationDecisionTypeAllowed, EvalResourceName: aws.String(r)}
 			allowed := true
-			if granted := s.judgeOf(aws.ToString(in.PolicySourceArn)); granted != nil {
+			if granted := s.evaluatorOf(aws.ToString(in.PolicySourceArn)); granted != nil {
 				allowed, e.MissingContextValues = granted(a, r, nil)
 			}
 			if s.isDenied(a) || !allowed {

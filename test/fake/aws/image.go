@@ -106,7 +106,7 @@ func (s *site) describeImages(in *ec2.DescribeImagesInput) (*ec2.DescribeImagesO
 			all = append(all, v)
 		}
 	}
-	all, err := sift(all, in.Filters, imageLook())
+	all, err := filterObjects(all, in.Filters, imageLook())
 	if err != nil {
 		return nil, err
 	}

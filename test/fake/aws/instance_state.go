@@ -38,7 +38,7 @@ func (s *site) settle() {
 		if m.next != "" && !now.Before(m.due) {
 			v.State, m.next = state(m.next), ""
 			if v.State.Name == types.InstanceStateNameTerminated {
-				s.buried(v, m)
+				s.releaseResources(v, m)
 			}
 		}
 		if !m.unplug.IsZero() && !now.Before(m.unplug) {
@@ -51,8 +51,8 @@ func (s *site) settle() {
 	}
 }
 
-// buried releases the resources of a terminated instance.
-func (s *site) buried(v *types.Instance, m *machine) {
+// releaseResources releases the resources of a terminated instance.
+func (s *site) releaseResources(v *types.Instance, m *machine) {
 	m.unplug, m.forget = m.due.Add(s.opt.Linger), m.due.Add(forgetAfter)
 	for _, vol := range s.ec2.volumes.all() {
 		for _, a := range vol.Attachments {

@@ -101,7 +101,7 @@ func (s *site) describeInstanceTypes(in *ec2.DescribeInstanceTypesInput) (*ec2.D
 			return nil, refuse(400, "InvalidInstanceType", "The following supplied instance types do not exist: ["+string(t)+"]")
 		}
 	}
-	all, err := sift(all, in.Filters, look[types.InstanceTypeInfo]{field: func(v types.InstanceTypeInfo, name string) (out []string, ok bool) {
+	all, err := filterObjects(all, in.Filters, look[types.InstanceTypeInfo]{field: func(v types.InstanceTypeInfo, name string) (out []string, ok bool) {
 		switch name {
 		case "instance-type":
 			return []string{string(v.InstanceType)}, true
@@ -137,7 +137,7 @@ func (s *site) describeOfferings(in *ec2.DescribeInstanceTypeOfferingsInput) (*e
 			}
 		}
 	}
-	all, err := sift(all, in.Filters, look[types.InstanceTypeOffering]{field: func(v types.InstanceTypeOffering, name string) ([]string, bool) {
+	all, err := filterObjects(all, in.Filters, look[types.InstanceTypeOffering]{field: func(v types.InstanceTypeOffering, name string) ([]string, bool) {
 		switch name {
 		case "instance-type":
 			return []string{string(v.InstanceType)}, true

@@ -88,8 +88,8 @@ func (w *World) GiveInterface(subnet string, tags map[string]string, groups ...s
 	return id
 }
 
-// plug creates the network interface of an instance.
-func (s *site) plug(instance string, l launch) types.NetworkInterface {
+// addInterface creates the network interface of an instance.
+func (s *site) addInterface(instance string, l launch) types.NetworkInterface {
 	id := s.id("eni")
 	sub := l.subnet
 	n := types.NetworkInterface{

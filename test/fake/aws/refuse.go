@@ -53,9 +53,9 @@ func codeOf(err error) string {
 	return err.Error()
 }
 
-// asksOnly reports whether an input has DryRun set. It uses reflection, because the input types
+// isDryRun reports whether an input has DryRun set. It uses reflection, because the input types
 // share no interface.
-func asksOnly(in any) bool {
+func isDryRun(in any) bool {
 	v := reflect.Indirect(reflect.ValueOf(in))
 	if v.Kind() != reflect.Struct {
 		return false

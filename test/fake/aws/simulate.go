@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// judgeOf returns the evaluation for a principal: a role's own policies, and Grant for all others.
-func (s *site) judgeOf(principal string) Granted {
+// evaluatorOf returns the evaluation for a principal: a role's own policies, and Grant for all others.
+func (s *site) evaluatorOf(principal string) Granted {
 	for _, r := range s.iam.roles.listed() {
 		if aws.ToString(r.Arn) == principal {
 			return r.grants
@@ -41,11 +41,11 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 }
 
 func (t texts) match(value string) bool {
-	return slices.ContainsFunc(t, func(pattern string) bool { return likeness(pattern, value) })
+	return slices.ContainsFunc(t, func(pattern string) bool { return matchesPattern(pattern, value) })
 }
 
-// likeness matches like IAM: a star matches any text.
-func likeness(pattern, value string) bool {
+// matchesPattern matches like IAM: a star matches any text.
+func matchesPattern(pattern, value string) bool {
 	flat := strings.NewReplacer("/", ":", "[", "(", "]", ")")
 	ok, err := path.Match(flat.Replace(pattern), flat.Replace(value))
 	return err == nil && ok

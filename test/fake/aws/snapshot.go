@@ -51,7 +51,7 @@ func (s *site) createSnapshot(in *ec2.CreateSnapshotInput) (*ec2.CreateSnapshotO
 		SnapshotId: &id, VolumeId: v.VolumeId, VolumeSize: v.Size, Encrypted: v.Encrypted, State: types.SnapshotStatePending, Progress: aws.String("0%"),
 		StartTime: aws.Time(s.now()), OwnerId: aws.String(Account), Description: in.Description, Tags: tagged(in.TagSpecifications, types.ResourceTypeSnapshot),
 	})
-	s.takes(id)
+	s.setBusy(id)
 	return &ec2.CreateSnapshotOutput{SnapshotId: &id, VolumeId: n.VolumeId, VolumeSize: n.VolumeSize, State: types.SnapshotStatePending, Encrypted: n.Encrypted, StartTime: n.StartTime, Tags: n.Tags, OwnerId: n.OwnerId}, nil
 }
 

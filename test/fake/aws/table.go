@@ -44,8 +44,8 @@ func (t *table[T]) get(id string) (*T, bool) {
 	return nil, false
 }
 
-// lately reports whether an object of that ID was deleted less than d ago.
-func (t *table[T]) lately(id string, d time.Duration) bool {
+// wasDeletedWithin reports whether an object of that ID was deleted less than d ago.
+func (t *table[T]) wasDeletedWithin(id string, d time.Duration) bool {
 	for _, r := range t.rows {
 		if r.id == id && r.diedAt != 0 && t.w.now().Before(r.died.Add(d)) {
 			return true

@@ -76,7 +76,7 @@ func (s *site) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOutput,
 		Encrypted: aws.Bool(aws.ToBool(in.Encrypted)), KmsKeyId: in.KmsKeyId, Iops: in.Iops, Throughput: in.Throughput,
 		State: types.VolumeStateCreating, CreateTime: aws.Time(s.now()), Tags: tagged(in.TagSpecifications, types.ResourceTypeVolume),
 	})
-	s.takes(id)
+	s.setBusy(id)
 	s.made("CreateVolume", in.ClientToken, id)
 	return volumeOut(*v), nil
 }

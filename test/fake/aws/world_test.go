@@ -45,7 +45,7 @@ func wantKind(t *testing.T, err error, want cloud.Kind) {
 }
 
 // Every call of the interfaces is implemented, also in an empty world.
-func TestEveryCallIsKnown(t *testing.T) {
+func TestEveryCallIsImplemented(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	clients := reflect.ValueOf(w.Clients(nil))
@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestTheDeadMakeNoCalls(t *testing.T) {
+func TestKilledProcessMakesNoCalls(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	c := w.Clients(nil)
@@ -152,7 +152,7 @@ func TestFaultsByOperation(t *testing.T) {
 	}
 }
 
-func TestTheGateStandsBeforeTheWorld(t *testing.T) {
+func TestGateRejectsCallsBeforeWorld(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	_, err := network(t.Context(), w.Clients(new(resource.Gate)))
@@ -161,7 +161,7 @@ func TestTheGateStandsBeforeTheWorld(t *testing.T) {
 	}
 }
 
-func TestListsThatLag(t *testing.T) {
+func TestListLag(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Lag: 10 * time.Second, NoDefaultVPC: true})
 	c := w.Clients(nil)
@@ -186,7 +186,7 @@ func TestListsThatLag(t *testing.T) {
 	}
 }
 
-func TestAStaleListIsBehindByOneChange(t *testing.T) {
+func TestStaleListOmitsLatestChange(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{NoDefaultVPC: true})
 	c := w.Clients(nil)
@@ -201,7 +201,7 @@ func TestAStaleListIsBehindByOneChange(t *testing.T) {
 	}
 }
 
-func TestTheNewIsShy(t *testing.T) {
+func TestNewObjectsAreInvisibleAtFirst(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Shy: 2})
 	c := w.Clients(nil)
@@ -214,7 +214,7 @@ func TestTheNewIsShy(t *testing.T) {
 	}
 }
 
-func TestPagesAreShort(t *testing.T) {
+func TestPageSize(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{NoDefaultVPC: true, Page: 2})
 	c := w.Clients(nil)
@@ -245,7 +245,7 @@ func TestDeniedActions(t *testing.T) {
 	}
 }
 
-func TestRegionsAreApart(t *testing.T) {
+func TestRegionsAreIsolated(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{NoDefaultVPC: true})
 	get[string](t)(network(t.Context(), w.Clients(nil)))
@@ -255,7 +255,7 @@ func TestRegionsAreApart(t *testing.T) {
 	}
 }
 
-func TestAForeignFilterIsRefused(t *testing.T) {
+func TestUnknownFilterIsRejected(t *testing.T) {
 	t.Parallel()
 	c := awstest.New(awstest.Options{}).Clients(nil)
 	_, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: aws.String("colour"), Values: []string{"red"}}}})

@@ -61,6 +61,6 @@ func (s *site) describeZones(in *ec2.DescribeAvailabilityZonesInput) (*ec2.Descr
 			return nil, invalid("Invalid availability zone: [%s]", z)
 		}
 	}
-	all, err := sift(all, in.Filters, zoneLook())
+	all, err := filterObjects(all, in.Filters, zoneLook())
 	return &ec2.DescribeAvailabilityZonesOutput{AvailabilityZones: all}, err
 }

@@ -56,11 +56,11 @@ func (w *World) Store(op string) error {
 func (w *World) Act(op string, f func() error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return carry(&w.schedule, op, true, f)
+	return performCall(&w.schedule, op, true, f)
 }
 
-// carry makes a call, or injects the scheduled fault.
-func carry(s *faults.Schedule, op string, changes bool, act func() error) error {
+// performCall makes a call, or injects the scheduled fault.
+func performCall(s *faults.Schedule, op string, changes bool, act func() error) error {
 	if s.Dead {
 		return faults.ErrKilled
 	}

@@ -197,7 +197,7 @@ func (f *Fleet) grant(pool string, l cloud.Launch) *machine {
 	m := &machine{
 		pool: pool, boot: f.knobs.Boot,
 		Instance: cloud.Instance{
-			ID:    cloud.InstanceID("i-" + padded(len(f.machines)+1)),
+			ID:    cloud.InstanceID("i-" + zeroPad(len(f.machines)+1)),
 			Offer: l.Offer, Zone: cmp.Or(l.Offer.Zone, "anywhere"), Token: l.Token, Launched: f.time(),
 		},
 	}
@@ -205,8 +205,8 @@ func (f *Fleet) grant(pool string, l cloud.Launch) *machine {
 	return m
 }
 
-// padded formats a number with leading zeros, so that the text order is the numeric order.
-func padded(n int) string {
+// zeroPad formats a number with leading zeros, so that the text order is the numeric order.
+func zeroPad(n int) string {
 	s := strconv.Itoa(n)
 	return "0000000"[min(len(s), 7):] + s
 }

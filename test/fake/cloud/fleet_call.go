@@ -102,5 +102,5 @@ func (f *Fleet) fail(ctx context.Context, c *Call, act func(*Call) error) error 
 		return err
 	}
 	changes := c.Op == OpLaunch || c.Op == OpTerminate || c.Op == OpSweep
-	return carry(&f.schedule, "fleet:"+string(c.Op), changes, func() error { return act(c) })
+	return performCall(&f.schedule, "fleet:"+string(c.Op), changes, func() error { return act(c) })
 }

@@ -17,7 +17,7 @@ func offer() cloud.Offer {
 }
 
 // The in-memory platform fulfills the contract of cloud.Instances.
-func TestFleetKeepsTheContract(t *testing.T) {
+func TestFleetContract(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]cloudtest.Knobs{
 		"at once":    {},
@@ -58,7 +58,7 @@ func quick() func() time.Time {
 	return func() time.Time { return cloudtest.Epoch().Add(time.Since(start) * 60_000) }
 }
 
-func TestFleetRefusesAnOfferAndGrantsTheNext(t *testing.T) {
+func TestFleetRefusesOffer(t *testing.T) {
 	t.Parallel()
 	f := cloudtest.NewFleet(cloudtest.Knobs{Most: 1}, nil)
 	p := f.Pool("a")
@@ -85,7 +85,7 @@ func TestFleetRefusesAnOfferAndGrantsTheNext(t *testing.T) {
 	}
 }
 
-func TestFleetShowsMachinesLate(t *testing.T) {
+func TestFleetListsLag(t *testing.T) {
 	t.Parallel()
 	f := cloudtest.NewFleet(cloudtest.Knobs{AppearLate: time.Minute, ChangeLate: time.Minute, Boot: 10 * time.Second}, nil)
 	p := f.Pool("a")
@@ -120,7 +120,7 @@ func TestFleetShowsMachinesLate(t *testing.T) {
 	}
 }
 
-func TestFleetKeepsAJournalAndDies(t *testing.T) {
+func TestFleetJournalAndKill(t *testing.T) {
 	t.Parallel()
 	f := cloudtest.NewFleet(cloudtest.Knobs{}, nil)
 	p := f.Pool("a")

@@ -50,7 +50,7 @@ func TestPoliciesHaveEtags(t *testing.T) {
 	wantStatus(t, err, 400, "invalid")
 }
 
-func TestAnAccountThatWasDeletedHasNothingWhenItIsMadeAgain(t *testing.T) {
+func TestRecreatedAccountHasNoRoles(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
 	email := c.account(t, "det-m-lab")
@@ -92,7 +92,7 @@ func TestAccountsAndRolesLag(t *testing.T) {
 }
 
 // The ID of a deleted role remains in use: the role can be undeleted, but not created again.
-func TestRolesOnlyLookDeleted(t *testing.T) {
+func TestDeletedRoleKeepsID(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
 	roles := c.iam.Projects.Roles
@@ -150,7 +150,7 @@ func TestConditionsNameResources(t *testing.T) {
 }
 
 // The access scope "Compute Engine: Read Write" permits calls to Compute Engine only.
-func TestScopesAreThoseOfTheDocuments(t *testing.T) {
+func TestScopesAreEnforced(t *testing.T) {
 	t.Parallel()
 	w, _ := newWorld(t, gcptest.Options{})
 	m := clientsOf(t, w, gcptest.Caller{Scopes: []string{"compute"}})
@@ -160,7 +160,7 @@ func TestScopesAreThoseOfTheDocuments(t *testing.T) {
 }
 
 // The roles that Determined documents suffice to launch instances, and each is required.
-func TestTheSeedsRolesLaunch(t *testing.T) {
+func TestDocumentedRolesSufficeToLaunch(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
 	agents := w.GiveAccount(project, "det-agents")
@@ -183,7 +183,7 @@ func TestTheSeedsRolesLaunch(t *testing.T) {
 	}
 }
 
-func TestBucketsHavePoliciesOfTheirOwn(t *testing.T) {
+func TestBucketPolicies(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
 	c.bucket(t, "data")
@@ -205,7 +205,7 @@ func TestBucketsHavePoliciesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestACallOnAProjectsQuotaNeedsThePermissionToUseIt(t *testing.T) {
+func TestQuotaProjectRequiresPermission(t *testing.T) {
 	t.Parallel()
 	w, _ := newWorld(t, gcptest.Options{})
 	w.Bind(parent, "roles/compute.viewer", "user:bob@example.com")

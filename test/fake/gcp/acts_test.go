@@ -8,7 +8,7 @@ import (
 )
 
 // Every method that the world implements exists in Google's discovery documents.
-func TestActsAreGooglesMethods(t *testing.T) {
+func TestActsExistInDiscoveryDocuments(t *testing.T) {
 	t.Parallel()
 	docs, err := loadDocuments(t.Context())
 	if err != nil {
@@ -26,7 +26,7 @@ func TestActsAreGooglesMethods(t *testing.T) {
 }
 
 // Queries are not changes, even if their HTTP method is POST.
-func TestQuestionsAreNoChanges(t *testing.T) {
+func TestQueriesAreNotChanges(t *testing.T) {
 	t.Parallel()
 	docs, err := loadDocuments(t.Context())
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *faultRecorder) Errorf(format string, args ...any) {
 }
 
 // A response of the fake that violates the discovery documents fails the test.
-func TestAnswersAreHeldAgainstTheDocuments(t *testing.T) {
+func TestResponsesAreValidated(t *testing.T) {
 	t.Parallel()
 	r := &faultRecorder{TB: t}
 	w := New(r, Options{})

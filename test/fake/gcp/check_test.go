@@ -15,7 +15,7 @@ import (
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
 
 // An invalid request fails the test with a specific message.
-func TestRequestsAreHeldAgainstTheDocuments(t *testing.T) {
+func TestRequestsAreValidated(t *testing.T) {
 	t.Parallel()
 	const instances = "/compute/v1/projects/acme-ml/zones/us-west1-b/instances"
 	cases := []struct {
@@ -55,7 +55,7 @@ func TestRequestsAreHeldAgainstTheDocuments(t *testing.T) {
 }
 
 // Foreign clients may send query parameters that are missing in the documents.
-func TestForeignQueriesAreTaken(t *testing.T) {
+func TestForeignQueriesAreAccepted(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{Foreign: true})
 	if status := send(t, w.Client(""), "GET", "https://compute.googleapis.com/compute/v1/projects/acme-ml/zones?returnSomeMore=true", ""); status != 200 {
@@ -75,7 +75,7 @@ func send(t *testing.T, c *http.Client, method, url, body string) int {
 }
 
 // Responses over a loopback connection equal those in memory.
-func TestOverLoopbackTheAnswersAreTheSame(t *testing.T) {
+func TestLoopbackResponsesAreEqual(t *testing.T) {
 	t.Parallel()
 	w, in := newWorld(t, gcptest.Options{})
 	made[*storage.Bucket](t)(in.storage.Buckets.Insert(project, &storage.Bucket{Name: "one"}).Do())

@@ -66,7 +66,7 @@ func (c clients) status(t *testing.T, name string) string {
 	return made[*compute.Instance](t)(c.compute.Instances.Get(project, zoneB, name).Do()).Status
 }
 
-func TestAMachineComesAndGoes(t *testing.T) {
+func TestInstanceLifecycle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c := newWorld(t, gcptest.Options{Operation: 10 * time.Second, Provisioning: 3 * time.Second, Staging: 5 * time.Second, Stopping: 20 * time.Second})
@@ -98,7 +98,7 @@ func TestAMachineComesAndGoes(t *testing.T) {
 }
 
 // A stockout is an error of the operation, and no object remains.
-func TestStockOutsAreInTheOperation(t *testing.T) {
+func TestStockoutIsOperationError(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
 	w.StockOut(zoneB, "n2-standard-2", 1)
@@ -174,7 +174,7 @@ func TestFaultsOfOperations(t *testing.T) {
 	wantStatus(t, err, 400, "invalid")
 }
 
-func TestWhatIsUsedStays(t *testing.T) {
+func TestObjectsInUseCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	for _, later := range []bool{false, true} {
 		_, c := newWorld(t, gcptest.Options{InUseLater: later})
@@ -194,7 +194,7 @@ func TestWhatIsUsedStays(t *testing.T) {
 }
 
 // An aggregated list omits an unreachable zone and contains a warning.
-func TestListsMissAZone(t *testing.T) {
+func TestAggregatedListWithUnreachableZone(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
 	c.done(t)(c.compute.Instances.Insert(project, zoneB, launch("one", nil)).Do())
@@ -214,7 +214,7 @@ func TestListsMissAZone(t *testing.T) {
 	}
 }
 
-func TestSpotMachinesAreTakenBack(t *testing.T) {
+func TestSpotPreemption(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t, gcptest.Options{})
 	c.done(t)(c.compute.Instances.Insert(project, zoneB, launch("spot", func(i *compute.Instance) {
@@ -265,7 +265,7 @@ func TestLabelsAndMetadataHaveFingerprints(t *testing.T) {
 }
 
 // A patch merges objects and replaces arrays: a rule changed from SSH to ICMP keeps no ports.
-func TestAPatchReplacesArrays(t *testing.T) {
+func TestPatchReplacesArrays(t *testing.T) {
 	t.Parallel()
 	_, c := newWorld(t, gcptest.Options{})
 	c.done(t)(c.compute.Firewalls.Insert(project, &compute.Firewall{
@@ -284,7 +284,7 @@ func TestAPatchReplacesArrays(t *testing.T) {
 	}
 }
 
-func TestFiltersOfSeveralExpressionsHaveParentheses(t *testing.T) {
+func TestFilterRequiresParentheses(t *testing.T) {
 	t.Parallel()
 	_, c := newWorld(t, gcptest.Options{})
 	for _, filter := range []string{"labels.a=b AND labels.c=d", "labels.a=b labels.c=d", "(labels.a=b) labels.c=d", "labels.a=b OR (labels.c=d)", "(labels.a=b) AND labels.c=d"} {

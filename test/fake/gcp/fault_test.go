@@ -39,7 +39,7 @@ func TestFaultsOfChangesWithOperations(t *testing.T) {
 
 // A call that is throttled once succeeds when it is repeated with its requestId; one that is
 // throttled permanently does not.
-func TestAThrottledCallIsKnownByItsRequest(t *testing.T) {
+func TestThrottledCallIsIdentifiedByRequestID(t *testing.T) {
 	t.Parallel()
 	for i, f := range []faults.Fault{faults.ThrottleOnce, faults.Throttle} {
 		w, c := newWorld(t, gcptest.Options{})

@@ -46,9 +46,9 @@ func deprecateImage(c *call) (any, error) {
 	return c.operate("deprecate", path, effect{apply: func() *failure { i.Deprecated = status; return nil }})
 }
 
-// ofFamily returns the newest image of a family that is not deprecated.
+// newestOfFamily returns the newest image of a family that is not deprecated.
 // https://cloud.google.com/compute/docs/images/image-families-best-practices
-func (w *World) ofFamily(project, family string) (string, *compute.Image, bool) {
+func (w *World) newestOfFamily(project, family string) (string, *compute.Image, bool) {
 	var path string
 	var newest *compute.Image
 	for key, i := range w.engine.images.all() {
@@ -64,7 +64,7 @@ func getImageFromFamily(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, i, found := c.ofFamily(p.id, c.params["family"])
+	_, i, found := c.newestOfFamily(p.id, c.params["family"])
 	if !found {
 		return nil, notFound("projects/" + p.id + "/global/images/family/" + c.params["family"])
 	}
@@ -75,7 +75,7 @@ func getImageFromFamily(c *call) (any, error) {
 func (c *call) findImage(link string) (string, *compute.Image, bool) {
 	path := c.pathOf(link)
 	if before, family, ok := strings.Cut(path, "/global/images/family/"); ok {
-		return c.ofFamily(strings.TrimPrefix(before, "projects/"), family)
+		return c.newestOfFamily(strings.TrimPrefix(before, "projects/"), family)
 	}
 	i, found := c.engine.images.get(path)
 	return path, i, found

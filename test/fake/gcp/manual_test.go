@@ -17,7 +17,7 @@ func ourOwn() []string {
 
 // Each function that returns an error response must link to the page of Google's documentation that
 // specifies it.
-func TestEveryRefusalNamesItsPage(t *testing.T) {
+func TestErrorsLinkToDocumentation(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(".")
 	if err != nil {

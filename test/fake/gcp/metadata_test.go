@@ -98,7 +98,7 @@ func TestMetadataOfAMachine(t *testing.T) {
 }
 
 // The token of an instance is restricted to its access scopes.
-func TestAMachineCallsAsItsServiceAccount(t *testing.T) {
+func TestInstanceUsesItsServiceAccount(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	name := launchSpot(t, w)
@@ -132,7 +132,7 @@ func TestAMachineCallsAsItsServiceAccount(t *testing.T) {
 }
 
 // A request that waits for a change returns when the value changes, and not earlier.
-func TestMetadataIsAwaited(t *testing.T) {
+func TestMetadataWaitForChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := gcptest.New(t, gcptest.Options{})

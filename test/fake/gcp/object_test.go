@@ -43,7 +43,7 @@ func (c clients) read(t *testing.T, bucket, name string) string {
 	return string(made[[]byte](t)(io.ReadAll(a.Body)))
 }
 
-func TestObjectsKeepTheirGenerations(t *testing.T) {
+func TestObjectGenerations(t *testing.T) {
 	t.Parallel()
 	for where, open := range map[string]func(*testing.T, *gcptest.World) clients{
 		"memory":   func(t *testing.T, w *gcptest.World) clients { return clientsOf(t, w, gcptest.Caller{}) },
@@ -71,7 +71,7 @@ func TestObjectsKeepTheirGenerations(t *testing.T) {
 	}
 }
 
-func TestOfSixteenAtOnceOneWinsTheLease(t *testing.T) {
+func TestOnlyOneOfSixteenAcquiresLease(t *testing.T) {
 	t.Parallel()
 	_, c := newWorld(t, gcptest.Options{})
 	c.bucket(t, "lease")
@@ -152,7 +152,7 @@ func TestListsOfObjectsPage(t *testing.T) {
 
 // The client library retries a throttled upload as one call if retries are enabled. It does not
 // retry other calls.
-func TestAnObjectTakesOneWriteASecond(t *testing.T) {
+func TestObjectWriteRateLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, c := newWorld(t, gcptest.Options{ObjectInterval: time.Second, BucketInterval: 2 * time.Second})
@@ -174,7 +174,7 @@ func TestAnObjectTakesOneWriteASecond(t *testing.T) {
 }
 
 // After a lost response, the client library repeats a write and finds its own effect.
-func TestALostReplyMeetsItsOwnEffect(t *testing.T) {
+func TestRetryAfterLostResponseFindsOwnEffect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, c := newWorld(t, gcptest.Options{})
@@ -214,7 +214,7 @@ func TestFaultsOfStorage(t *testing.T) {
 }
 
 // A bucket with versioning is empty once every version was deleted by its generation.
-func TestABucketKeepsVersions(t *testing.T) {
+func TestBucketVersioning(t *testing.T) {
 	t.Parallel()
 	_, c := newWorld(t, gcptest.Options{})
 	made[*storage.Bucket](t)(c.storage.Buckets.Insert(project, &storage.Bucket{Name: "kept", Versioning: &storage.BucketVersioning{Enabled: true}}).Do())

@@ -50,7 +50,7 @@ func TestSecretsHaveVersions(t *testing.T) {
 	}
 }
 
-func TestLogsAreFound(t *testing.T) {
+func TestFilterLogEvents(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	l := made[*logging.Service](t)(logging.NewService(t.Context(), asOwner(w)))
@@ -81,7 +81,7 @@ func TestLogsAreFound(t *testing.T) {
 	wantStatus(t, err, 404, "notFound")
 }
 
-func TestPointsAreFiveSecondsApart(t *testing.T) {
+func TestPointInterval(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	m := made[*monitoring.Service](t)(monitoring.NewService(t.Context(), asOwner(w)))
@@ -129,7 +129,7 @@ func TestServicesAreEnabled(t *testing.T) {
 }
 
 // A caller without roles has no permissions on any service.
-func TestEveryServiceHoldsItsCallersToTheirRoles(t *testing.T) {
+func TestServicesEnforceRoles(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	ann := option.WithHTTPClient(w.Client("user:ann@example.com"))

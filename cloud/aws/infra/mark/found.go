@@ -30,16 +30,16 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	case kind == KindVolume && tags[ResourceTag] != "" && !o.Blank:
 		return retainVolume
 	case kind == KindSecret && tags[RetainTag] != RetainNo:
-		return opensWhat(cmp.Or(tags[OpensTag], c.Outside))
+		return secretRetainReason(cmp.Or(tags[OpensTag], c.Outside))
 	case kind == KindLogGroup && tags[RetainTag] == RetainYes:
 		return retainLogs
 	}
 	return ""
 }
 
-// opensWhat returns the reason to retain a secret: existing data of the user, or the cluster's
+// secretRetainReason returns the reason to retain a secret: existing data of the user, or the cluster's
 // data.
-func opensWhat(outside string) string {
+func secretRetainReason(outside string) string {
 	if outside == "" {
 		return retainOpensData
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-func TestWhatIsLetIn(t *testing.T) {
+func TestIngressRules(t *testing.T) {
 	t.Parallel()
 	office := []netip.Prefix{netip.MustParsePrefix("203.0.113.9/32"), netip.MustParsePrefix("2001:db8::/64")}
 	for _, tc := range []struct {

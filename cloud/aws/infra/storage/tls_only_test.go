@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTLSOnlyKeepsWhatElseThePolicySays(t *testing.T) {
+func TestTLSOnlyKeepsOtherStatements(t *testing.T) {
 	t.Parallel()
 	const theirs = `{"Version":"2012-10-17","Statement":{"Sid":"Theirs","Effect":"Allow","Principal":"*","Action":"s3:GetObject","Resource":"*"}}`
 	once, err := withTLSOnly(theirs, "b")
@@ -30,7 +30,7 @@ func TestTLSOnlyKeepsWhatElseThePolicySays(t *testing.T) {
 	}
 }
 
-func TestOurStatementIsKnownAsS3GivesItBack(t *testing.T) {
+func TestTLSOnlyRecognizesNormalizedStatement(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		action, resource string

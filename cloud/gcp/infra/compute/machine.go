@@ -78,7 +78,7 @@ func deleteMachine(ctx context.Context, c *mark.Cluster, identity string) error 
 	})
 }
 
-// settleMachine repeats a call until the instance has completed its transition.
-func settleMachine(ctx context.Context, c *mark.Cluster, identity string, call func() error) error {
+// retryUntilSettled repeats a call until the instance has completed its transition.
+func retryUntilSettled(ctx context.Context, c *mark.Cluster, identity string, call func() error) error {
 	return c.Waiter().RetryOn(ctx, identity, toSettle, cloud.Conflict, call)
 }

@@ -55,7 +55,7 @@ func (m *Master) changeStopped(ctx context.Context, drift []resource.Drift) erro
 	}
 	c := m.In.Clients
 	zone, name := api.SplitZone(m.Identity())
-	err := settleMachine(ctx, m.In, m.Identity(), func() error { return api.Run(ctx, c, c.Compute.Instances.Stop(c.Project, zone, name)) })
+	err := retryUntilSettled(ctx, m.In, m.Identity(), func() error { return api.Run(ctx, c, c.Compute.Instances.Stop(c.Project, zone, name)) })
 	switch {
 	case cloud.KindOf(err) == cloud.NotFound:
 		return m.createMaster(ctx, "")
@@ -73,7 +73,7 @@ func (m *Master) changeStopped(ctx context.Context, drift []resource.Drift) erro
 			return err
 		}
 	}
-	return settleMachine(ctx, m.In, m.Identity(), func() error { return api.Run(ctx, c, c.Compute.Instances.Start(c.Project, zone, name)) })
+	return retryUntilSettled(ctx, m.In, m.Identity(), func() error { return api.Run(ctx, c, c.Compute.Instances.Start(c.Project, zone, name)) })
 }
 
 // setAccount replaces the service account as soon as Compute Engine knows the new one.

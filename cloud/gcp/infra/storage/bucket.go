@@ -133,9 +133,9 @@ func Buckets(c *mark.Cluster) mark.Kind[storage.Bucket] {
 	})
 }
 
-// removals is the number of concurrent deletes. Cloud Storage allows a thousand writes per second
+// concurrentDeletes is the number of concurrent deletes. Cloud Storage allows a thousand writes per second
 // to a new bucket.
-const removals = 16
+const concurrentDeletes = 16
 
 // DeleteBucket deletes a bucket with all objects and their noncurrent versions. It returns a
 // Conflict error if objects were written in the meantime.
@@ -145,7 +145,7 @@ func DeleteBucket(ctx context.Context, c api.Clients, name string) error {
 		return err
 	}
 	g, each := errgroup.WithContext(ctx)
-	g.SetLimit(removals)
+	g.SetLimit(concurrentDeletes)
 	for _, o := range all {
 		g.Go(func() error {
 			return infra.IgnoreMissing(api.Delete(each, c.Storage.Objects.Delete(name, o.Name).Generation(o.Generation)))

@@ -61,7 +61,7 @@ func (s *site) createSecret(in *sm.CreateSecretInput) (*sm.CreateSecretOutput, e
 		return nil, refuse(400, "ResourceExistsException", "The operation failed because the secret "+v.name+" already exists.")
 	}
 	name := aws.ToString(in.Name)
-	if s.vault.secrets.lately(name, s.opt.Reuse) {
+	if s.vault.secrets.wasDeletedWithin(name, s.opt.Reuse) {
 		return nil, refuse(400, "InvalidRequestException", "You can't create this secret because a secret with this name is already scheduled for deletion.")
 	}
 	s.serial++

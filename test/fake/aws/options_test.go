@@ -34,7 +34,7 @@ func spot(price string) func(*ec2.RunInstancesInput) {
 	}
 }
 
-func TestMachinesTakeTheirTime(t *testing.T) {
+func TestInstanceTransitionsTakeTime(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Boot: 10 * time.Second, Shutdown: 20 * time.Second})
 	s := standOn(w)
@@ -56,7 +56,7 @@ func TestMachinesTakeTheirTime(t *testing.T) {
 	refused[*ec2.DescribeInstancesOutput](t, cloud.NotFound)(s.EC2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}}))
 }
 
-func TestInterfacesOutliveTheirMachines(t *testing.T) {
+func TestInterfacesOutliveInstances(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Linger: 30 * time.Second})
 	s := standOn(w)
@@ -68,7 +68,7 @@ func TestInterfacesOutliveTheirMachines(t *testing.T) {
 	get[*ec2.DeleteSubnetOutput](t)(s.EC2.DeleteSubnet(t.Context(), &ec2.DeleteSubnetInput{SubnetId: &sub}))
 }
 
-func TestAFreshProfileIsNotKnownYet(t *testing.T) {
+func TestNewProfileIsUnknownAtFirst(t *testing.T) {
 	t.Parallel()
 	s := standOn(awstest.New(awstest.Options{FreshProfile: 2}))
 	s.role(t, "master")
@@ -82,7 +82,7 @@ func TestAFreshProfileIsNotKnownYet(t *testing.T) {
 	}
 }
 
-func TestWhatRunsOut(t *testing.T) {
+func TestQuotasAndCapacity(t *testing.T) {
 	t.Parallel()
 	several := func(least, most int32, machine types.InstanceType) func(*ec2.RunInstancesInput) {
 		return func(in *ec2.RunInstancesInput) { in.MinCount, in.MaxCount, in.InstanceType = &least, &most, machine }
@@ -133,7 +133,7 @@ func TestQuotasOfTheNetwork(t *testing.T) {
 	}
 }
 
-func TestAnInterruption(t *testing.T) {
+func TestInterruption(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	s := standOn(w)
@@ -148,7 +148,7 @@ func TestAnInterruption(t *testing.T) {
 	}
 }
 
-func TestCancellingARequestLeavesItsMachine(t *testing.T) {
+func TestCancelRequestKeepsInstance(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	s := standOn(w)
@@ -159,7 +159,7 @@ func TestCancellingARequestLeavesItsMachine(t *testing.T) {
 	}
 }
 
-func TestSecretsOnTheirWayOutAreFound(t *testing.T) {
+func TestSecretsScheduledForDeletion(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	s := standOn(w)
@@ -175,7 +175,7 @@ func TestSecretsOnTheirWayOutAreFound(t *testing.T) {
 	}
 }
 
-func TestBucketsOfOthersAndOfOtherRegions(t *testing.T) {
+func TestForeignAndRemoteBuckets(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	w.GiveForeignBucket("theirs")
@@ -188,7 +188,7 @@ func TestBucketsOfOthersAndOfOtherRegions(t *testing.T) {
 	refused[*s3.HeadBucketOutput](t, cloud.Invalid)(w.ClientsIn("eu-west-1", nil).S3.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: b}))
 }
 
-func TestWhatIsLeftInABucket(t *testing.T) {
+func TestBucketWithRemainingObjects(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Page: 2})
 	s := standOn(w)
@@ -239,7 +239,7 @@ func TestVersionsComeInPages(t *testing.T) {
 	}
 }
 
-func TestWhatATestSeesBehindTheCalls(t *testing.T) {
+func TestLiveObjects(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	s := standOn(w)
@@ -262,7 +262,7 @@ func TestWhatATestSeesBehindTheCalls(t *testing.T) {
 	}
 }
 
-func TestALeftInterfaceHoldsItsSubnet(t *testing.T) {
+func TestLeftoverInterfaceBlocksSubnet(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	s := standOn(w)
@@ -274,7 +274,7 @@ func TestALeftInterfaceHoldsItsSubnet(t *testing.T) {
 	get[*ec2.DeleteSubnetOutput](t)(s.EC2.DeleteSubnet(t.Context(), &ec2.DeleteSubnetInput{SubnetId: &sub}))
 }
 
-func TestSimulationAnswersWhatDenySaid(t *testing.T) {
+func TestSimulationUsesDeny(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	w.Deny("iam:PassRole")
@@ -297,7 +297,7 @@ func TestSimulationAnswersWhatDenySaid(t *testing.T) {
 	})))
 }
 
-func TestDisksTakeTheirTime(t *testing.T) {
+func TestDiskTransitionsTakeTime(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Disk: time.Minute})
 	s := standOn(w)
@@ -322,7 +322,7 @@ func TestDisksTakeTheirTime(t *testing.T) {
 	get[*ec2.DeleteVolumeOutput](t)(s.EC2.DeleteVolume(t.Context(), &ec2.DeleteVolumeInput{VolumeId: v}))
 }
 
-func TestEndpointsTakeTheirTimeToGo(t *testing.T) {
+func TestEndpointDeletionTakesTime(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Linger: time.Minute})
 	s := standOn(w)
@@ -334,7 +334,7 @@ func TestEndpointsTakeTheirTimeToGo(t *testing.T) {
 	get[*ec2.DeleteVpcOutput](t)(s.EC2.DeleteVpc(t.Context(), &ec2.DeleteVpcInput{VpcId: &vpc}))
 }
 
-func TestNamesAreNotFreeAtOnce(t *testing.T) {
+func TestNameReuseIsDelayed(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{Reuse: time.Minute})
 	s := standOn(w)
@@ -351,7 +351,7 @@ func TestNamesAreNotFreeAtOnce(t *testing.T) {
 	get[*sm.CreateSecretOutput](t)(s.Secrets.CreateSecret(t.Context(), secret))
 }
 
-func TestMachinesThatPowerOff(t *testing.T) {
+func TestPowerOff(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	s := standOn(w)
@@ -373,7 +373,7 @@ func TestMachinesThatPowerOff(t *testing.T) {
 	}
 }
 
-func TestAnAddressNeedsAGateway(t *testing.T) {
+func TestAddressNeedsGateway(t *testing.T) {
 	t.Parallel()
 	s := standOn(awstest.New(awstest.Options{}))
 	vpc := s.vpc(t, "10.1.0.0/16")

@@ -71,7 +71,7 @@ func TestResolveReplacesAliases(t *testing.T) {
 	}
 	m.Given = "http://lost:8080"
 	if _, err := m.Resolve(t.Context()); !errors.Is(err, errNoMetadata) || !strings.HasPrefix(err.Error(), "lost: write") {
-		t.Errorf("got %v, want what is not known and what to do", err)
+		t.Errorf("got %v, want the unknown alias and the fix", err)
 	}
 	m.Given, m.Aliases = "", []string{"lost"}
 	if _, err := m.Resolve(t.Context()); !errors.Is(err, errNoMetadata) || !strings.HasPrefix(err.Error(), "address: set") {

@@ -18,10 +18,10 @@ func TestOrderOffers(t *testing.T) {
 		spot, fallback bool
 		want           string
 	}{
-		"by type, then by zone":                {[]string{"s1", "s2"}, false, false, "a s1 on-demand, a s2 on-demand, b s1 on-demand, b s2 on-demand"},
-		"without zones the platform chooses":   {nil, true, false, "a  spot, b  spot"},
-		"all spot before any on-demand":        {[]string{"s1"}, true, true, "a s1 spot, b s1 spot, a s1 on-demand, b s1 on-demand"},
-		"a fallback without spot says nothing": {nil, false, true, "a  on-demand, b  on-demand"},
+		"by type, then by zone":              {[]string{"s1", "s2"}, false, false, "a s1 on-demand, a s2 on-demand, b s1 on-demand, b s2 on-demand"},
+		"without zones the platform chooses": {nil, true, false, "a  spot, b  spot"},
+		"all spot before any on-demand":      {[]string{"s1"}, true, true, "a s1 spot, b s1 spot, a s1 on-demand, b s1 on-demand"},
+		"a fallback without spot is ignored": {nil, false, true, "a  on-demand, b  on-demand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

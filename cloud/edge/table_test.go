@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-var errSDK = errors.New("what the SDK said")
+var errSDK = errors.New("SDK error")
 
 // table belongs to a platform whose naming differs from both Amazon's and Google's.
 var table = edge.Table{
@@ -46,8 +46,8 @@ func TestKindOfAnswers(t *testing.T) {
 		{"the same code otherwise", edge.Answer{Code: "bad", Message: "no such field"}, cloud.Invalid, cloud.Invalid},
 		{"a family by its end", edge.Answer{Code: "cpuExceeded"}, cloud.Quota, cloud.Quota},
 		{"out of order", edge.Answer{Code: "broken", Status: 503}, cloud.Unavailable, cloud.Ambiguous},
-		{"a code nobody knows", edge.Answer{Code: "odd", Status: 409}, cloud.Conflict, cloud.Conflict},
-		{"a code nobody knows, without a status", edge.Answer{Code: "odd"}, cloud.Unknown, cloud.Unknown},
+		{"an unknown code", edge.Answer{Code: "odd", Status: 409}, cloud.Conflict, cloud.Conflict},
+		{"an unknown code without a status", edge.Answer{Code: "odd"}, cloud.Unknown, cloud.Unknown},
 		{"a page of a proxy", edge.Answer{Status: 502}, cloud.Unavailable, cloud.Ambiguous},
 		{"too many", edge.Answer{Status: 429}, cloud.RateLimited, cloud.RateLimited},
 		{"a precondition", edge.Answer{Status: 412}, cloud.Conflict, cloud.Conflict},

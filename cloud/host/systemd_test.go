@@ -37,6 +37,6 @@ func TestSystemdRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := (host.Systemd{}).Stop(t.Context(), "x.service"); err == nil || !strings.Contains(err.Error(), "systemctl stop x.service: exit status 5: no such unit") {
-		t.Errorf("got %v, want what was run and what it said", err)
+		t.Errorf("got %v, want the command and its output", err)
 	}
 }

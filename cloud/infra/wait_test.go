@@ -31,14 +31,14 @@ func TestRetryWhileInUseReportsAndIsInterruptible(t *testing.T) {
 			t.Errorf("got %v after %v, want the end with the interruption after %v", err, time.Since(begin), moment)
 		}
 		if err == nil || !strings.Contains(err.Error(), "wait for subnet-1 to be no longer in use") {
-			t.Errorf("got %v, want what was waited for", err)
+			t.Errorf("got %v, want the subject", err)
 		}
 		if len(told) != 3 {
-			t.Fatalf("told %q, want one line at once and one a minute", told)
+			t.Fatalf("got %q, want one line at once and one per minute", told)
 		}
 		for _, line := range told {
 			if !strings.Contains(line, "subnet-1") || !strings.Contains(line, "eni-7 is in it") || !strings.HasSuffix(line, "try: delete eni-7") {
-				t.Errorf("told %q, want the object, what holds it and what to do", line)
+				t.Errorf("got %q, want the object, its holder and the fix", line)
 			}
 		}
 	})

@@ -115,7 +115,7 @@ func isID(name string) bool {
 	return found && len(digits) == 16 && err == nil
 }
 
-const promiseFix = "remove it: the pool then launches what it still needs"
+const promiseFix = "delete it: the pool then launches the machines that it still needs"
 
 // readJSON decodes a file. Found is false if it does not exist. Fix is the advice for a damaged
 // file.

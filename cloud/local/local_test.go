@@ -142,7 +142,7 @@ func TestMachineEndsWithItsAgentAndKeepsConsole(t *testing.T) {
 	again := open(t, cfg)
 	eventually(t, again, func(l []cloud.Instance) bool { return l[0].State == cloud.InstanceTerminated })
 	if text, err := again.Console(t.Context(), made[0].ID); err != nil || !strings.Contains(text, "swept") {
-		t.Errorf("console: got %q and %v, want what was written last", text, err)
+		t.Errorf("console: got %q and %v, want the last lines", text, err)
 	}
 }
 

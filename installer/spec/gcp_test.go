@@ -88,7 +88,7 @@ func TestReadErrorsGCP(t *testing.T) {
 		{"a role on nothing that is shared", "", neededGCP("share-access", "true"), "network.share_access: belongs to a shared subnetwork"},
 		{"a user as account", "", neededGCP("master-service-account", "jo@example.com"), "roles.master: must be the e-mail of a service account, or default"},
 		{"a master without account", "", neededGCP("master-service-account", "none"), "roles.master: must be the e-mail"},
-		{"GPUs for a machine that takes none", "", neededGCP("machine", "n2-standard-8+1xnvidia-tesla-t4"), "machine type n2-standard-8 takes no GPUs"},
+		{"GPUs for a machine that takes none", "", neededGCP("machine", "n2-standard-8+1xnvidia-tesla-t4"), "machine type n2-standard-8 does not support GPUs"},
 		{"a number without a type", "pools: {p: {machines: [{machine_type: n1-standard-8, gpu_num: 1}]}}\n", neededGCP(), "gpu_type: is required with gpu_num"},
 		{"a machine twice", "", neededGCP("machine", "g2-standard-4,g2-standard-4"), "pools.compute-pool.machines[1]: is given twice (g2-standard-4)"},
 		{"a master with GPUs", "", neededGCP("master-machine-type", "n1-standard-8+1xnvidia-tesla-t4"), "master.machine_type: must be a machine type"},

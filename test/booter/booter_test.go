@@ -116,7 +116,7 @@ func TestBootMachinesOfCustomCloud(t *testing.T) {
 	r.set(one, false)
 	eventually(t, "the removed one dies and the other stays", func() bool { return len(b.Running()) == 1 && b.Running()[0] == "2" })
 	run(t, b, "2", "systemctl", "poweroff")
-	eventually(t, "the cloud is told what powered itself off", func() bool { return r.count() == 0 })
+	eventually(t, "the cloud is notified of the shutdown", func() bool { return r.count() == 0 })
 }
 
 // toolsBelowTmp creates a directory with a file at a path where machines have their own file

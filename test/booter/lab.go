@@ -144,7 +144,7 @@ func stale(t testing.TB, dir string) []string {
 }
 
 // must runs a command that configures the test's network.
-func (l *Lab) must(t testing.TB, ctx context.Context, name string, args ...string) { //nolint:revive // a test comes first
+func (l *Lab) must(t testing.TB, ctx context.Context, name string, args ...string) { //nolint:revive // testing.TB comes first
 	t.Helper()
 	if out, err := exec.CommandContext(ctx, name, args...).CombinedOutput(); err != nil {
 		t.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)

@@ -48,7 +48,7 @@ func TestLostResponseLaunchesOnce(t *testing.T) {
 	}
 	_, err = ec2.NewFromConfig(config).DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 	if err == nil {
-		t.Error("what is not allowed was allowed")
+		t.Error("a denied action was allowed")
 	}
 	calls := p.Calls()
 	if last := calls[len(calls)-1]; last.Code != "UnauthorizedOperation" || last.Action != "DescribeVpcs" {

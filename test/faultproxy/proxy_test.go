@@ -154,7 +154,7 @@ func TestLostRequestsAndResponses(t *testing.T) {
 	}{
 		"a request is dropped":          {effect: faultproxy.Drop()},
 		"a reply is lost":               {effect: faultproxy.Lose(), carried: 1},
-		"nobody answers":                {effect: faultproxy.Hang(), timeout: true},
+		"no response":                   {effect: faultproxy.Hang(), timeout: true},
 		"the answer comes late":         {effect: faultproxy.Delay(20 * time.Millisecond), carried: 1},
 		"the answer comes far too late": {effect: faultproxy.Delay(time.Hour), timeout: true},
 	} {

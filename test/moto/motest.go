@@ -132,7 +132,7 @@ func firstLine(r io.Reader) (string, error) {
 	select {
 	case text := <-line:
 		if text == "" {
-			return "", errors.New("it ended before it told its port")
+			return "", errors.New("moto exited before it printed its port")
 		}
 		return text, nil
 	case <-time.After(startLimit):

@@ -406,7 +406,7 @@ func TestAccessControlEvaluatesActions(t *testing.T) {
 		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("agent")}
 	}
 	if _, err := run(t, may, nil); err != nil {
-		t.Errorf("what is allowed: %v", err)
+		t.Errorf("an allowed action: %v", err)
 	}
 	_, err := run(t, may, withProfile)
 	wantCode(t, err, "UnauthorizedOperation")

@@ -105,7 +105,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		{"no capacity is an answer, though its status is 500", refuse(500, "InsufficientInstanceCapacity", "none left"), create, cloud.NoCapacity, 1, ""},
 		{"a page instead of an answer, to a change", page(500), create, cloud.Ambiguous, 1, "ec2:CreateVpc: HTTP status 500 Internal Server Error with a response that is not from the API"},
 		{"a page instead of an answer, to a look", page(500), list, cloud.Unavailable, 3, "ec2:DescribeVpcs: HTTP status 500 Internal Server Error with a response that is not from the API"},
-		{"a code nobody knows", refuse(400, "Strange", "who knows"), create, cloud.Invalid, 1, ""},
+		{"an unknown code", refuse(400, "Strange", "who knows"), create, cloud.Invalid, 1, ""},
 		{"hung up on a change", hangUp, create, cloud.Ambiguous, 1, ""},
 		{"hung up on a look", hangUp, list, cloud.Unavailable, 3, ""},
 		{"the blob that only Amazon can read is left out", refuse(403, "UnauthorizedOperation", "You are not authorized to perform this operation. Encoded authorization failure message: 4f5e"), create, cloud.Denied, 1, "ec2:CreateVpc: You are not authorized to perform this operation (UnauthorizedOperation)"},
@@ -164,7 +164,7 @@ func TestUnsentCallIsNotAmbiguous(t *testing.T) {
 	}
 	_, err = api.New(config(url), api.Options{}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{})
 	if got := cloud.KindOf(err); got != cloud.Unavailable {
-		t.Errorf("nobody listens: got %q of %v, want %q", got, err, cloud.Unavailable)
+		t.Errorf("no listener: got %q of %v, want %q", got, err, cloud.Unavailable)
 	}
 	broke := config(url)
 	broke.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
@@ -185,7 +185,7 @@ func TestUnsentCallIsNotAmbiguous(t *testing.T) {
 	}
 	_, err = api.New(config(url), api.Options{}).EC2.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{})
 	if got := cloud.KindOf(err); got != cloud.Invalid {
-		t.Errorf("a request without what it needs: got %q of %v, want %q", got, err, cloud.Invalid)
+		t.Errorf("a request without a required field: got %q of %v, want %q", got, err, cloud.Invalid)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

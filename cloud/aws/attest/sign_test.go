@@ -39,7 +39,7 @@ func TestClusterIDIsSigned(t *testing.T) {
 	t.Parallel()
 	a, b := sign(t, "lab"), sign(t, "prod")
 	if a.Header[attest.Audience] != "lab" || !strings.Contains(a.Header["Authorization"], "x-det-deploy-cluster") {
-		t.Errorf("got %v, want the cluster among what is signed", a.Header)
+		t.Errorf("got %v, want the cluster ID signed", a.Header)
 	}
 	if a.Header["Authorization"] == b.Header["Authorization"] {
 		t.Error("got one signature for two clusters")

@@ -102,7 +102,7 @@ func TestOnlyAgentRoleSessionsAreAccepted(t *testing.T) {
 		"a session that only begins so":      {session("agent", "i-0123456789abcdef0x"), 200, cloud.Denied},
 		"a user":                             {"arn:aws:iam::" + account + ":user/agent", 200, cloud.Denied},
 		"a role below a path":                {session("agent/x", "i-0123456789abcdef0"), 200, cloud.Denied},
-		"nobody":                             {"", 200, cloud.Denied},
+		"no caller":                          {"", 200, cloud.Denied},
 		"a signature that Amazon refuses":    {"", 403, cloud.Denied},
 		"an answer that sends elsewhere":     {session("agent", "i-0123456789abcdef0"), 302, cloud.Denied},
 		"Amazon is out of order":             {"", 503, cloud.Unavailable},
@@ -133,24 +133,24 @@ func TestModifiedProofIsRejectedWithoutCall(t *testing.T) {
 		change func(*attest.Signed)
 		want   string
 	}{
-		"another host":                 {func(s *attest.Signed) { s.URL = "https://sts.evil.example/" }, "another address"},
-		"a host that begins the same":  {func(s *attest.Signed) { s.URL += ".evil.example/" }, "another address"},
-		"a question of its own":        {func(s *attest.Signed) { s.URL += "?Action=AssumeRole" }, "another address"},
-		"a header that is not known":   {set("X-Forwarded-Host", "x"), "no proof has"},
-		"a host of its own":            {set("Host", "sts.evil.example"), "no proof has"},
-		"a header twice":               {set("x-det-deploy-cluster", "prod"), "two headers"},
-		"the cluster not signed":       {swap(";x-det-deploy-cluster", ""), "not under its signature"},
-		"the host not signed":          {swap("host;", ""), "host is not"},
-		"the session not signed":       {swap(";x-amz-security-token", ""), "not under its signature"},
-		"a signed header that is gone": {swap("host;", "host;x-other;"), "does not have"},
+		"another host":                 {func(s *attest.Signed) { s.URL = "https://sts.evil.example/" }, "endpoint other than"},
+		"a host with the same prefix":  {func(s *attest.Signed) { s.URL += ".evil.example/" }, "endpoint other than"},
+		"another query":                {func(s *attest.Signed) { s.URL += "?Action=AssumeRole" }, "endpoint other than"},
+		"an unknown header":            {set("X-Forwarded-Host", "x"), "unexpected header"},
+		"a Host header":                {set("Host", "sts.evil.example"), "unexpected header"},
+		"a header twice":               {set("x-det-deploy-cluster", "prod"), "duplicate header"},
+		"the cluster not signed":       {swap(";x-det-deploy-cluster", ""), "missing or not signed"},
+		"the host not signed":          {swap("host;", ""), "Host header is not signed"},
+		"the session not signed":       {swap(";x-amz-security-token", ""), "missing or not signed"},
+		"a missing signed header":      {swap("host;", "host;x-other;"), "signs a missing header"},
 		"without its nonce":            {func(s *attest.Signed) { delete(s.Header, "X-Det-Deploy-Nonce") }, "X-Det-Deploy-Nonce"},
 		"no session, so a user's keys": {func(s *attest.Signed) { delete(s.Header, "X-Amz-Security-Token") }, "X-Amz-Security-Token"},
 		"another cluster":              {set("X-Det-Deploy-Cluster", "prod"), "another cluster"},
 		"another region":               {swap("us-west-2", "eu-west-1"), "eu-west-1"},
-		"another service":              {swap("/sts/", "/s3/"), "no signature"},
-		"no signature":                 {func(s *attest.Signed) { delete(s.Header, "Authorization") }, "no signature"},
-		"a line break in a signature":  {swap("Signature=", "Signature=\n"), "no signature"},
-		"another day than its scope":   {set("X-Amz-Date", now().AddDate(0, 0, -1).UTC().Format("20060102T150405Z")), "time cannot"},
+		"another service":              {swap("/sts/", "/s3/"), "no version 4 signature"},
+		"no signature":                 {func(s *attest.Signed) { delete(s.Header, "Authorization") }, "no version 4 signature"},
+		"a line break in a signature":  {swap("Signature=", "Signature=\n"), "no version 4 signature"},
+		"another day than its scope":   {set("X-Amz-Date", now().AddDate(0, 0, -1).UTC().Format("20060102T150405Z")), "date is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,13 +212,13 @@ func TestProofExpiresAndIsBoundToCluster(t *testing.T) {
 		audience string
 		good     bool
 	}{
-		"at once":                {0, "lab", true},
-		"after ten minutes":      {10 * time.Minute, "lab", true},
-		"after sixteen minutes":  {16 * time.Minute, "lab", false},
-		"from the near future":   {-4 * time.Minute, "lab", true},
-		"from the far future":    {-6 * time.Minute, "lab", false},
-		"shown to another":       {0, "prod", false},
-		"shown to nobody at all": {0, "", false},
+		"at once":               {0, "lab", true},
+		"after ten minutes":     {10 * time.Minute, "lab", true},
+		"after sixteen minutes": {16 * time.Minute, "lab", false},
+		"from the near future":  {-4 * time.Minute, "lab", true},
+		"from the far future":   {-6 * time.Minute, "lab", false},
+		"shown to another":      {0, "prod", false},
+		"shown to no master":    {0, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

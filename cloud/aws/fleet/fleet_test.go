@@ -277,7 +277,7 @@ func TestStateReasonsHaveErrorKinds(t *testing.T) {
 				t.Errorf("got %+v, %v; want kind %q", got, err, want)
 			}
 			if named := want == cloud.Quota || strings.HasPrefix(code, "Client.In") && want != ""; len(got) == 1 && named && got[0].Fix == "" {
-				t.Error("nothing says what to do about it")
+				t.Error("the error has no fix")
 			}
 		})
 	}

@@ -153,7 +153,7 @@ func TestDownDeletesBucketWithContent(t *testing.T) {
 		_, err := m.down(t.Context(), false)
 		must(t, err)
 		if _, found := m.world.Object(*bucket, "checkpoints/e"); !found {
-			t.Error("data went with a down that was not told to delete it")
+			t.Error("down deleted data without being asked")
 		}
 		must(t, m.downAll(t.Context()))
 		if d := cmp.Diff(m.world.Live(), before); d != "" {
@@ -210,7 +210,7 @@ func TestForeignObjectsAreNotTouched(t *testing.T) {
 				err := m.up(t.Context())
 				hint := interface{ Hint() string }(nil)
 				if cloud.KindOf(err) != cloud.Conflict || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), "--cluster-id") {
-					t.Errorf("got %v, want a conflict that says what to do", err)
+					t.Errorf("got %v, want a conflict with a fix", err)
 				}
 				if d := cmp.Diff(m.world.Live(), before); d != "" {
 					t.Errorf("something was changed: got -, want +:\n%s", d)

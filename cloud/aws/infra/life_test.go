@@ -61,7 +61,7 @@ func TestDownRetainsDataAndSecretsForNextUp(t *testing.T) {
 				}
 				for _, f := range r.Kept {
 					if f.Retain == "" {
-						t.Errorf("%s is kept and nobody says why", f)
+						t.Errorf("%s is retained without a reason", f)
 					}
 				}
 				must(t, s.up(t.Context()))
@@ -97,8 +97,8 @@ func TestUpdateMakesPlannedChanges(t *testing.T) {
 		{name: "a key pair", change: func(w *wish) { w.ssh = true }, want: []string{
 			"update aws/security-rules/master; ingress[22 from 203.0.113.0/24]: closed → open",
 		}},
-		{name: "what the roles may do", change: func(w *wish) { w.policy = "ec2:RunInstances" }, want: []string{
-			"update aws/role/master; policy[master]: another one → as wanted", "update aws/role/agent; policy[agent]: another one → as wanted",
+		{name: "the role policies", change: func(w *wish) { w.policy = "ec2:RunInstances" }, want: []string{
+			"update aws/role/master; policy[master]: different → as configured", "update aws/role/agent; policy[agent]: different → as configured",
 		}},
 		{name: "versions of checkpoints", change: func(w *wish) { w.versioning = true }, want: []string{"update aws/bucket/data; versioning: off → on"}},
 		{name: "no versions of checkpoints", before: func(w *wish) { w.versioning = true }, change: func(w *wish) { w.versioning = false }, want: []string{
@@ -114,7 +114,7 @@ func TestUpdateMakesPlannedChanges(t *testing.T) {
 			"update aws/instance/master; type: m6i.large → m6i.xlarge (stops the master for a few minutes)",
 		}},
 		{name: "a secret", before: func(w *wish) { w.given = "postgres://a" }, change: func(w *wish) { w.given = "postgres://b" }, want: []string{
-			"update aws/secret/db-url; value: another one → the given one",
+			"update aws/secret/db-url; value: different → the given value",
 		}},
 		{name: "a secret given up", before: func(w *wish) { w.given = "postgres://a" }, change: func(w *wish) { w.given = "" }, want: []string{
 			"delete secret/det-deploy/lab/db-url",

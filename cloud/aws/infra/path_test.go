@@ -20,7 +20,7 @@ func TestCriticalPathLength(t *testing.T) {
 		planned := time.Since(start)
 		must(t, in.Up(t.Context(), p))
 		made := time.Since(start) - 2*planned // the apply computes the plan once more under the lock
-		t.Logf("a plan is %d calls long, making what it says %d", planned/each, made/each)
+		t.Logf("a plan takes %d calls, applying it %d", planned/each, made/each)
 		if n := made / each; n > 14 {
 			t.Errorf("got %d calls one after the other, want 14 at most", n)
 		}

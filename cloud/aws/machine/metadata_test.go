@@ -43,7 +43,7 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("got %v, -; want +:\n%s", err, d)
 	}
 	if _, found, err := c.Get(t.Context(), "spot/instance-action"); found || err != nil {
-		t.Errorf("got %v, %v; want that there is none", found, err)
+		t.Errorf("got %v, %v; want it missing", found, err)
 	}
 	if _, err := metadata(t, nil).Identity(t.Context()); err == nil || !strings.Contains(err.Error(), "it does not exist") {
 		t.Errorf("got %v, want that it does not know who it is", err)

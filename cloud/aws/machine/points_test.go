@@ -19,7 +19,7 @@ type recorder struct {
 
 func (r *recorder) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
 	r.sent = in
-	return nil, nil //nolint:nilnil // nobody reads it
+	return nil, nil //nolint:nilnil // the result is unused
 }
 
 func TestPoints(t *testing.T) {

@@ -132,12 +132,12 @@ func TestOperations(t *testing.T) {
 		{"waited for twice", []roundTrip{says(200, runningBody), says(200, runningBody), says(200, doneBody)}, "", 3, ""},
 		{"a wait whose answer was lost is resumed", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF), says(200, doneBody)}, "", 3, ""},
 		{
-			"a forgotten operation says nothing of the object",
+			"a forgotten operation leaves the outcome unknown",
 			[]roundTrip{says(200, runningBody), says(404, noneBody)},
 			cloud.Ambiguous, 2,
 			"compute.instances.insert: wait for operation operation-1: compute.zoneOperations.wait: none (notFound)",
 		},
-		{"nobody answers the wait", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF)}, cloud.Ambiguous, 4, ""},
+		{"no response to the wait", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF)}, cloud.Ambiguous, 4, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

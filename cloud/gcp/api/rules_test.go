@@ -139,7 +139,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 			cloud.NotFound, "compute.networks.insert: The resource 'projects/vision-lab/global/networks/x' was not found (notFound)", "",
 		},
 		{
-			"a code nobody knows", 400,
+			"an unknown code", 400,
 			`{"error":{"code":400,"message":"odd","errors":[{"message":"odd","domain":"global","reason":"whoKnows"}]}}`,
 			cloud.Invalid, "compute.networks.insert: odd (whoKnows)", "",
 		},
@@ -206,10 +206,10 @@ func TestRefusalsInsideOperationsAreTranslated(t *testing.T) {
 		{"gone", `"errors":[{"code":"RESOURCE_NOT_FOUND","message":"The resource 'projects/vision-lab/zones/us-central1-a/disks/x' was not found"}]`, cloud.NotFound, "", ""},
 		{"out of order", `"errors":[{"code":"INTERNAL_ERROR","message":"Internal error. Please try again or contact Google Support."}]`, cloud.Ambiguous, "", ""},
 		{
-			"the second says more", `"errors":[{"code":"WHO_KNOWS","message":"odd"},{"code":"QUOTA_EXCEEDED","message":"Quota exceeded"}]`,
+			"the second is more specific", `"errors":[{"code":"WHO_KNOWS","message":"odd"},{"code":"QUOTA_EXCEEDED","message":"Quota exceeded"}]`,
 			cloud.Quota, "compute.instances.insert: Quota exceeded (QUOTA_EXCEEDED)", "request a higher quota on the Quotas page of the Google Cloud console, or use fewer resources",
 		},
-		{"a code nobody knows", `"errors":[{"code":"WHO_KNOWS","message":"odd"}]`, cloud.Invalid, "compute.instances.insert: odd (WHO_KNOWS)", ""},
+		{"an unknown code", `"errors":[{"code":"WHO_KNOWS","message":"odd"}]`, cloud.Invalid, "compute.instances.insert: odd (WHO_KNOWS)", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

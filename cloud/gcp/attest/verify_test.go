@@ -146,7 +146,7 @@ func forgeries() map[string]forgery {
 		"no signature": {change: keep, want: cloud.Denied, sign: func(_ *lab, c map[string]any) string {
 			return part(map[string]string{"alg": "none", "kid": "key-1"}) + "." + part(c) + "."
 		}},
-		"an algorithm of its own": {change: keep, want: cloud.Denied, sign: func(_ *lab, c map[string]any) string {
+		"another algorithm": {change: keep, want: cloud.Denied, sign: func(_ *lab, c map[string]any) string {
 			return part(map[string]string{"alg": "none", "kid": "key-1"}) + "." + part(c) + ".AAAA"
 		}},
 		"a public key as a secret": {change: keep, want: cloud.Denied, sign: func(_ *lab, c map[string]any) string {
@@ -222,7 +222,7 @@ func TestReplacedInstanceIsAnotherOne(t *testing.T) {
 	if got := l.launch(t, "one", zone); got != l.machine {
 		t.Fatalf("got %s, want %s again", got, l.machine)
 	}
-	if _, err := l.Attest(t.Context(), "lab", p); cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "another one of the name") {
+	if _, err := l.Attest(t.Context(), "lab", p); cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "another one named") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := l.Attest(t.Context(), "lab", l.prove(t, "lab")); err != nil {

@@ -90,7 +90,7 @@ func (f Facts) Clock(ctx context.Context) (time.Time, error) {
 	}
 	t, err := http.ParseTime(p.Header.Get("Date"))
 	if err != nil {
-		return time.Time{}, nil //nolint:nilerr // as good as none
+		return time.Time{}, nil //nolint:nilerr // treated as missing
 	}
 	return t, nil
 }

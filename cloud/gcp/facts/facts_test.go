@@ -71,7 +71,7 @@ func must(t *testing.T, err error) {
 func wantRefusal(t *testing.T, err error, kind cloud.Kind, text string) {
 	t.Helper()
 	if cloud.KindOf(err) != kind || !strings.Contains(err.Error(), text) {
-		t.Errorf("got %v (%s), want %s that says %q", err, cloud.KindOf(err), kind, text)
+		t.Errorf("got %v (%s), want %s containing %q", err, cloud.KindOf(err), kind, text)
 	}
 }
 

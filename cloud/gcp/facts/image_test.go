@@ -46,7 +46,7 @@ func TestObsoleteImages(t *testing.T) {
 		if kind != "" {
 			wantRefusal(t, err, kind, "withdrawn it, and offers ours-2 instead")
 		} else if err != nil || got.Replaced == "" {
-			t.Errorf("%s: got %+v and %v, want it to be said", state, got, err)
+			t.Errorf("%s: got %+v and %v, want it reported", state, got, err)
 		}
 		_, err = f.Image(t.Context(), "global/images/family/ours")
 		wantRefusal(t, err, cloud.NotFound, "")

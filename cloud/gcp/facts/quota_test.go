@@ -34,7 +34,7 @@ func TestUsageOf(t *testing.T) {
 			facts.Usage{"INSTANCES": 1, "N2_CPUS": 2, "CPUS_ALL_REGIONS": 2, "IN_USE_ADDRESSES": 1, "SSD_TOTAL_GB": 150},
 			nil,
 		},
-		{"spot with quota of its own", q, t4, facts.Usage{"INSTANCES": 1, "PREEMPTIBLE_CPUS": 8, "CPUS_ALL_REGIONS": 8, "PREEMPTIBLE_NVIDIA_T4_GPUS": 2, "GPUS_ALL_REGIONS": 2}, nil},
+		{"spot with a separate quota", q, t4, facts.Usage{"INSTANCES": 1, "PREEMPTIBLE_CPUS": 8, "CPUS_ALL_REGIONS": 8, "PREEMPTIBLE_NVIDIA_T4_GPUS": 2, "GPUS_ALL_REGIONS": 2}, nil},
 		{"spot without", without, t4, facts.Usage{"INSTANCES": 1, "CPUS": 8, "CPUS_ALL_REGIONS": 8, "NVIDIA_T4_GPUS": 2, "GPUS_ALL_REGIONS": 2}, nil},
 		{
 			"GPUs that count for the vCPUs", q,

@@ -127,7 +127,7 @@ func TestMergeScheduling(t *testing.T) {
 		price cloud.Price
 		want  string
 	}{
-		"nothing said":             {`{}`, cloud.OnDemand, `{"automaticRestart":true,"onHostMaintenance":"TERMINATE","provisioningModel":"STANDARD"}`},
+		"empty":                    {`{}`, cloud.OnDemand, `{"automaticRestart":true,"onHostMaintenance":"TERMINATE","provisioningModel":"STANDARD"}`},
 		"it may move":              {`{"onHostMaintenance": "MIGRATE", "automaticRestart": false}`, cloud.OnDemand, `{"automaticRestart":false,"onHostMaintenance":"MIGRATE","provisioningModel":"STANDARD"}`},
 		"a spot machine may not":   {`{"onHostMaintenance": "MIGRATE", "automaticRestart": true}`, cloud.Spot, `{"automaticRestart":false,"instanceTerminationAction":"STOP","onHostMaintenance":"TERMINATE","preemptible":true,"provisioningModel":"SPOT"}`},
 		"deleted when it is taken": {`{"preemptible": true, "instanceTerminationAction": "DELETE"}`, cloud.Spot, `{"automaticRestart":false,"instanceTerminationAction":"DELETE","onHostMaintenance":"TERMINATE","preemptible":true,"provisioningModel":"SPOT"}`},

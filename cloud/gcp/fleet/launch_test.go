@@ -196,7 +196,7 @@ func surviveFault(t *testing.T, fault faults.Fault, n int) {
 	p.world.FailAt(n, fault)
 	first, err := p.Launch(t.Context(), l)
 	if _, listErr := p.List(t.Context()); err == nil && len(first) == 0 {
-		t.Errorf("got no machine and no error; a list says %v", listErr)
+		t.Errorf("got no machine and no error; the list error is %v", listErr)
 	}
 	p.world.Revive()
 	pass(t, 10*time.Second)

@@ -152,7 +152,7 @@ func TestConsoleReturnsLastLines(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if _, err := p.Console(t.Context(), "nobody"); cloud.KindOf(err) != cloud.NotFound {
-		t.Errorf("nobody: got %v", err)
+		t.Errorf("unknown instance: got %v", err)
 	}
 }
 

@@ -75,7 +75,7 @@ func (p *pool) liveAsMaster(t *testing.T) error {
 	case err != nil:
 		return err
 	case !slices.ContainsFunc(all, func(i cloud.Instance) bool { return i.ID == id && i.Kind == cloud.NoCapacity }):
-		return fmt.Errorf("the list is %+v, and does not say that the machine was preempted", all)
+		return fmt.Errorf("the list is %+v, want the preemption as the reason", all)
 	}
 	return p.Terminate(ctx, []cloud.InstanceID{id})
 }

@@ -77,7 +77,7 @@ func TestMasterInstanceIsChangedInPlace(t *testing.T) {
 			func(_ *testing.T, s *stage) { s.wish.machine = "n2-standard-4" },
 			[]string{"update gcp/instance/master; type: n2-standard-2 → n2-standard-4 (stops the master for a few minutes)"},
 		},
-		"a larger disk of its own": {
+		"a larger boot disk": {
 			func(_ *testing.T, s *stage) { s.wish.rootGB = 40 },
 			[]string{"update gcp/instance/master; root-size: 20 GB → 40 GB"},
 		},

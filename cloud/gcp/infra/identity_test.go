@@ -90,7 +90,7 @@ func TestForeignBindingsAreKept(t *testing.T) {
 		must(t, err)
 		last := after.Bindings[len(after.Bindings)-1]
 		if last.Condition == nil || last.Condition.Title != "never" || len(before) != len(s.everything(t)) {
-			t.Errorf("got %+v, want what it was before", last)
+			t.Errorf("got %+v, want the original policy", last)
 		}
 	})
 }

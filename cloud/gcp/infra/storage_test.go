@@ -36,7 +36,7 @@ func TestDataBucketIsPrivate(t *testing.T) {
 			live, err := api.Do(t.Context(), buckets.Get(dataBucket))
 			must(t, err)
 			if c := live.IamConfiguration; !c.UniformBucketLevelAccess.Enabled || c.PublicAccessPrevention != "enforced" || live.SoftDeletePolicy.RetentionDurationSeconds != 0 {
-				t.Errorf("got %+v and %+v, want nobody to have access but by roles, and nothing kept of what was deleted", c, live.SoftDeletePolicy)
+				t.Errorf("got %+v and %+v, want access by IAM only and no soft delete", c, live.SoftDeletePolicy)
 			}
 		}
 		wantClosed()
@@ -107,7 +107,7 @@ func TestSecretHasOneVersion(t *testing.T) {
 				sec := &storage.Secret{In: s.cluster(t.Context(), nil), Name: "admin-password"}
 				s.wantSecret(t, sec, "tops3cret", "1")
 				s.wish.password = "0ther"
-				want := []string{"update gcp/secret/admin-password; value: another one → the given one"}
+				want := []string{"update gcp/secret/admin-password; value: different → the given value"}
 				if d := cmp.Diff(s.plan(t), want); d != "" {
 					t.Errorf("plan: got -, want +:\n%s", d)
 				}

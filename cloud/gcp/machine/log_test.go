@@ -117,7 +117,7 @@ func TestRejectedLineIsDropped(t *testing.T) {
 			t.Errorf("got -, want +:\n%s", d)
 		}
 		if got := l.log.String(); !strings.Contains(got, "Cloud Logging rejected journal entries") || !strings.Contains(got, "lines=1") {
-			t.Errorf("got %s, want that it says so", got)
+			t.Errorf("got %s, want it logged", got)
 		}
 		l.world.FailOp("logging.entries.write", faults.Refuse)
 		if err := c.Logs("det-deploy-lab").Put(t.Context(), name+"/journal", events(4, 1)); err == nil || !strings.Contains(err.Error(), "write to log det-deploy-lab") {

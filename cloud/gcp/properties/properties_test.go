@@ -92,7 +92,7 @@ func FuzzParse(f *testing.F) {
 		p, err := properties.Parse(data)
 		if err != nil {
 			if len(err.Error()) == 0 {
-				t.Error("an error says nothing")
+				t.Error("an error without text")
 			}
 			return
 		}
@@ -101,7 +101,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, err := properties.Parse(again); err != nil {
-			t.Errorf("what was read of %s is refused as %s: %v", data, again, err)
+			t.Errorf("%s was parsed, but its encoding %s was rejected: %v", data, again, err)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func (w *world) Changed(_ context.Context, key, mark string) ([]byte, string, er
 	case w.down != nil:
 		return nil, "", w.down
 	case !found:
-		return nil, "", errors.New("there is none")
+		return nil, "", errors.New("does not exist")
 	}
 	now := hash(data)
 	if now == mark {
@@ -65,7 +65,7 @@ func (w *world) Changed(_ context.Context, key, mark string) ([]byte, string, er
 func (w *world) Fetch(_ context.Context, key string, to io.Writer) error {
 	data, found := w.objects[key]
 	if !found || w.down != nil {
-		return fmt.Errorf("there is none (%w)", w.down)
+		return fmt.Errorf("does not exist (%w)", w.down)
 	}
 	_, err := to.Write(data)
 	return err
@@ -96,7 +96,7 @@ func (w *world) Running(context.Context, string) (bool, error) { return w.runnin
 func (w *world) program() string {
 	data, err := os.ReadFile(filepath.Join(w.root, follow.Current, "det-deploy"))
 	if err != nil {
-		w.t.Errorf("read what is to be run: %v", err)
+		w.t.Errorf("read the program: %v", err)
 	}
 	env, err := os.ReadFile(filepath.Join(w.root, follow.Environment))
 	if err != nil {
@@ -192,7 +192,7 @@ func TestFollowerAppliesManifest(t *testing.T) {
 		t.Errorf("got %+v, want that it serves", s)
 	}
 	if pause := w.turn(f); len(w.calls) != 1 || len(w.puts) != 1 || pause != follow.Every {
-		t.Errorf("got %v, %d statuses, %s; want that nothing is done and said when nothing changed", w.calls, len(w.puts), pause)
+		t.Errorf("got %v, %d statuses, %s; want no calls and no status without a change", w.calls, len(w.puts), pause)
 	}
 	w.want(2, "one", "a: 2")
 	w.turn(f)
@@ -231,9 +231,9 @@ func TestCorruptDownloadIsRejected(t *testing.T) {
 		want  string
 	}{
 		"a program that was replaced":   {func(w *world) { w.objects[manifest.BinaryKey(hash([]byte("two")))] = []byte("evil") }, "the manifest has"},
-		"a program that is not there":   {func(w *world) { delete(w.objects, manifest.BinaryKey(hash([]byte("two")))) }, "there is none"},
-		"a configuration not there":     {func(w *world) { delete(w.objects, manifest.FileKey(hash([]byte("a: 2")))) }, "there is none"},
-		"a manifest that is none":       {func(w *world) { w.objects[manifest.Key] = []byte("{") }, "read manifest.json"},
+		"a program that is not there":   {func(w *world) { delete(w.objects, manifest.BinaryKey(hash([]byte("two")))) }, "does not exist"},
+		"a configuration not there":     {func(w *world) { delete(w.objects, manifest.FileKey(hash([]byte("a: 2")))) }, "does not exist"},
+		"an invalid manifest":           {func(w *world) { w.objects[manifest.Key] = []byte("{") }, "read manifest.json"},
 		"a manifest of another cluster": {func(w *world) { w.want(2, "two", "", func(m *manifest.Manifest) { m.Cluster = "prod" }) }, "it is for cluster prod, but this machine belongs to lab"},
 		"an older manifest":             {func(w *world) { w.want(1, "zero", "") }, "generation 1 is older than 2"},
 		"another architecture only": {func(w *world) {
@@ -259,7 +259,7 @@ func TestCorruptDownloadIsRejected(t *testing.T) {
 			w.want(4, "two", "a: 2") // fixed
 			w.turn(f)
 			if s := w.status(); w.program() != "two" || s.Error != "" {
-				t.Errorf("got %s, %+v; want that what is mended is carried out", w.program(), s)
+				t.Errorf("got %s, %+v; want the corrected manifest applied", w.program(), s)
 			}
 		})
 	}
@@ -373,7 +373,7 @@ func TestChangedSettingsRestartProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := w.status(); !s.Ready {
-		t.Errorf("got %+v, want that the master runs by then and that it was said", s)
+		t.Errorf("got %+v, want a running master and a status", s)
 	}
 }
 
@@ -472,10 +472,10 @@ func TestMasterHealth(t *testing.T) {
 		body string
 		want string
 	}{
-		"it serves":         {200, `{"status":"up"}`, ""},
-		"it starts":         {503, `{"status":"starting","reason":"the store is being tried"}`, "it says: the store is being tried"},
-		"it cannot":         {503, `{"status":"down","reason":"the store is newer"}`, "cannot work: the store is newer"},
-		"it says something": {404, `not found`, "answers 404 Not Found"},
+		"it serves":      {200, `{"status":"up"}`, ""},
+		"it starts":      {503, `{"status":"starting","reason":"the store is being tried"}`, "it reports: the store is being tried"},
+		"it cannot":      {503, `{"status":"down","reason":"the store is newer"}`, "permanent failure: the store is newer"},
+		"other response": {404, `not found`, "returned 404 Not Found"},
 	}
 	for name, tt := range tests {
 		srv := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -518,7 +518,7 @@ func TestDamagedStateFileIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := follow.New(config); err != nil {
-			t.Errorf("after what it says to do: %v", err)
+			t.Errorf("after deleting the file: %v", err)
 		}
 	}
 }

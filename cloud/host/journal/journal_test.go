@@ -180,7 +180,7 @@ func TestSinkErrorIsLoggedOnceAndLosesNothing(t *testing.T) {
 		time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock
 		synctest.Wait()
 		if n := strings.Count(log.String(), "logs:PutLogEvents"); n != 1 {
-			t.Errorf("got it said %d times, want once:\n%s", n, log.String())
+			t.Errorf("got it logged %d times, want once:\n%s", n, log.String())
 		}
 		k.held(func() {
 			if k.calls > 25 {

@@ -43,11 +43,11 @@ func FuzzParse(f *testing.F) {
 		}
 		written, err := m.Encode()
 		if err != nil {
-			t.Fatalf("what was read cannot be written: %v", err)
+			t.Fatalf("a parsed value cannot be encoded: %v", err)
 		}
 		again, err := manifest.Parse(written)
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v", err)
+			t.Fatalf("an encoded value cannot be parsed: %v", err)
 		}
 		if d := cmp.Diff(again, m); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
@@ -66,7 +66,7 @@ func FuzzParseStatus(f *testing.F) {
 		}
 		written, err := json.Marshal(s)
 		if err != nil {
-			t.Fatalf("what was read cannot be written: %v", err)
+			t.Fatalf("a parsed value cannot be encoded: %v", err)
 		}
 		again, err := manifest.ParseStatus(written)
 		if err != nil || !again.Same(s) || !again.At.Equal(s.At) {

@@ -49,14 +49,14 @@ func TestInvalidManifestIsRejected(t *testing.T) {
 		edit func(*manifest.Manifest)
 		want string
 	}{
-		"another schema":      {func(m *manifest.Manifest) { m.Schema = "v9" }, "schema: must be det-deploy.manifest/v1 (v9)"},
-		"no cluster":          {func(m *manifest.Manifest) { m.Cluster = "" }, "cluster: must be set"},
-		"no generation":       {func(m *manifest.Manifest) { m.Generation = 0 }, "generation: must be at least 1 (0)"},
-		"no version":          {func(m *manifest.Manifest) { m.Version = "" }, "version: must be set"},
-		"an unknown phase":    {func(m *manifest.Manifest) { m.Phase = "run" }, "phase: must be serve, hold or stop (run)"},
-		"nothing to run":      {func(m *manifest.Manifest) { m.Binaries = nil }, "binaries: must hold at least one"},
-		"a hash that is none": {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "bin/x", SHA256: "x"} }, "binaries.arm64.sha256: must be 64 digits"},
-		"a key that leaves":   {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "../x", SHA256: sum} }, "binaries.arm64.key: must be bin/"},
+		"another schema":    {func(m *manifest.Manifest) { m.Schema = "v9" }, "schema: must be det-deploy.manifest/v1 (v9)"},
+		"no cluster":        {func(m *manifest.Manifest) { m.Cluster = "" }, "cluster: must be set"},
+		"no generation":     {func(m *manifest.Manifest) { m.Generation = 0 }, "generation: must be at least 1 (0)"},
+		"no version":        {func(m *manifest.Manifest) { m.Version = "" }, "version: must be set"},
+		"an unknown phase":  {func(m *manifest.Manifest) { m.Phase = "run" }, "phase: must be serve, hold or stop (run)"},
+		"nothing to run":    {func(m *manifest.Manifest) { m.Binaries = nil }, "binaries: must hold at least one"},
+		"an invalid hash":   {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "bin/x", SHA256: "x"} }, "binaries.arm64.sha256: must be 64 lowercase"},
+		"a key that leaves": {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "../x", SHA256: sum} }, "binaries.arm64.key: must be bin/"},
 		"another object's key": {func(m *manifest.Manifest) {
 			m.Binaries["arm64"] = manifest.File{Key: manifest.FileKey(sum), SHA256: sum}
 		}, "binaries.arm64.key: must be bin/"},
@@ -119,6 +119,6 @@ func TestStatusReached(t *testing.T) {
 		})
 	}
 	if later := (manifest.Status{At: time.Unix(9, 0)}); !later.Same(manifest.Status{}) {
-		t.Error("got different, want that the time alone says nothing new")
+		t.Error("got different statuses, want the time ignored")
 	}
 }

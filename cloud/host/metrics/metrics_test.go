@@ -22,10 +22,10 @@ func TestProcessors(t *testing.T) {
 		t.Errorf("got %v, %v; want 25", got, known)
 	}
 	if _, known := before.Percent(before); known {
-		t.Error("got a value for no time at all")
+		t.Error("got a value for an empty interval")
 	}
 	if _, err := parseStat([]byte("intr 1 2 3")); err == nil {
-		t.Error("got no error for what is no count of processors")
+		t.Error("got no error for an invalid line")
 	}
 }
 
@@ -71,7 +71,7 @@ func TestReportInterval(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(c.reports) != 10 || strings.Count(log.String(), "PutMetricData") != 1 {
-			t.Errorf("got %d reports, log %q; want 10, and that one refusal is told once", len(c.reports), log.String())
+			t.Errorf("got %d reports, log %q; want 10, and one failure logged once", len(c.reports), log.String())
 		}
 		got := map[string]bool{}
 		for _, points := range c.reports {

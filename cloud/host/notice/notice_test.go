@@ -66,7 +66,7 @@ func TestNextReturnsEachNoticeOnceInOrder(t *testing.T) {
 			}
 		}
 		if again, _ := w.Next(ctx, 0); again != first {
-			t.Errorf("got %+v, want that who asks again is told the same", again)
+			t.Errorf("got %+v, want the same notice again", again)
 		}
 		short, stop = context.WithTimeout(ctx, time.Minute)
 		if n, found := w.Next(short, second.N); found {

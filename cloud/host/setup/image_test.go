@@ -15,7 +15,7 @@ import (
 
 func TestLacks(t *testing.T) {
 	t.Parallel()
-	const docker, driver, toolkit = "no Docker Engine", "its image no driver", "no NVIDIA container toolkit"
+	const docker, driver, toolkit = "no Docker Engine", "no NVIDIA driver", "no NVIDIA Container Toolkit"
 	gpu := map[string]string{"/sys/bus/pci/devices/0/vendor": "0x10de\n", "/sys/bus/pci/devices/0/class": "0x030200\n"}
 	sound := map[string]string{"/sys/bus/pci/devices/0/vendor": "0x10de\n", "/sys/bus/pci/devices/0/class": "0x040300\n"}
 	tests := map[string]struct {

@@ -113,7 +113,7 @@ func TestSetupKeepsLaterVersionCurrent(t *testing.T) {
 	}
 	run(t, on(t, master(t), root, &calls)) // re-run the program that set up the machine
 	if got, err := os.Readlink(current); err != nil || got != later {
-		t.Errorf("got %s, %v; want that it is not taken back", got, err)
+		t.Errorf("got %s, %v; want the later version", got, err)
 	}
 }
 

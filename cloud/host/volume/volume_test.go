@@ -146,7 +146,7 @@ func TestMountFormatsBlankVolumeOnceAndGrowsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(at, "kept")); err != nil || string(got) != "data" {
-		t.Errorf("got %q, %v; want what was there before", got, err)
+		t.Errorf("got %q, %v; want the earlier content", got, err)
 	}
 	if got := space(t, at); got < small*3/2 {
 		t.Errorf("got %d bytes after %d, want that it grew with its volume", got, small)

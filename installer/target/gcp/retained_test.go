@@ -140,7 +140,7 @@ func TestDownKeepsSecretsOfExistingDisk(t *testing.T) {
 		must(t, hostedtest.Life{Stage: &s.Stage}.Upgrade(t.Context()))
 		receipt, err := s.Down(t.Context(), false)
 		must(t, err)
-		if got := strings.Join(kept(receipt), "\n"); !strings.Contains(got, "admin-password: opens disk mine, which stays") || !strings.Contains(got, "snapshot ") {
+		if got := strings.Join(kept(receipt), "\n"); !strings.Contains(got, "admin-password: required by disk mine, which is kept") || !strings.Contains(got, "snapshot ") {
 			t.Errorf("got %s", got)
 		}
 		if _, err := api.Do(t.Context(), s.clients(nil).Compute.Disks.Get(gcptest.Project, "us-central1-b", "mine")); err != nil {

@@ -125,7 +125,7 @@ func machineFacts() []fact {
 				t.Errorf("got %+v, want a closed request", got)
 			}
 		}},
-		{name: "types tell their GPUs", check: func(t *testing.T, s stand) {
+		{name: "types have their GPUs", check: func(t *testing.T, s stand) {
 			out := get[*ec2.DescribeInstanceTypesOutput](t)(s.EC2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"g5.12xlarge"}}))
 			i := out.InstanceTypes[0]
 			if i.GpuInfo == nil || *i.GpuInfo.Gpus[0].Count != 4 || *i.GpuInfo.Gpus[0].Name != "A10G" || *i.VCpuInfo.DefaultVCpus != 48 {
@@ -133,7 +133,7 @@ func machineFacts() []fact {
 			}
 			refused[*ec2.DescribeInstanceTypesOutput](t, cloud.Invalid)(s.EC2.DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"t9.colossal"}}))
 		}},
-		{name: "zones tell which types they have", check: func(t *testing.T, s stand) {
+		{name: "zones list their types", check: func(t *testing.T, s stand) {
 			out := get[*ec2.DescribeInstanceTypeOfferingsOutput](t)(s.EC2.DescribeInstanceTypeOfferings(t.Context(), &ec2.DescribeInstanceTypeOfferingsInput{
 				LocationType: types.LocationTypeAvailabilityZone, Filters: []types.Filter{{Name: aws.String("instance-type"), Values: []string{"g5.xlarge"}}},
 			}))

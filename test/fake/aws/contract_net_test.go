@@ -94,7 +94,7 @@ func netFacts() []fact {
 			get[*ec2.ReleaseAddressOutput](t)(s.EC2.ReleaseAddress(t.Context(), &ec2.ReleaseAddressInput{AllocationId: a.AllocationId}))
 			refused[*ec2.ReleaseAddressOutput](t, cloud.NotFound)(s.EC2.ReleaseAddress(t.Context(), &ec2.ReleaseAddressInput{AllocationId: a.AllocationId}))
 		}},
-		{name: "what is not there is not found", check: func(t *testing.T, s stand) {
+		{name: "missing objects are not found", check: func(t *testing.T, s stand) {
 			ctx := t.Context()
 			refused[*ec2.DescribeVpcsOutput](t, cloud.NotFound)(s.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{VpcIds: []string{"vpc-0123456789abcdef0"}}))
 			refused[*ec2.DeleteSubnetOutput](t, cloud.NotFound)(s.EC2.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: aws.String("subnet-0123456789abcdef0")}))
@@ -108,7 +108,7 @@ func netFacts() []fact {
 			refused[*ec2.DescribeKeyPairsOutput](t, cloud.NotFound)(s.EC2.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{KeyNames: []string{"nobody"}}))
 			refused[*ec2.CreateTagsOutput](t, cloud.NotFound)(s.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{"vol-0123456789abcdef0"}, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}))
 		}},
-		{name: "an endpoint that is not there is told of in the reply", moto: "refuses instead", check: func(t *testing.T, s stand) {
+		{name: "a missing endpoint is reported in the response", moto: "refuses instead", check: func(t *testing.T, s stand) {
 			out := get[*ec2.DeleteVpcEndpointsOutput](t)(s.EC2.DeleteVpcEndpoints(t.Context(), &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{"vpce-0123456789abcdef0"}}))
 			if len(out.Unsuccessful) != 1 || *out.Unsuccessful[0].Error.Code != "InvalidVpcEndpointId.NotFound" {
 				t.Errorf("got %+v, want one that was not found", out.Unsuccessful)
@@ -139,7 +139,7 @@ func groupFacts() []fact {
 			s.group(t, vpc, "master")
 			refused[*ec2.CreateSecurityGroupOutput](t, cloud.Conflict)(s.EC2.CreateSecurityGroup(t.Context(), &ec2.CreateSecurityGroupInput{VpcId: &vpc, GroupName: aws.String("master"), Description: aws.String("again")}))
 		}},
-		{name: "rules are not doubled, and only what is there is revoked", check: func(t *testing.T, s stand) {
+		{name: "duplicate rules and revoking missing rules fail", check: func(t *testing.T, s stand) {
 			id := s.group(t, s.vpc(t, "10.1.0.0/16"), "master")
 			in := &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &id, IpPermissions: tcp(8080, "10.0.0.0/8")}
 			get[*ec2.AuthorizeSecurityGroupIngressOutput](t)(s.EC2.AuthorizeSecurityGroupIngress(t.Context(), in))

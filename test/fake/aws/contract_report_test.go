@@ -82,7 +82,7 @@ func logFacts() []fact {
 				t.Errorf("got %v, want the cluster's tag", out.Tags)
 			}
 		}},
-		{name: "logs are kept as long as they are told", check: func(t *testing.T, s stand) {
+		{name: "log retention is configurable", check: func(t *testing.T, s stand) {
 			get[*cloudwatchlogs.CreateLogGroupOutput](t)(create(t, s))
 			get[*cloudwatchlogs.PutRetentionPolicyOutput](t)(s.Logs.PutRetentionPolicy(t.Context(), &cloudwatchlogs.PutRetentionPolicyInput{LogGroupName: group, RetentionInDays: aws.Int32(30)}))
 			if got := find(t, s).RetentionInDays; aws.ToInt32(got) != 30 {

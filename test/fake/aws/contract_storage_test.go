@@ -28,7 +28,7 @@ func (s stand) role(t *testing.T, name string) {
 
 func roleFacts() []fact {
 	return []fact{
-		{name: "a role's name is its own, and its path tells whose it is", check: func(t *testing.T, s stand) {
+		{name: "role names are unique, and roles are listed by path", check: func(t *testing.T, s stand) {
 			s.role(t, "master")
 			refused[*iam.CreateRoleOutput](t, cloud.Conflict)(s.IAM.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("master"), AssumeRolePolicyDocument: aws.String(trust)}))
 			out := get[*iam.ListRolesOutput](t)(s.IAM.ListRoles(t.Context(), &iam.ListRolesInput{PathPrefix: aws.String("/det-deploy/lab/")}))
@@ -145,7 +145,7 @@ func bucketFacts() []fact {
 				t.Errorf("got %+v, want the tag", got)
 			}
 		}},
-		{name: "an object is put only if there is none, or only over the one that is known", check: func(t *testing.T, s stand) {
+		{name: "conditional writes of objects", check: func(t *testing.T, s stand) {
 			b := s.bucket(t)
 			fresh := func(in *s3.PutObjectInput) { in.IfNoneMatch = aws.String("*") }
 			first := get[*s3.PutObjectOutput](t)(s.put(t, b, "lease.json", "1", fresh))
@@ -200,7 +200,7 @@ func bucketFacts() []fact {
 				t.Errorf("got %d objects and %d directories, want 1 and bin/", len(out.Contents), len(out.CommonPrefixes))
 			}
 		}},
-		{name: "public access is closed as it is told", check: func(t *testing.T, s stand) {
+		{name: "public access block is configurable", check: func(t *testing.T, s stand) {
 			b, yes := s.bucket(t), aws.Bool(true)
 			get[*s3.PutPublicAccessBlockOutput](t)(s.S3.PutPublicAccessBlock(t.Context(), &s3.PutPublicAccessBlockInput{Bucket: b, PublicAccessBlockConfiguration: &s3types.PublicAccessBlockConfiguration{BlockPublicAcls: yes, BlockPublicPolicy: yes, IgnorePublicAcls: yes, RestrictPublicBuckets: yes}}))
 			out := get[*s3.GetPublicAccessBlockOutput](t)(s.S3.GetPublicAccessBlock(t.Context(), &s3.GetPublicAccessBlockInput{Bucket: b}))

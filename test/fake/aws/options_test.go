@@ -96,7 +96,7 @@ func TestQuotasAndCapacity(t *testing.T) {
 	}{
 		{"the quota of vCPUs", func(w *awstest.World) { w.SetQuota("L-1216C47A", 1) }, nil, cloud.Quota, 0},
 		{"as many as the quota has room for", func(w *awstest.World) { w.SetQuota("L-DB2E81BA", 8) }, several(1, 3, "g5.xlarge"), "", 2},
-		{"spot has a quota of its own", func(w *awstest.World) { w.SetQuota("L-1216C47A", 0) }, spot(""), "", 1},
+		{"spot has a separate quota", func(w *awstest.World) { w.SetQuota("L-1216C47A", 0) }, spot(""), "", 1},
 		{"the quota of spot vCPUs", func(w *awstest.World) { w.SetQuota("L-34B43A08", 0) }, spot(""), cloud.Quota, 0},
 		{"a zone has none", func(w *awstest.World) { w.SetCapacity("t3.medium", "us-west-2a", 0) }, nil, cloud.NoCapacity, 0},
 		{"a zone has fewer", func(w *awstest.World) { w.SetCapacity("t3.medium", "us-west-2a", 2) }, several(1, 5, "t3.medium"), "", 2},
@@ -141,7 +141,7 @@ func TestInterruption(t *testing.T) {
 	w.Interrupt(*m.InstanceId)
 	live := s.instance(t, *m.InstanceId)
 	if live.State.Name != types.InstanceStateNameTerminated || *live.StateReason.Code != "Server.SpotInstanceTermination" {
-		t.Errorf("got %s for %s, want a machine that was taken back", live.State.Name, *live.StateReason.Code)
+		t.Errorf("got %s for %s, want an interrupted instance", live.State.Name, *live.StateReason.Code)
 	}
 	if got := w.Live(); len(got) != 0 {
 		t.Errorf("got %v, want no open request", got)
@@ -215,7 +215,7 @@ func TestBucketWithRemainingObjects(t *testing.T) {
 	}
 	body, found := w.Object(*b, "c")
 	if !found || string(body) != "c" {
-		t.Errorf("got %q, want what was put", body)
+		t.Errorf("got %q, want the written content", body)
 	}
 }
 

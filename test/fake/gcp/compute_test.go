@@ -280,7 +280,7 @@ func TestPatchReplacesArrays(t *testing.T) {
 		t.Errorf("got allowed %+v, want ping alone", got.Allowed[0])
 	}
 	if !slices.Equal(got.SourceRanges, []string{"192.0.2.0/24"}) || len(got.SourceTags) > 0 || got.Description != "mine" {
-		t.Errorf("got %+v, want what was not named as it was", got)
+		t.Errorf("got %+v, want the other fields unchanged", got)
 	}
 }
 

@@ -27,7 +27,7 @@ func (c *call) resume() (any, error) {
 	}
 	if c.upload.start >= 0 {
 		if c.upload.start > len(s.content) {
-			return nil, refuse(503, "backendError", "The chunk does not follow what is here.")
+			return nil, refuse(503, "backendError", "The chunk does not continue the received range.")
 		}
 		s.content = append(s.content[:c.upload.start], c.upload.data...)
 	}

@@ -35,14 +35,14 @@ func TestSecretProofIsBoundToMachineClusterAndTime(t *testing.T) {
 	}{
 		{"good", mine, p.Data, "lab", now, ""},
 		{"good until its end", mine, p.Data, "lab", now.Add(machine.ProofLife - time.Second), ""},
-		{"another machine's secret", theirs, p.Data, "lab", now, "not made by the machine"},
+		{"another machine's secret", theirs, p.Data, "lab", now, "not made by the claimed machine"},
 		{"another cluster", mine, p.Data, "prod", now, `for cluster "lab"`},
 		{"expired", mine, p.Data, "lab", now.Add(machine.ProofLife), "expired"},
 		{"from the future", mine, p.Data, "lab", now.Add(-time.Hour), "clocks"},
-		{"renamed", mine, renamed, "lab", now, "not made by the machine"},
-		{"prolonged", mine, later, "lab", now, "not made by the machine"},
-		{"nonsense", mine, []byte("x"), "lab", now, "not a proof"},
-		{"nothing", mine, nil, "lab", now, "not a proof"},
+		{"renamed", mine, renamed, "lab", now, "not made by the claimed machine"},
+		{"prolonged", mine, later, "lab", now, "not made by the claimed machine"},
+		{"nonsense", mine, []byte("x"), "lab", now, "not a machine's proof"},
+		{"nothing", mine, nil, "lab", now, "not a machine's proof"},
 	} {
 		_, err := c.secret.Check(c.data, c.audience, c.now)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -81,7 +81,7 @@ func TestResolve(t *testing.T) {
 		{"a file of another system as well", "file:" + dir + "/dos", "hunter2", ""},
 		{"a file keeps other line breaks", "file:" + dir + "/two", "a\n", ""},
 		{"an empty file", "file:" + dir + "/empty", "", "it is empty"},
-		{"no file", "file:" + dir + "/none", "", "there is no such file"},
+		{"no file", "file:" + dir + "/none", "", "the file does not exist"},
 		{"a variable", "env:SET", "from env", ""},
 		{"no variable", "env:UNSET", "", "the variable is not set"},
 		{"a store that was given", "aws-sm:db", "stored db", ""},

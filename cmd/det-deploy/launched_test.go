@@ -198,7 +198,7 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 		want string
 	}{
 		{"nobody", machine.NewSecret("m-0123456789abcdef").Text(), "there is no machine"},
-		{"namesake", machine.NewSecret(id).Text(), "not made by the machine"},
+		{"namesake", machine.NewSecret(id).Text(), "not made by the claimed machine"},
 		{"insider", secret, "joined already"},
 	} {
 		code, out := impostor(tt.name, tt.text)

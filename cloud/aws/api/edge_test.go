@@ -132,7 +132,7 @@ func TestDeniedErrorNamesMissingActions(t *testing.T) {
 	cfg, _ := server(t, refuse(403, "UnauthorizedOperation", "no"))
 	_, err := api.New(cfg, api.Options{}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	e, ok := errors.AsType[*cloud.Error](err)
-	want := "allow ec2:CreateVpc, ec2:CreateTags: `det-deploy aws policy` prints a policy that does"
+	want := "allow ec2:CreateVpc, ec2:CreateTags; `det-deploy aws policy` prints the required policies"
 	if !ok || e.Hint() != want {
 		t.Errorf("got %v, want the hint %q", err, want)
 	}

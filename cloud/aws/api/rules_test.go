@@ -74,7 +74,7 @@ func TestItemErrorHasCommonFormat(t *testing.T) {
 		t.Errorf("got %q, want %q", err, want)
 	}
 	e, ok := errors.AsType[*cloud.Error](err)
-	if want := "allow s3:DeleteObject, s3:DeleteObjectVersion: `det-deploy aws policy` prints a policy that does"; !ok || e.Fix != want {
+	if want := "allow s3:DeleteObject, s3:DeleteObjectVersion; `det-deploy aws policy` prints the required policies"; !ok || e.Fix != want {
 		t.Errorf("got %q, want %q", e.Fix, want)
 	}
 }

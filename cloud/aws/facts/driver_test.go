@@ -16,7 +16,7 @@ func TestStockImageSupportsTuringAndLater(t *testing.T) {
 	}{
 		{"NVIDIA", "K80", facts.FitsNot, "Kepler"},
 		{"NVIDIA", "M60", facts.FitsNot, "Maxwell"},
-		{"NVIDIA", "V100", facts.FitsNot, "starts at Turing"},
+		{"NVIDIA", "V100", facts.FitsNot, "requires Turing or newer"},
 		{"NVIDIA", "T4", facts.Fits, ""},
 		{"NVIDIA", "T4g", facts.Fits, ""},
 		{"NVIDIA", "A10G", facts.Fits, ""},

@@ -23,7 +23,7 @@ func TestNewRejectsInvalidConfig(t *testing.T) {
 		"nothing":            {func(*fleet.Config) {}, ""},
 		"no image":           {func(c *fleet.Config) { c.Image = "" }, "provider.image_id"},
 		"no tag value":       {func(c *fleet.Config) { c.Tag.Value = "" }, "provider.tag_value"},
-		"no cluster":         {func(c *fleet.Config) { c.Cluster = "" }, "the cluster's id"},
+		"no cluster":         {func(c *fleet.Config) { c.Cluster = "" }, "the cluster ID"},
 		"a mark as own tag":  {func(c *fleet.Config) { c.Tags = []fleet.Tag{{Key: "det-deploy-pool"}} }, `"det-deploy-pool" is duplicate or reserved`},
 		"Amazon's own tag":   {func(c *fleet.Config) { c.Tags = []fleet.Tag{{Key: "AWS:x"}} }, "begin with aws:"},
 		"a value too long":   {func(c *fleet.Config) { c.Tags = []fleet.Tag{{Key: "x", Value: strings.Repeat("v", 257)}} }, "at most 256"},

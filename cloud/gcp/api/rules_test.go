@@ -61,12 +61,12 @@ func TestRefusalsAreTranslated(t *testing.T) {
 		{
 			"no billing account", 403,
 			`{"error":{"code":403,"message":"This API method requires billing to be enabled.","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"BILLING_DISABLED","domain":"googleapis.com"}]}}`,
-			cloud.Denied, "", "link project vision-lab with a billing account that is open",
+			cloud.Denied, "", "link project vision-lab to an open billing account",
 		},
 		{
 			"billing is not enabled", 403,
 			`{"error":{"code":403,"message":"Project has not enabled billing.","errors":[{"message":"Project has not enabled billing.","domain":"usageLimits","reason":"billingNotEnabled"}]}}`,
-			cloud.Denied, "", "link project vision-lab with a billing account that is open",
+			cloud.Denied, "", "link project vision-lab to an open billing account",
 		},
 		{
 			"an organization policy", 412,

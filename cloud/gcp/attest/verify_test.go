@@ -300,7 +300,7 @@ func TestInstanceWithAccountRequiresToken(t *testing.T) {
 	g := attest.Guest{Name: string(l.machine), Secret: nonce}
 	l.world.SetGuestAttribute(gcptest.Project, zone, g.Name, attest.GuestKey, attest.Commitment("lab", g))
 	_, err := l.Attest(t.Context(), "lab", cloud.Proof{Kind: attest.KindGuest, Data: guest(g.Name, g.Secret)})
-	if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "must show a token") {
+	if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "must present a token") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -30,9 +30,9 @@ func TestAnExistingDisk(t *testing.T) {
 
 	giveDisk(t, f, "us-central1-c", "mine", 200)
 	_, err = f.DiskZone(t.Context(), "mine")
-	wantRefusal(t, err, cloud.Invalid, "one in us-central1-")
+	wantRefusal(t, err, cloud.Invalid, "it exists in us-central1-")
 	_, err = f.DiskZone(t.Context(), "nobodys")
-	wantRefusal(t, err, cloud.NotFound, "no such disk in a zone of us-central1")
+	wantRefusal(t, err, cloud.NotFound, "does not exist in any zone of us-central1")
 }
 
 func TestDiskAttachedElsewhere(t *testing.T) {
@@ -55,7 +55,7 @@ func TestSnapshotFits(t *testing.T) {
 	giveDisk(t, f, "us-central1-b", "mine", 200)
 	must(t, api.Run(t.Context(), f.Clients, f.Clients.Compute.Snapshots.Insert(f.Clients.Project, &compute.Snapshot{Name: "older", SourceDisk: "projects/" + gcptest.Project + "/zones/us-central1-b/disks/mine"})))
 	must(t, f.SnapshotFits(t.Context(), "older", 200))
-	wantRefusal(t, f.SnapshotFits(t.Context(), "older", 100), cloud.Invalid, "it is of 200 GB")
+	wantRefusal(t, f.SnapshotFits(t.Context(), "older", 100), cloud.Invalid, "it has 200 GB")
 	wantRefusal(t, f.SnapshotFits(t.Context(), "nobodys", 100), cloud.NotFound, "")
 	f = edit(t, gcptest.New(t, gcptest.Options{}), edited{"/compute/v1/projects/" + gcptest.Project + "/global/snapshots/older": func(string) (int, string) {
 		return http.StatusOK, `{"name":"older","status":"UPLOADING"}`

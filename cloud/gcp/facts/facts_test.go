@@ -184,7 +184,7 @@ func TestCheckGPUs(t *testing.T) {
 		vcpu int
 		want string
 	}{
-		{"nvidia-tesla-t4", 3, 8, "machines take 1, 2 or 4 of nvidia-tesla-t4"},
+		{"nvidia-tesla-t4", 3, 8, "machines support 1, 2 or 4 of nvidia-tesla-t4"},
 		{"nvidia-tesla-v100", 1, 16, "a machine with 1 x nvidia-tesla-v100 has at most 12"},
 		{"nvidia-tesla-v100", 2, 16, ""},
 		{"nvidia-tesla-new", 3, 96, ""},

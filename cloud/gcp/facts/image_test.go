@@ -44,7 +44,7 @@ func TestObsoleteImages(t *testing.T) {
 		f := of(t, w)
 		got, err := f.Image(t.Context(), "ours-1")
 		if kind != "" {
-			wantRefusal(t, err, kind, "withdrawn it, and offers ours-2 instead")
+			wantRefusal(t, err, kind, "it is obsolete; its replacement is ours-2")
 		} else if err != nil || got.Replaced == "" {
 			t.Errorf("%s: got %+v and %v, want it reported", state, got, err)
 		}

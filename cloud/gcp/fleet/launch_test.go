@@ -166,7 +166,7 @@ func TestNameInUseByOtherOwner(t *testing.T) {
 	}
 	other := p.reopen(t, nil)
 	_, err := other.Launch(t.Context(), cloud.Launch{Token: "one", Offer: onDemand(zoneB), Count: 1})
-	if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "is not the pool's has the name "+string(id)) {
+	if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "an instance named "+string(id)+" exists") {
 		t.Errorf("got %v, want a conflict that names %s", err, id)
 	}
 	if err := other.Terminate(t.Context(), []cloud.InstanceID{id}); err != nil || len(p.names()) != 1 {

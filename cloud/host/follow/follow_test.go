@@ -235,10 +235,10 @@ func TestCorruptDownloadIsRejected(t *testing.T) {
 		"a configuration not there":     {func(w *world) { delete(w.objects, manifest.FileKey(hash([]byte("a: 2")))) }, "does not exist"},
 		"an invalid manifest":           {func(w *world) { w.objects[manifest.Key] = []byte("{") }, "read manifest.json"},
 		"a manifest of another cluster": {func(w *world) { w.want(2, "two", "", func(m *manifest.Manifest) { m.Cluster = "prod" }) }, "it is for cluster prod, but this machine belongs to lab"},
-		"an older manifest":             {func(w *world) { w.want(1, "zero", "") }, "generation 1 is older than 2"},
+		"an older manifest":             {func(w *world) { w.want(1, "zero", "") }, "generation 1 is older than the known generation 2"},
 		"another architecture only": {func(w *world) {
 			w.want(3, "two", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = m.Binaries["amd64"]; delete(m.Binaries, "amd64") })
-		}, "it has no program for amd64"},
+		}, "it has no program for architecture amd64"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -511,7 +511,7 @@ func TestDamagedStateFileIsNamed(t *testing.T) {
 		config := follow.Config{Root: w.root, Now: func() time.Time { return w.now }}
 		_, err := follow.New(config)
 		d, ok := errors.AsType[*atomicfile.DamagedError](err)
-		if !ok || d.Path != path || !strings.Contains(err.Error(), want) || !strings.Contains(d.Fix, "remove it") {
+		if !ok || d.Path != path || !strings.Contains(err.Error(), want) || !strings.Contains(d.Fix, "delete it") {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 		if err := os.Remove(path); err != nil {

@@ -203,8 +203,8 @@ func TestMountNeverFormatsDiskWithData(t *testing.T) {
 	}{
 		"unknown bytes at its beginning": {write(8192), "is not blank"},
 		"unknown bytes at its end":       {write(32<<20 - 4096), "is not blank"},
-		"another file system":            {func(d *disk) { d.run("mkswap", d.dev) }, "holds swap, not ext4 or xfs"},
-		"a partition table":              {func(d *disk) { d.run("sh", "-c", "echo 'label: gpt' | sfdisk --no-reread "+d.dev) }, "holds a partition table (gpt)"},
+		"another file system":            {func(d *disk) { d.run("mkswap", d.dev) }, "contains swap, not ext4 or xfs"},
+		"a partition table":              {func(d *disk) { d.run("sh", "-c", "echo 'label: gpt' | sfdisk --no-reread "+d.dev) }, "contains a partition table (gpt)"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

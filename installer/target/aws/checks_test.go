@@ -58,9 +58,9 @@ func TestChecksReportProblems(t *testing.T) {
 		{"types of different slots", []string{"instance-type", "g5.xlarge,g5.12xlarge"}, nil, nil, "instance types", doctor.Fail, "g5.12xlarge has 4 GPUs, g5.xlarge has 1", ""},
 		{"a compute pool without GPUs", []string{"instance-type", "c5.2xlarge"}, nil, nil, "instance types", doctor.Unknown, "--cpu-slots", ""},
 		{"a master with little memory", []string{"master-instance-type", "t3.micro"}, nil, nil, "instance types", doctor.Fail, "t3.micro has 1024 MB of memory", "--master-instance-type"},
-		{"GPUs of AMD", []string{"instance-type", "g4ad.xlarge"}, nil, nil, "GPU drivers", doctor.Fail, "pool compute-pool: g4ad.xlarge has GPUs of AMD", "such as g4dn.xlarge"},
+		{"GPUs of AMD", []string{"instance-type", "g4ad.xlarge"}, nil, nil, "GPU drivers", doctor.Fail, "pool compute-pool: g4ad.xlarge has AMD GPUs", "such as g4dn.xlarge"},
 		{"GPUs of AMD with an image that has the driver", []string{"instance-type", "g4ad.xlarge", "agent-image", awstest.ImageGPUAMD64}, nil, nil, "GPU drivers", doctor.Pass, "", ""},
-		{"accelerators of Habana", []string{"instance-type", "dl1.24xlarge", "zone", "us-west-2b"}, nil, nil, "GPU drivers", doctor.Fail, "GPUs of Habana", "such as p4d.24xlarge"},
+		{"accelerators of Habana", []string{"instance-type", "dl1.24xlarge", "zone", "us-west-2b"}, nil, nil, "GPU drivers", doctor.Fail, "Habana GPUs", "such as p4d.24xlarge"},
 		{"GPUs before Turing", []string{"instance-type", "p3.2xlarge"}, nil, nil, "GPU drivers", doctor.Fail, "V100 GPUs (Volta)", "such as g4dn.xlarge"},
 		{"an image for another architecture", []string{"agent-image", awstest.ImageGPUARM64}, nil, nil, "images", doctor.Fail, "is for arm64", "--agent-image"},
 		{"an image that is not there", []string{"master-image", "ami-0123456789abcdef0"}, nil, nil, "images", doctor.Fail, "ami-0123456789abcdef0", ""},
@@ -75,7 +75,7 @@ func TestChecksReportProblems(t *testing.T) {
 		{"something else may not be done", nil, func(w *awstest.World) { w.Deny("iam:CreateRole") }, nil, "permissions", doctor.Fail, "not allowed: iam:CreateRole", "aws policy"},
 		{"a data bucket that is not there", []string{"data-bucket", "somebodys"}, nil, nil, "data bucket somebodys", doctor.Fail, "", "--data-bucket"},
 		{"a role that is not there", []string{"log-group", "their/logs"}, nil, nil, "log group their/logs", doctor.Fail, "does not exist", "--log-group"},
-		{"a secret that cannot be read here", []string{"db-url", "file:/nowhere/url"}, nil, nil, "secret db-url", doctor.Fail, "there is no such file", "aws-sm:NAME"},
+		{"a secret that cannot be read here", []string{"db-url", "file:/nowhere/url"}, nil, nil, "secret db-url", doctor.Fail, "the file does not exist", "aws-sm:NAME"},
 		{"a secret of theirs that is not there", []string{"db-url", "aws-sm:theirs"}, nil, nil, "secret theirs", doctor.Fail, "", "Secrets Manager"},
 		{"a key of master.yaml that does not exist", []string{"master-config-file", "portt: 1\n"}, nil, nil, "configuration", doctor.Fail, "--master-config-file:1: portt: unknown key", "--master-config-file"},
 		{"a setting that is not built", []string{"master-config-file", "feature_switches: [prometheus]\n"}, nil, nil, "configuration", doctor.Fail, "--master-config-file:1: feature_switches", "--master-config-file"},
@@ -189,7 +189,7 @@ func TestExistingResourcesMustFit(t *testing.T) {
 		{"data-volume", taken, "data volume " + taken, doctor.Fail, "it is attached to " + *m.Instances[0].InstanceId, "detach it"},
 		{"data-snapshot", snapshot, "snapshot " + snapshot, doctor.Fail, "it has 200 GB, but the data volume has only 100 GB", "--data-volume-size 200"},
 		{"agent-role", "machines", "agent's role machines", doctor.Pass, "", ""},
-		{"master-role", "functions", "master's role functions", doctor.Fail, "does not let ec2.amazonaws.com take it", "trust policy"},
+		{"master-role", "functions", "master's role functions", doctor.Fail, "does not allow ec2.amazonaws.com", "trust policy"},
 	} {
 		r := check(t, newStage(c, tc.flag, tc.value))[tc.check]
 		if r.Answer != tc.want || !strings.Contains(r.Found, tc.found) || !strings.Contains(r.Fix, tc.fix) {

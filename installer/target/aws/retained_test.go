@@ -90,7 +90,7 @@ func TestDownKeepsPasswordThatMayOpenUserData(t *testing.T) {
 		must(t, err)
 		receipt, err := in.Down(t.Context(), p, false)
 		must(t, err)
-		wantKept(t, receipt.Kept, "admin-password", "may open data of yours")
+		wantKept(t, receipt.Kept, "admin-password", "may be required by existing data")
 		if got := s.password(t); got != password {
 			t.Errorf("got password %q after down, want the one that opens the database", got)
 		}

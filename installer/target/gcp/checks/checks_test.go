@@ -161,8 +161,8 @@ func TestChecksReportProblems(t *testing.T) {
 		found string
 		fix   string
 	}{
-		{"GPUs that Google has no more", []string{"machine", "n1-standard-8+1xnvidia-tesla-k80"}, nil, "machine types", doctor.Fail, "nvidia-tesla-k80 is not offered in any zone", "--machine"},
-		{"a number of GPUs", []string{"machine", "n1-standard-8+3xnvidia-tesla-t4"}, nil, "machine types", doctor.Fail, "machines take 1, 2 or 4", "--machine"},
+		{"GPUs that Google has no more", []string{"machine", "n1-standard-8+1xnvidia-tesla-k80"}, nil, "machine types", doctor.Fail, "nvidia-tesla-k80 is offered in no zone", "--machine"},
+		{"a number of GPUs", []string{"machine", "n1-standard-8+3xnvidia-tesla-t4"}, nil, "machine types", doctor.Fail, "machines support 1, 2 or 4", "--machine"},
 		{"too many vCPUs for a GPU", []string{"machine", "n1-standard-16+1xnvidia-tesla-v100"}, nil, "machine types", doctor.Fail, "at most 12", ""},
 		{"a type offered elsewhere", []string{"machine", "a2-ultragpu-1g", "pool-zone", "us-central1-f"}, nil, "machine types", doctor.Fail, "pool compute-pool: a2-ultragpu-1g is offered in none of its zones", "--pool-zone"},
 		{"types of different slots", []string{"machine", "g2-standard-4,g2-standard-24"}, nil, "machine types", doctor.Fail, "g2-standard-24 has 2 GPUs, g2-standard-4 has 1", ""},
@@ -179,11 +179,11 @@ func TestChecksReportProblems(t *testing.T) {
 		{"an image that is not kept up", []string{"master-image", "ours"}, func(w *gcptest.World) {
 			w.GiveImage(gcptest.Project, "ours", "ours", 40)
 			w.WithdrawImage(gcptest.Project, "ours", &compute.DeprecationStatus{State: "DEPRECATED"})
-		}, "images", doctor.Unknown, "does not keep it up", "--master-image"},
+		}, "images", doctor.Unknown, "is deprecated", "--master-image"},
 		{"an image that was withdrawn", []string{"master-image", "ours"}, func(w *gcptest.World) {
 			w.GiveImage(gcptest.Project, "ours", "ours", 40)
 			w.WithdrawImage(gcptest.Project, "ours", &compute.DeprecationStatus{State: "OBSOLETE"})
-		}, "images", doctor.Fail, "withdrawn", ""},
+		}, "images", doctor.Fail, "is obsolete", ""},
 		{"no GPUs left", nil, limit("NVIDIA_L4_GPUS", 0), "quotas", doctor.Fail, "NVIDIA_L4_GPUS in us-central1: 0 left, 5 needed", "iam-admin/quotas"},
 		{"GPUs for some machines", nil, limit("NVIDIA_L4_GPUS", 2), "quotas", doctor.Unknown, "2 left, 5 needed with all machines", ""},
 		{"no GPUs in the project", nil, limit("GPUS_ALL_REGIONS", 0), "quotas", doctor.Fail, "GPUS_ALL_REGIONS in all regions: 0 left", ""},
@@ -431,7 +431,7 @@ func TestExistingResources(t *testing.T) {
 	delete(l.settings, "master-machine-type")
 	delete(l.settings, "data-disk")
 	l.settings["data-snapshot"] = "older"
-	l.want(t, "snapshot older", doctor.Fail, "it is of 200 GB", "--data-disk-size 200")
+	l.want(t, "snapshot older", doctor.Fail, "it has 200 GB", "--data-disk-size 200")
 	l.settings["data-snapshot"] = "nobodys"
 	l.want(t, "snapshot nobodys", doctor.Fail, "", "--data-snapshot")
 

@@ -174,7 +174,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-func TestWhatCannotStartSaysWhy(t *testing.T) {
+func TestStartErrorsHaveReasons(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	run(t, settings(t, p))
@@ -278,7 +278,7 @@ func TestAStoppedAgentLeavesItsTasks(t *testing.T) {
 	}
 }
 
-func TestWhatTheMasterDoesNotKnowIsRemoved(t *testing.T) {
+func TestUnknownContainersAreRemoved(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)
@@ -428,7 +428,7 @@ func TestTheMastersConfiguration(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotBuiltIsRefused(t *testing.T) {
+func TestUnsupportedSettingsAreRejected(t *testing.T) {
 	t.Parallel()
 	s := settings(t, newPeer(t))
 	s.APIEnabled = true

@@ -59,7 +59,7 @@ func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agent
 	log := cfg.Log.With("version", cfg.Version, "master_version", w.GetVersion())
 	running, err := checksum.File("/proc/self/exe")
 	if err != nil || running == wanted {
-		return nil //nolint:nilerr // a system that does not tell cannot be compared
+		return nil //nolint:nilerr // without the running program there is nothing to compare
 	}
 	err = mayFollow(cfg.Settings.DataDir, time.Now())
 	if err == nil {

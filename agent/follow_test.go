@@ -108,7 +108,7 @@ func TestAnAgentBetweenTwoMastersStopsFollowing(t *testing.T) {
 	}
 }
 
-func TestWhoFollows(t *testing.T) {
+func TestFollowDecision(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	static := Config{Settings: settings(t, p), Program: "x", Version: "test"}

@@ -32,7 +32,7 @@ func long(from, n int) []container.Line {
 	return out
 }
 
-func TestWhatTheMasterHasTakesNoRoom(t *testing.T) {
+func TestAcknowledgedLinesAreDeleted(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "log")
 	j := open(t, name)

@@ -88,7 +88,7 @@ func TestTheOutputOfAScriptIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhatAScriptLeavesInTheBackgroundIsNotWaitedFor(t *testing.T) {
+func TestBackgroundProcessesOfScriptAreNotAwaited(t *testing.T) {
 	t.Parallel()
 	s := script.Script{Name: "s", Text: []byte("sleep 5 & echo started"), File: filepath.Join(t.TempDir(), "s")}
 	began := time.Now()

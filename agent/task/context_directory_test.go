@@ -75,7 +75,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-func TestWhatLeadsOutIsRefused(t *testing.T) {
+func TestPathsOutsideContextDirectoryAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]part{
 		"a parent":                file("../x", ""),

@@ -59,7 +59,7 @@ func (m machine) order(path string) *agentv1.Spec {
 	}
 }
 
-func TestNoPathLeadsToWhatNobodyMayHave(t *testing.T) {
+func TestProtectedPathsAreRejected(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	hard := filepath.Join(m.data, "hard")

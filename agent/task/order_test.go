@@ -138,7 +138,7 @@ func TestTheNetworkIsTheTasksOrElseTheAgents(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnsetIsToldToTheRuntime(t *testing.T) {
+func TestUnsetSettingsReachRuntime(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[agentv1.Spec_Setting]container.Unset{
 		agentv1.Spec_SETTING_IMAGE:        {Image: true},

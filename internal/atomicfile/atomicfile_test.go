@@ -99,7 +99,7 @@ func TestAPendingFileIsNotThereBeforeItsCommit(t *testing.T) {
 	onlyThese(t, filepath.Dir(path), "f")
 }
 
-func TestWhatAKilledWriterLeftIsRemovedByTheNext(t *testing.T) {
+func TestLeftoversOfKilledWriterAreRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * leftAlone)

@@ -110,7 +110,7 @@ func Checks(w Wanted) []Check {
 	if w.TaskNamespace != "" {
 		out = append(out, Check{"namespace " + w.TaskNamespace + " of tasks", w.taskNamespace})
 	} else {
-		out = append(out, Check{"separate namespace of tasks", w.checkCoscheduler})
+		out = append(out, Check{"separate namespace of tasks", w.checkSeparateNamespace})
 	}
 	if w.TaskNamespace != "" {
 		out = append(out, Check{"permission to manage tasks", w.mayTend})

@@ -40,7 +40,7 @@ func judgeGPUs(nodes []corev1.Node, s Slots) Result {
 			Fix: "install the device plugin or GPU operator if the nodes have GPUs; ignore this if an autoscaler adds the nodes",
 		}
 	}
-	found := describeNeeds(counts, s.Resource)
+	found := describeCounts(counts, s.Resource)
 	fix := fmt.Sprintf("--set maxSlotsPerPod=%d, the greatest common divisor of the nodes' GPU counts", divisor)
 	switch {
 	case s.MaxPerPod > largest:
@@ -61,8 +61,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// describeNeeds returns a text like "2 nodes with 8, 1 with 4 nvidia.com/gpu".
-func describeNeeds(counts map[int]int, resource corev1.ResourceName) string {
+// describeCounts returns a text like "2 nodes with 8, 1 with 4 nvidia.com/gpu".
+func describeCounts(counts map[int]int, resource corev1.ResourceName) string {
 	sizes := slices.Sorted(maps.Keys(counts))
 	slices.Reverse(sizes)
 	parts := make([]string, len(sizes))

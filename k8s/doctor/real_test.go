@@ -99,7 +99,7 @@ func TestAnOwnerOfANamespaceNeedsOnlyTheNodesRole(t *testing.T) {
 	expect(t, got["permission to grant the master's roles"], Fail, "list nodes at the cluster scope")
 }
 
-func TestWhoeverMayEscalateMayGrant(t *testing.T) {
+func TestEscalateSufficesToGrant(t *testing.T) {
 	t.Parallel()
 	w, c := as(t, "escalator")
 	c.Kubectl("create", "clusterrole", "escalator-"+w.Namespace, "--verb=escalate,bind", "--resource=roles.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io")
@@ -121,7 +121,7 @@ func TestSecretsAreLookedInto(t *testing.T) {
 	expect(t, got["TLS secret tls"], Fail, "Opaque")
 }
 
-func TestWhatValuesNameMustBeThere(t *testing.T) {
+func TestReferencedSecretsMustExist(t *testing.T) {
 	t.Parallel()
 	w, c := as(t, "")
 	w.Named, w.TaskNamespace, w.PullSecret = []Named{{"db.passwordExistingSecret", "db", "password"}}, "not-there", "pull"

@@ -129,8 +129,8 @@ func (w Wanted) madeNamespace(ctx context.Context) Result {
 	return passResult("it does not exist and will be created")
 }
 
-// checkCoscheduler returns a warning that tasks run in the master's namespace.
-func (w Wanted) checkCoscheduler(context.Context) Result {
+// checkSeparateNamespace returns a warning that tasks run in the master's namespace.
+func (w Wanted) checkSeparateNamespace(context.Context) Result {
 	return Result{
 		Answer: Unknown, Found: "tasks run in namespace " + w.Namespace + " (resourceManager.defaultNamespace): only the master's checks of pod specs protect its Secrets and volumes from them",
 		Needed: "a separate namespace for tasks", Fix: "remove resourceManager.defaultNamespace, or set it to another namespace",

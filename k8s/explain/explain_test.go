@@ -68,7 +68,7 @@ func pvc(phase corev1.PersistentVolumeClaimPhase, class *string) corev1.Persiste
 	return corev1.PersistentVolumeClaim{ObjectMeta: meta("db"), Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: class}, Status: corev1.PersistentVolumeClaimStatus{Phase: phase}}
 }
 
-func TestWhatIsNotUpIsExplained(t *testing.T) {
+func TestTroublesAreExplained(t *testing.T) {
 	t.Parallel()
 	one, none, fast := int32(1), "", "fast"
 	terminating := unschedulable()

@@ -39,8 +39,8 @@ func (p *pass) incompleteReason(g *Gang) string {
 	return withReason(fmt.Sprintf("%d of its %s exist", g.Made, formatPods(g.Pods)), g.Trouble)
 }
 
-// countUnbound describes how many pods of a gang the scheduler has placed.
-func (p *pass) countUnbound(g *Gang) string {
+// describePlaced describes how many pods of a gang the scheduler has placed.
+func (p *pass) describePlaced(g *Gang) string {
 	if g.Made < g.Pods {
 		return p.incompleteReason(g) // it has no gates
 	}

@@ -10,7 +10,7 @@ import (
 // lasted too long.
 func (p *pass) bindGang(g *Gang) {
 	if limit, runs := p.limitOf(g); runs && !p.isFuture(limit) {
-		p.decision.Waiting[g.ID] = p.undoGang(g, p.countUnbound(g))
+		p.decision.Waiting[g.ID] = p.undoGang(g, p.describePlaced(g))
 		return
 	}
 	if p.triedInVain(g) {
@@ -19,11 +19,11 @@ func (p *pass) bindGang(g *Gang) {
 	}
 	s, left := p.board.shapeOf(g), g.Pods-g.boundPods()
 	n := p.board.countRoom(p.board.free, s, left, nil)
-	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.countUnbound(g)}
+	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.describePlaced(g)}
 	if g.Ungated && n < left && p.seesAll() {
 		p.decision.Waiting[g.ID] = p.explainLostRoom(g, s)
 		if g.Trouble != "" {
-			p.undoUntil(g, p.countUnbound(g), p.now)
+			p.undoUntil(g, p.describePlaced(g), p.now)
 			return
 		}
 	}
@@ -84,9 +84,9 @@ func (p *pass) undoGang(g *Gang, why string) Reason {
 // not pause and can preempt others, because a lesson prevents it from being tried again.
 func (p *pass) undoRefused(g *Gang) Reason {
 	if !p.options.NodesKnown {
-		return p.undoGang(g, p.countUnbound(g))
+		return p.undoGang(g, p.describePlaced(g))
 	}
-	return p.undoUntil(g, p.countUnbound(g), p.now)
+	return p.undoUntil(g, p.describePlaced(g), p.now)
 }
 
 // undoUntil undoes an attempt and pauses the gang until a time.

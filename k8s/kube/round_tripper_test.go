@@ -130,7 +130,7 @@ func TestRefusalsAreTranslated(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyLooksIsRepeated(t *testing.T) {
+func TestReadsAreRetried(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	c := open(t, nil, func(w http.ResponseWriter, _ *http.Request) {
@@ -146,7 +146,7 @@ func TestWhatOnlyLooksIsRepeated(t *testing.T) {
 	}
 }
 
-func TestWhatChangesSomethingIsRepeatedOnlyWhenItCameTooSoon(t *testing.T) {
+func TestWritesAreRetriedOnlyIfThrottled(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	c := open(t, nil, func(w http.ResponseWriter, _ *http.Request) {

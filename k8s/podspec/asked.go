@@ -160,7 +160,7 @@ func (a *asking) addContainer(c listed) {
 	for _, p := range c.Ports {
 		noteValue(&a.HostNetwork, p.HostPort != 0 || p.HostIP != "", fmt.Sprintf("%s.ports[%d].hostPort", c.field, p.ContainerPort))
 	}
-	a.addSysctls(c)
+	a.addHandlers(c)
 	if limit, set := c.Resources.Limits[corev1.ResourceMemory]; set {
 		a.Memory = append(a.Memory, policy.Amount{Field: c.field + ".resources.limits[memory]", Bytes: limit.Value()})
 	}
@@ -202,9 +202,9 @@ func (a *asking) addUser(c listed) {
 	}
 }
 
-// addSysctls records probes and hooks that make the kubelet, on the node's network, call another
+// addHandlers records probes and hooks that make the kubelet, on the node's network, call another
 // address than the pod's.
-func (a *asking) addSysctls(c listed) {
+func (a *asking) addHandlers(c listed) {
 	hook := func(field string, h *corev1.LifecycleHandler) {
 		if h != nil {
 			noteValue(&a.HostNetwork, callsAway(h.HTTPGet, h.TCPSocket), c.field+".lifecycle."+field)

@@ -108,8 +108,8 @@ func (b *builder) setAccount() (uid, gid int64) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// setPrivileged reports whether the pod spec makes the container privileged.
-func (b *builder) setPrivileged() bool {
+// isPrivileged reports whether the pod spec makes the container privileged.
+func (b *builder) isPrivileged() bool {
 	return b.main.SecurityContext != nil && isTrue(b.main.SecurityContext.Privileged)
 }
 
@@ -170,7 +170,7 @@ func (b *builder) setNetwork() error {
 // privileged.
 func (b *builder) setDevices() error {
 	for i, d := range b.spec.GetDevices() {
-		if !b.setPrivileged() {
+		if !b.isPrivileged() {
 			return refuseField("resources.devices", "%s: a pod gets a device of its node from a device plugin, which its pod spec asks for under resources.limits, "+
 				"or if it is privileged (spec.containers[%s].securityContext.privileged)", d.GetHostPath(), MainContainer)
 		}
@@ -277,14 +277,14 @@ func (b *builder) mountPropagation(word, at string) (*corev1.MountPropagationMod
 	var mode corev1.MountPropagationMode
 	switch word {
 	case "":
-		return nil, nil //nolint:nilnil // nothing said, nothing set
+		return nil, nil //nolint:nilnil // unset: the default of Kubernetes
 	case "rprivate":
 		mode = corev1.MountPropagationNone
 	case "rslave":
 		mode = corev1.MountPropagationHostToContainer
 	case "rshared":
 		mode = corev1.MountPropagationBidirectional
-		if !b.setPrivileged() {
+		if !b.isPrivileged() {
 			return nil, refuseField("bind_mounts", "%s: propagation rshared needs a privileged pod (spec.containers[%s].securityContext.privileged)", at, MainContainer)
 		}
 	default:

@@ -82,7 +82,7 @@ func TestAllWhoMakeItAtOnceGetTheSame(t *testing.T) {
 	}
 }
 
-func TestSomebodyWhoIsFasterWins(t *testing.T) {
+func TestConcurrentSecretIsKept(t *testing.T) {
 	t.Parallel()
 	kube := fake.NewClientset()
 	once := sync.OnceValue(func() error {

@@ -26,7 +26,7 @@ func (r *Runtime) prepareImage(ctx context.Context, spec container.Spec, note co
 	if spec.Image == "" {
 		return fmt.Errorf("the task has no image")
 	}
-	if err := r.wrapRefusal(spec); err != nil {
+	if err := r.checkSpec(spec); err != nil {
 		return err
 	}
 	if err := r.ensureNetwork(ctx, spec.NetworkMode); err != nil {

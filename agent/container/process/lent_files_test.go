@@ -15,7 +15,7 @@ import (
 
 // The files of removed agents are swept when the next one starts. Those of another agent's task
 // stay, also if its agent's directory is inaccessible, and so do directories without an owner link.
-func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
+func TestLentFilesOfGoneAgentAreRemoved(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run a task as another user")

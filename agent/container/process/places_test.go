@@ -46,7 +46,7 @@ func TestContractWhereTheKernelRefusesNamespaces(t *testing.T) {
 	}.Run(t)
 }
 
-func TestWhatNeedsNamespacesIsRefusedWithoutThem(t *testing.T) {
+func TestNamespaceFeaturesAreRejectedWithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	r := unplaced(t)
 	for name, change := range map[string]func(*container.Spec){
@@ -160,7 +160,7 @@ func TestRootlessTasksWriteAsTheAgentsUser(t *testing.T) {
 	}
 }
 
-func TestWhatIsBelowAnotherIsMountedAfterIt(t *testing.T) {
+func TestNestedMountsFollowTheirParents(t *testing.T) {
 	t.Parallel()
 	places := placesOf("/r", container.Spec{
 		WorkDir: "/data/work", Mounts: []container.Mount{{HostPath: "/in", ContainerPath: "/run/determined/in"}, {HostPath: "/host", ContainerPath: "/data/"}},

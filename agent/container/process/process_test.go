@@ -186,7 +186,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsIgnoredIsSaid(t *testing.T) {
+func TestIgnoredOptionsAreReported(t *testing.T) {
 	t.Parallel()
 	r := unplaced(t)
 	spec := script("c", "exit 0")
@@ -278,7 +278,7 @@ func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
 	}
 }
 
-func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
+func TestLeftoverProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)
 	if err := start(t, r, script("left", "sleep 600 & sleep 0.5; exit 3")); err != nil {

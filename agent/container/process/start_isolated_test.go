@@ -283,7 +283,7 @@ func TestALinkedAccountIsTheTasksUser(t *testing.T) {
 }
 
 // An unset path hides nothing, not even the working directory.
-func TestWhatIsNotSetIsNotHidden(t *testing.T) {
+func TestUnsetPathsAreNotHidden(t *testing.T) {
 	t.Parallel()
 	o := plainOptions(t)
 	o.Hidden = []string{"", "/no/such"}
@@ -504,7 +504,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 }
 
 // A status file with the ID of another process does not cause it to be killed.
-func TestNobodyElseIsKilled(t *testing.T) {
+func TestOtherProcessesAreNotKilled(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("an agent that is not root can kill what its tasks can")

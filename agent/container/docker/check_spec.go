@@ -10,9 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// wrapRefusal returns errors that the engine would only return on creating the container, after
+// checkSpec returns errors that the engine would only return on creating the container, after
 // pulling an image of many gigabytes.
-func (r *Runtime) wrapRefusal(s container.Spec) error {
+func (r *Runtime) checkSpec(s container.Spec) error {
 	if _, err := r.createOptions(s); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1
 		return params.Err()
 	}
 	if follow && limit > 0 {
-		return status.New(status.InvalidArgument, "follow and limit exclude each other")
+		return status.New(status.InvalidArgument, "use either follow or limit")
 	}
 	return k.cfg.MasterLog.readRecords(ctx, ringQuery{offset: offset, limit: limit, follow: follow}, func(e *apiv1.LogEntry) error {
 		return send(&apiv1.MasterLogsResponse{LogEntry: e})
@@ -82,7 +82,7 @@ func (k *clusterCalls) telemetry(*call) (*apiv1.GetTelemetryResponse, error) {
 
 func (k *clusterCalls) masterConfig(*call) (*apiv1.GetMasterConfigResponse, error) {
 	if k.cfg.Settings == nil {
-		return nil, status.New(status.Unimplemented, "this master does not show its configuration")
+		return nil, status.New(status.Unimplemented, "this master does not expose its configuration")
 	}
 	// The conversion goes through JSON because a Struct accepts neither int nor typed slices.
 	b, err := json.Marshal(map[string]any{"config": k.cfg.Settings()})

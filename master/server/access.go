@@ -24,7 +24,7 @@ func (g *gatekeeper) identifyCaller(c *call, need access) error {
 		return nil
 	case user, login, admin, allocation, either:
 	default: // a route without access admits no caller
-		return status.New(status.PermissionDenied, "no user may do this")
+		return status.New(status.PermissionDenied, "no caller may make this request")
 	}
 	text, fromCookie := userToken(c.Request)
 	if text != "" && need != allocation {
@@ -33,16 +33,16 @@ func (g *gatekeeper) identifyCaller(c *call, need access) error {
 	task, found := bearer(c.Header.Get(taskHeader))
 	switch {
 	case !found && text != "":
-		return status.New(status.PermissionDenied, "only the allocation itself may do this, with its own token")
+		return status.New(status.PermissionDenied, "only the allocation itself may make this request, with its own token")
 	case !found:
-		return status.New(status.Unauthenticated, "a token is needed; log in first")
+		return status.New(status.Unauthenticated, "missing token; log in first")
 	}
 	u, id, err := g.cfg.Accounts.AllocationOf(task)
 	if err != nil {
 		return err
 	}
 	if need != allocation && need != either {
-		return status.New(status.PermissionDenied, "a task's own token is not enough here; use the one in DET_USER_TOKEN")
+		return status.New(status.PermissionDenied, "this request requires the token in DET_USER_TOKEN instead of the allocation's token")
 	}
 	if need == allocation && c.PathValue("allocation") != id {
 		return status.New(status.PermissionDenied, "this token is for another allocation")
@@ -57,13 +57,13 @@ func (g *gatekeeper) identifyUser(c *call, text string, need access, fromCookie 
 		return err
 	}
 	if fromCookie && isFromOtherSite(c.Request) {
-		return status.New(status.PermissionDenied, "requests from other sites are refused")
+		return status.New(status.PermissionDenied, "requests from other sites are not allowed")
 	}
 	c.user, c.token, c.inTask = u, text, inTask
 	switch {
 	case inTask != "" && (need == login || need == admin):
 		return status.New(status.PermissionDenied,
-			"the token inside a task is for tasks and their logs; log in from outside the task for anything else")
+			"the token inside a task gives access only to tasks and their logs; log in outside of the task for other requests")
 	case need == admin && !u.GetAdmin():
 		return status.New(status.PermissionDenied, "only administrators may do this")
 	}

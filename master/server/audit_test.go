@@ -13,32 +13,32 @@ import (
 // unaudited lists the changing calls that are not recorded, with reasons.
 var unaudited = map[string]string{
 	"POST commands":                                              "tasks have logs and records of their own",
-	"POST task/logs":                                             "what a task says",
-	"POST allocations/{allocation}/ready":                        "what a task says",
-	"POST allocations/{allocation}/waiting":                      "what a task says",
-	"POST allocations/{allocation}/acceleratorData":              "what a task says",
-	"POST allocations/{allocation}/signals/ack_preemption":       "what a task says",
-	"POST allocations/{allocation}/resources/{resources}/daemon": "what a task says",
-	"POST allocations/{allocation}/all_gather":                   "what a task says",
-	"POST allocations/{allocation}/notify_container_running":     "what a task says",
-	"POST allocations/{allocation}/proxy_address":                "what a task says",
+	"POST task/logs":                                             "reports of a task",
+	"POST allocations/{allocation}/ready":                        "reports of a task",
+	"POST allocations/{allocation}/waiting":                      "reports of a task",
+	"POST allocations/{allocation}/acceleratorData":              "reports of a task",
+	"POST allocations/{allocation}/signals/ack_preemption":       "reports of a task",
+	"POST allocations/{allocation}/resources/{resources}/daemon": "reports of a task",
+	"POST allocations/{allocation}/all_gather":                   "reports of a task",
+	"POST allocations/{allocation}/notify_container_running":     "reports of a task",
+	"POST allocations/{allocation}/proxy_address":                "reports of a task",
 	"POST preview-hp-search":                                     "nothing is stored",
 	"POST experiments/{experiment}/file":                         "it reads one file",
-	"POST trials/{trial}/progress":                               "what a program says",
-	"POST trials/{trial}/runner/metadata":                        "what a program says",
-	"POST trials/{trial}/early_exit":                             "what a program says",
-	"POST runs/start":                                            "what a program says",
-	"POST runs/{run}/metadata":                                   "what a program says",
-	"POST trials/{trial}/metrics":                                "what a program says",
-	"POST trials/{trial}/training_metrics":                       "what a program says",
-	"POST trials/{trial}/validation_metrics":                     "what a program says",
-	"POST /task-logs":                                            "what a program says",
-	"PATCH trials/{trial}":                                       "what a program says",
-	"POST trials/{trial}/start":                                  "what a program says",
-	"POST trial-source-info":                                     "what a program says",
-	"POST checkpoints":                                           "what a program says; which task saved it is kept with it",
-	"POST workspaces/{workspace}/pin":                            "what its user sees first, and no other",
-	"POST workspaces/{workspace}/unpin":                          "what its user sees first, and no other",
+	"POST trials/{trial}/progress":                               "reports of a program",
+	"POST trials/{trial}/runner/metadata":                        "reports of a program",
+	"POST trials/{trial}/early_exit":                             "reports of a program",
+	"POST runs/start":                                            "reports of a program",
+	"POST runs/{run}/metadata":                                   "reports of a program",
+	"POST trials/{trial}/metrics":                                "reports of a program",
+	"POST trials/{trial}/training_metrics":                       "reports of a program",
+	"POST trials/{trial}/validation_metrics":                     "reports of a program",
+	"POST /task-logs":                                            "reports of a program",
+	"PATCH trials/{trial}":                                       "reports of a program",
+	"POST trials/{trial}/start":                                  "reports of a program",
+	"POST trial-source-info":                                     "reports of a program",
+	"POST checkpoints":                                           "reports of a program; the record names the task",
+	"POST workspaces/{workspace}/pin":                            "display settings of the user alone",
+	"POST workspaces/{workspace}/unpin":                          "display settings of the user alone",
 }
 
 func TestEveryChangeIsAudited(t *testing.T) {
@@ -78,7 +78,7 @@ func (n *notes) ReadEntries(_ context.Context, q AuditQuery, send func(*apiv1.Au
 	return nil
 }
 
-func TestWhatIsAudited(t *testing.T) {
+func TestAuditEntries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	kept := &notes{}
@@ -92,7 +92,7 @@ func TestWhatIsAudited(t *testing.T) {
 		{"a login", "POST", "auth/login", "", `{"username":"Admin","password":"` + password + `"}`, "admin login admin done  ()"},
 		{"a wrong password", "POST", "auth/login", "", `{"username":"admin","password":"hunter2"}`, " login admin refused Unauthenticated ()"},
 		{"a password in the wrong field", "POST", "auth/login", "", `{"username":"hunter2","password":"admin"}`, " login unknown user refused Unauthenticated ()"},
-		{"a body that is none", "POST", "auth/login", "", `{"password": hunter2}`, " login  refused InvalidArgument ()"},
+		{"an invalid body", "POST", "auth/login", "", `{"password": hunter2}`, " login  refused InvalidArgument ()"},
 		{"a new user", "POST", "users", w.admin, `{"user":{"username":"ada","active":true},"password":"Hunter2-hunter2"}`, "admin user.create ada done  (admin=false active=true remote=false)"},
 		{"by who may not", "POST", "users", w.user, `{"user":{"username":"eve"}}`, "determined user.create  refused PermissionDenied ()"},
 		{"a password", "PATCH", "users/3", w.admin, `{"password":"Hunter2-hunter3","active":false}`, "admin user.change ada done  (password active=false)"},

@@ -49,7 +49,7 @@ func OpenBinaries(dir, self string) (*Binaries, error) {
 	names := map[string]string{runtime.GOOS + "-" + runtime.GOARCH: self}
 	entries, err := os.ReadDir(dir)
 	if dir != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look for the programs to hand out: %w", err)
+		return nil, fmt.Errorf("cannot read binaries_dir: %w", err)
 	}
 	for _, e := range entries {
 		if platforms.MatchString(e.Name()) && !e.IsDir() {
@@ -59,7 +59,7 @@ func OpenBinaries(dir, self string) (*Binaries, error) {
 	for platform, path := range names {
 		p, err := openProgram(path)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("open the program for %s: %w", platform, err), b.Close())
+			return nil, errors.Join(fmt.Errorf("cannot open the program for %s: %w", platform, err), b.Close())
 		}
 		b.programs[platform] = p
 		b.hashing.Go(func() { _, _ = p.sha256() }) // the error is returned to clients that request the program
@@ -129,13 +129,13 @@ func (b *Binaries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	platform, hash := strings.CutSuffix(r.PathValue("platform"), ".sha256")
 	p, found := b.programs[platform]
 	if !found {
-		plainError(w, http.StatusNotFound, fmt.Sprintf("this master has no program for %q; put it into binaries_dir under that name", excerpt.Of(platform)))
+		plainError(w, http.StatusNotFound, fmt.Sprintf("this master has no program for %q; add it to binaries_dir under that name", excerpt.Of(platform)))
 		return
 	}
 	sum, err := p.sha256()
 	switch {
 	case err != nil:
-		plainError(w, http.StatusInternalServerError, fmt.Sprintf("this master cannot read its program for %s: %v; put it into binaries_dir again, and start the master again", platform, err))
+		plainError(w, http.StatusInternalServerError, fmt.Sprintf("this master cannot read its program for %s: %v; replace it in binaries_dir and restart the master", platform, err))
 	case hash:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "%s  %s\n", sum, platform)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-func TestBinariesAreHandedOutAsTheyWereHashed(t *testing.T) {
+func TestBinariesMatchTheirHashes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -48,7 +48,7 @@ func TestBinariesAreHandedOutAsTheyWereHashed(t *testing.T) {
 		{"its own", own, 200, "this program"},
 		{"one from the directory, as it was", "plan9-mips", 200, "another program"},
 		{"a hash", "plan9-mips.sha256", 200, hash("another program") + "  plan9-mips\n"},
-		{"none", "linux-riscv64", 404, `{"message":"this master has no program for \"linux-riscv64\"; put it into binaries_dir under that name"}`},
+		{"none", "linux-riscv64", 404, `{"message":"this master has no program for \"linux-riscv64\"; add it to binaries_dir under that name"}`},
 		{"no way out of the directory", "..%2fsecret", 404, ""},
 	} {
 		w := httptest.NewRecorder()
@@ -65,7 +65,7 @@ func TestBinariesAreHandedOutAsTheyWereHashed(t *testing.T) {
 	}
 }
 
-func TestBinariesWithoutADirectory(t *testing.T) {
+func TestBinariesWithoutDirectory(t *testing.T) {
 	t.Parallel()
 	self := filepath.Join(t.TempDir(), "self")
 	if err := os.WriteFile(self, nil, 0o755); err != nil {
@@ -86,7 +86,7 @@ func TestBinariesWithoutADirectory(t *testing.T) {
 }
 
 // Clients that request an unreadable program get an error, and the start of the master is not delayed.
-func TestAProgramThatCannotBeRead(t *testing.T) {
+func TestUnreadableProgram(t *testing.T) {
 	t.Parallel()
 	b, err := OpenBinaries("", t.TempDir()) // a directory can be opened but not read
 	if err != nil {
@@ -111,7 +111,7 @@ func hash(text string) string {
 }
 
 // Wheels are served only to users and tasks.
-func TestAWheelIsGivenToThoseWhoSayWhoTheyAre(t *testing.T) {
+func TestWheelRequiresAuthentication(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) {
 		c.Harness = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })

@@ -59,7 +59,7 @@ func contextOf(n int) string {
 		base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("abc"), n/3)) + `"},{"path":"b","type":53}]}`
 }
 
-func TestBodiesInMemoryAreBoundedInSum(t *testing.T) {
+func TestBodiesInMemoryAreLimitedInTotal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Bodies = 1 << 20 })
 	w.room.Bodies.Wait = 100 * time.Millisecond
@@ -110,12 +110,12 @@ func TestSmallRequestsDoNotWaitForLargeOnes(t *testing.T) {
 	}
 	for _, r := range w.cluster.launched {
 		if got := r.GetFiles(); len(got) != 2 || len(got[0].GetContent()) != 2<<20/3*3 || got[1].GetPath() != "b" {
-			t.Errorf("got %d files, want both with what is in them", len(got))
+			t.Errorf("got %d files, want both with their contents", len(got))
 		}
 	}
 }
 
-func TestWhatSmallBodiesBecomeIsBoundedInSum(t *testing.T) {
+func TestDecodedSmallBodiesAreLimitedInTotal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.cluster.launching, w.cluster.goOn = make(chan struct{}), make(chan struct{})
@@ -139,7 +139,7 @@ func TestWhatSmallBodiesBecomeIsBoundedInSum(t *testing.T) {
 	}
 }
 
-func TestLargeBodiesInFilesAreBoundedInSum(t *testing.T) {
+func TestLargeBodiesInFilesAreLimitedInTotal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Spooled = 3 << 20 })
 	w.room.Spooled.Wait = 100 * time.Millisecond
@@ -162,7 +162,7 @@ func TestLargeBodiesInFilesAreBoundedInSum(t *testing.T) {
 	}
 }
 
-func TestOneUserHasFewLargeBodies(t *testing.T) {
+func TestLargeBodiesPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	large := contextOf(2 << 20)
@@ -184,7 +184,7 @@ func TestOneUserHasFewLargeBodies(t *testing.T) {
 	}
 }
 
-func TestWhatABodyHoldsIsBounded(t *testing.T) {
+func TestSiftLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	many := strings.Repeat("1,", mostValues+1) + "1"
@@ -212,7 +212,7 @@ func (d deaf) Write(b []byte) (int, error) {
 	return d.ResponseRecorder.Write(b)
 }
 
-func TestWhoDoesNotReadTheAnswerKeepsNothing(t *testing.T) {
+func TestSlowReaderHoldsNoResources(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -243,14 +243,14 @@ func TestWhoDoesNotReadTheAnswerKeepsNothing(t *testing.T) {
 			close(goOn)
 			for range 2 * guard.Decodings {
 				if code := await(t, codes, "the end of a call"); code != tt.code {
-					t.Errorf("got %d, want %d: it waited for answers that nobody read", code, tt.code)
+					t.Errorf("got %d, want %d: it waited for unread responses", code, tt.code)
 				}
 			}
 		})
 	}
 }
 
-func TestALoginIsAsLongAsAPasswordMayBe(t *testing.T) {
+func TestLoginLimitFitsLongestPassword(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, tt := range []struct {
@@ -267,7 +267,7 @@ func TestALoginIsAsLongAsAPasswordMayBe(t *testing.T) {
 	}
 }
 
-func TestALengthBeyondTheLimitIsRefusedUnread(t *testing.T) {
+func TestOversizedContentLengthIsRejectedUnread(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Bodies, c.Limits.Spooled = small*guard.Copies, large })
 	for path, length := range map[string]int64{"commands": 4e15, "job-queues": 10 << 30, "auth/login": loginLimit + 1} {
@@ -280,7 +280,7 @@ func TestALengthBeyondTheLimitIsRefusedUnread(t *testing.T) {
 	}
 }
 
-func TestLargeBodiesLeaveTheDatabaseRoom(t *testing.T) {
+func TestLargeBodiesLeaveDiskSpaceForDatabase(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.room.Place.Keep = 1 << 60 // more than any disk has
@@ -295,7 +295,7 @@ func TestLargeBodiesLeaveTheDatabaseRoom(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsNoFaultOfTheSender(t *testing.T) {
+func TestFullDiskReturnsUnavailable(t *testing.T) {
 	t.Parallel()
 	err := asRefusal(&body.DiskError{Err: os.ErrPermission})
 	if got := httpOf(err); got != http.StatusServiceUnavailable {
@@ -303,7 +303,7 @@ func TestAFullDiskIsNoFaultOfTheSender(t *testing.T) {
 	}
 }
 
-func TestAContextThatBreaksOffIsSeenToBeTorn(t *testing.T) {
+func TestInterruptedContextDownloadIsTruncated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	rec := w.ask(t, "GET", "/api/v1/tasks/t1/context_directory", w.user, "")
@@ -327,7 +327,7 @@ func TestAContextThatBreaksOffIsSeenToBeTorn(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestOneUserFollowsFewLogs(t *testing.T) {
+func TestFollowedLogsPerUserAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Streams = 2 })
 	hs := w.serve(t)

@@ -113,7 +113,7 @@ func trialToken(t *testing.T, w *world, allocation string) string {
 	return string(own)
 }
 
-func TestATrialReportsItsCheckpoints(t *testing.T) {
+func TestReportCheckpoints(t *testing.T) {
 	t.Parallel()
 	w, s := withCheckpoints(t, t.TempDir())
 	trial, other := trialToken(t, w, "1.t.1"), trialToken(t, w, "9.t.1")
@@ -184,7 +184,7 @@ func TestCheckpointsAreDescribedAndListed(t *testing.T) {
 	}
 }
 
-func TestWhoMayChangeCheckpoints(t *testing.T) {
+func TestCheckpointPermissions(t *testing.T) {
 	t.Parallel()
 	w := reported(t, t.TempDir())
 	if rec := w.ask(t, http.MethodPost, "/api/v1/users", w.admin, `{"user":{"username":"ann","active":true},"password":"`+password+`"}`); rec.Code != 200 {
@@ -217,7 +217,7 @@ func TestWhoMayChangeCheckpoints(t *testing.T) {
 	}
 }
 
-func TestACheckpointIsDownloadedThroughTheMaster(t *testing.T) {
+func TestDownloadCheckpoint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := reported(t, dir)
@@ -251,7 +251,7 @@ func TestACheckpointIsDownloadedThroughTheMaster(t *testing.T) {
 	}
 }
 
-func TestAPolicyIsPreviewed(t *testing.T) {
+func TestPreviewCheckpointPolicy(t *testing.T) {
 	t.Parallel()
 	w := reported(t, t.TempDir())
 	rec := w.ask(t, http.MethodGet, "/experiments/1/preview_gc?save_experiment_best=0&save_trial_best=0&save_trial_latest=1", w.user, "")

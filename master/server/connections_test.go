@@ -115,15 +115,15 @@ func TestConnectionsOfUsersAreNotCounted(t *testing.T) {
 	}
 	one, two := dialFrom(t, 1, address), dialFrom(t, 1, address)
 	for i, conn := range []net.Conn{one, two} {
-		if !say(conn, me("nobody's")) {
+		if !say(conn, me("unknown")) {
 			t.Fatalf("stranger %d is turned away", i)
 		}
 	}
-	if say(dialFrom(t, 1, address), me("nobody's")) {
-		t.Error("a third stranger is let in")
+	if say(dialFrom(t, 1, address), me("unknown")) {
+		t.Error("a third unauthenticated connection was accepted")
 	}
 	_ = one.Close()
-	for end := time.Now().Add(patience); !say(dialFrom(t, 1, address), me("nobody's")); {
+	for end := time.Now().Add(patience); !say(dialFrom(t, 1, address), me("unknown")); {
 		if time.Now().After(end) {
 			t.Fatal("one that has left still counts")
 		}
@@ -146,7 +146,7 @@ func strangers() map[string]func(net.Conn) {
 
 // If unauthenticated clients on 1 to 64 addresses hold twice the permitted connections, calls from other
 // addresses are still answered immediately.
-func TestStrangersDoNotCloseTheAPIForOthers(t *testing.T) {
+func TestUnauthenticatedConnectionsDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	const most = 128
 	w := newWorld(t)
@@ -168,7 +168,7 @@ func TestStrangersDoNotCloseTheAPIForOthers(t *testing.T) {
 }
 
 // Bodies of logins have separate places, and addresses that take all of them lose some.
-func TestLoginsThatNeverEndDoNotCloseTheLoginForOthers(t *testing.T) {
+func TestIncompleteLoginsDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const most, each = 64, 8

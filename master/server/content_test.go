@@ -8,7 +8,7 @@ import (
 
 // Content of an experiment, a trial or a checkpoint is visible only to the owner, by whichever reference.
 // Other users see that a checkpoint exists, but neither its metadata nor its files.
-func TestTheContentOfAnExperimentIsForItsOwnerByEveryReference(t *testing.T) {
+func TestExperimentContentIsVisibleOnlyToOwner(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	w.furnish(t)

@@ -72,7 +72,7 @@ func (e *elsewhereCalls) createTrial(c *call, in *apiv1.CreateTrialRequest) (*ap
 
 func (e *elsewhereCalls) putTrial(c *call, in *apiv1.PutTrialRequest) (*apiv1.PutTrialResponse, error) {
 	if in.GetExternalTrialId() == "" {
-		return nil, status.New(status.InvalidArgument, "external_trial_id: must not be empty; a trial without one is created with POST")
+		return nil, status.New(status.InvalidArgument, "external_trial_id: must not be empty; to create a trial without one, use POST")
 	}
 	t, err := e.cfg.Trials.CreateTrial(c.Context(), c.user, in.GetExternalTrialId(), in.GetCreateTrialRequest())
 	c.noteTarget(shownNumber(t.GetId()))
@@ -136,10 +136,10 @@ func listCall[T, O any, Out message[O]](item proto.Message, do func(*call, []T) 
 		}
 		var in []T
 		if err := json.Unmarshal(b, &in); err != nil {
-			return nil, status.New(status.InvalidArgument, "the request's body is not what this call takes: %s", plainText(err))
+			return nil, status.New(status.InvalidArgument, "invalid request body: %s", plainText(err))
 		}
 		if len(in) > mostItems {
-			return nil, status.New(status.InvalidArgument, "the request's body: must have at most %d entries (has %d); send less at once", mostItems, len(in))
+			return nil, status.New(status.InvalidArgument, "the request body must have at most %d entries (has %d); send smaller requests", mostItems, len(in))
 		}
 		return do(c, in)
 	})

@@ -12,7 +12,7 @@ import (
 // elsewhereBody is an experiment in the format of the client library.
 const elsewhereBody = `{"config":"{name: mine, data: null, labels: null, searcher: {name: single, metric: loss}, workspace: null, project: null, checkpoint_storage: {type: directory, container_path: /home/ada/saved}}","unmanaged":true}`
 
-func TestTheCallsOfAProgramElsewhere(t *testing.T) {
+func TestCallsOfUnmanagedProgram(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	w.someUser(t, "ada")
@@ -42,14 +42,14 @@ func TestTheCallsOfAProgramElsewhere(t *testing.T) {
 		{"metrics", post, "trials/2/metrics", ada, `{"group":"validation","metrics":{"trialId":2,"trialRunId":1,"stepsCompleted":10,"metrics":{"avgMetrics":{"loss":0.5}}}}`, 200, `{}`},
 		{"metrics of whichever run is the present one", post, "trials/2/metrics", ada, `{"group":"validation","metrics":{"trialId":2,"stepsCompleted":11,"metrics":{"avgMetrics":{"loss":0.4}}}}`, 200, `{}`},
 		{"metrics of run 0", post, "trials/2/metrics", ada, `{"group":"validation","metrics":{"trialId":2,"trialRunId":0,"stepsCompleted":12,"metrics":{"avgMetrics":{"loss":0.3}}}}`, 200, `{}`},
-		{"what was measured", get, "trials/metrics/validation_metrics?trialIds=2", ada, "", 200, `"totalBatches":12,"archived":false,"id":3,"trialRunId":1`},
+		{"its metrics", get, "trials/metrics/validation_metrics?trialIds=2", ada, "", 200, `"totalBatches":12,"archived":false,"id":3,"trialRunId":1`},
 		{"an end", patch, "trials/2", ada, `{"trialId":2,"state":"STATE_COMPLETED"}`, 200, `"state":"STATE_COMPLETED"`},
 		{"the experiment", get, "experiments/2", ada, "", 200, `"state":"STATE_COMPLETED"`},
 		{"a pause of it", post, "experiments/2/pause", ada, "", 400, `it is unmanaged`},
 	})
 }
 
-func TestTheLogOfAProgramElsewhere(t *testing.T) {
+func TestLogOfUnmanagedProgram(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	owner, err := w.auth.User(2)
@@ -106,7 +106,7 @@ func TestTheLogOfAProgramElsewhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsMeasuredOfACheckpoint(t *testing.T) {
+func TestMetricsOfCheckpointUsers(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	use := `{"trialSourceInfo":{"trialId":1,"checkpointUuid":"` + checkpointA + `","trialSourceInfoType":"TRIAL_SOURCE_INFO_TYPE_INFERENCE","modelId":1,"modelVersion":1}}`
@@ -115,7 +115,7 @@ func TestWhatIsMeasuredOfACheckpoint(t *testing.T) {
 		{"a use", post, "trial-source-info", w.trial, use, 200, `"trialId":1`},
 		{"a use of no kind", post, "trial-source-info", w.trial, strings.Replace(use, "INFERENCE", "UNSPECIFIED", 1), 400, `trial_source_info_type`},
 		{"a use of nothing", post, "trial-source-info", w.trial, strings.Replace(use, checkpointA, "0", 1), 404, `checkpoint`},
-		{"what it measures", post, "trials/1/metrics", w.trial, `{"group":"accuracy","metrics":{"trialId":1,"trialRunId":1,"stepsCompleted":7,"metrics":{"avgMetrics":{"top1":0.9}}}}`, 200, `{}`},
+		{"its metrics", post, "trials/1/metrics", w.trial, `{"group":"accuracy","metrics":{"trialId":1,"trialRunId":1,"stepsCompleted":7,"metrics":{"avgMetrics":{"top1":0.9}}}}`, 200, `{}`},
 		{"of the checkpoint", get, "checkpoints/" + checkpointA + "/metrics", w.user, "", 200, `"top1":0.9`},
 		{"of a group", get, "checkpoints/" + checkpointA + "/metrics?metricGroup=validation", w.user, "", 200, `"metrics":[]`},
 		{"of a kind", get, "checkpoints/" + checkpointA + "/metrics?trialSourceInfoType=TRIAL_SOURCE_INFO_TYPE_FINE_TUNING", w.user, "", 200, `"metrics":[]`},

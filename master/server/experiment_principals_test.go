@@ -115,7 +115,7 @@ func (w *whole) reportBody(uuid string) string {
 }
 
 // A bulk request does not change the experiments of other users.
-func TestABulkRequestLeavesWhatBelongsToOthers(t *testing.T) {
+func TestBulkRequestSkipsOtherUsersExperiments(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	w.someUser(t, "ada")

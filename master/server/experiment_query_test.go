@@ -11,7 +11,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func TestTheParametersOfAListOfExperiments(t *testing.T) {
+func TestListExperimentsParameters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, query string
@@ -30,11 +30,11 @@ func TestTheParametersOfAListOfExperiments(t *testing.T) {
 			},
 		},
 		{name: "the other spelling", query: "project_id=4&sort_by=SORT_BY_UNSPECIFIED&user_ids=2", want: &apiv1.GetExperimentsRequest{ProjectId: 4, UserIds: []int32{2}}},
-		{name: "a state that is none", query: "states=STATE_LOST", refused: "states: must be one of STATE_ACTIVE, STATE_PAUSED"},
-		{name: "an order that is none", query: "sortBy=SORT_BY_COLOUR", refused: "sortBy: must be one of SORT_BY_ID"},
-		{name: "a limit that is none", query: "limit=-3", refused: "limit: must be -2 or more"},
-		{name: "an id that is none", query: "experimentIdFilter.incl=x", refused: "experimentIdFilter.incl: must be whole numbers"},
-		{name: "a bound that is none", query: "experimentIdFilter.gt=x", refused: "experimentIdFilter.gt: must be a whole number"},
+		{name: "an unknown state", query: "states=STATE_LOST", refused: "states: must be one of STATE_ACTIVE, STATE_PAUSED"},
+		{name: "an unknown order", query: "sortBy=SORT_BY_COLOUR", refused: "sortBy: must be one of SORT_BY_ID"},
+		{name: "an invalid limit", query: "limit=-3", refused: "limit: must be -2 or more"},
+		{name: "an invalid id", query: "experimentIdFilter.incl=x", refused: "experimentIdFilter.incl: must be whole numbers"},
+		{name: "an invalid bound", query: "experimentIdFilter.gt=x", refused: "experimentIdFilter.gt: must be a whole number"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

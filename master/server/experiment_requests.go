@@ -216,7 +216,7 @@ func (b *bulkCalls) chosenExperiments(c *call, project int32, in *apiv1.BulkExpe
 	f := in.GetFilters()
 	switch {
 	case f == nil && len(in.GetExperimentIds()) == 0:
-		return nil, status.New(status.InvalidArgument, "experimentIds: must name an experiment, or filters be set")
+		return nil, status.New(status.InvalidArgument, "experimentIds: must contain an experiment unless filters is set")
 	case f == nil:
 		return in.GetExperimentIds(), nil
 	}

@@ -137,7 +137,7 @@ func (e *experimentCalls) bestMetric(c *call) (*apiv1.GetBestSearcherValidationM
 	}
 	best, err := e.cfg.Experiments.BestMetric(id)
 	if err == nil && best == nil {
-		err = status.New(status.NotFound, "experiment '%d' has no validation with its searcher's metric yet", id)
+		err = status.New(status.NotFound, "experiment '%d' has no validations with the searcher metric yet", id)
 	}
 	if err != nil {
 		return nil, err

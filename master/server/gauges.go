@@ -22,13 +22,13 @@ func newGauges(q Queue, m Machines, x Experiments) *gauges {
 	return &gauges{
 		queue: q, machines: m, experiments: x,
 		poolAgents: desc("pool_agents", "Agents of a resource pool.", "pool"),
-		poolSlots:  desc("pool_slots", "Slots of a resource pool, all of them and those in use.", "pool", "state"),
-		poolJobs:   desc("pool_jobs", "Jobs of a resource pool that wait or run.", "pool", "state"),
-		agents:     desc("agents", "Agents by what an operator wants of them.", "state"),
-		sick:       desc("sick_agents", "Agents that cannot start containers, by what their machines lack.", "lack"),
+		poolSlots:  desc("pool_slots", "Slots of a resource pool: all and used.", "pool", "state"),
+		poolJobs:   desc("pool_jobs", "Queued and scheduled jobs of a resource pool.", "pool", "state"),
+		agents:     desc("agents", "Agents by administrative state.", "state"),
+		sick:       desc("sick_agents", "Agents that cannot start containers, by the missing resource.", "lack"),
 
-		experimentStates: desc("experiments", "Experiments by their state.", "state"),
-		trials:           desc("trials", "Trials of experiments, those that run or will and those that have ended.", "state"),
+		experimentStates: desc("experiments", "Experiments by state.", "state"),
+		trials:           desc("trials", "Open and ended trials of experiments.", "state"),
 	}
 }
 

@@ -59,7 +59,7 @@ func readyPaths() []string { return []string{"GET /health", "GET /healthz", "GET
 const livePath = "GET /health/live"
 
 // onHold is the response of a master on hold to all other requests.
-const onHold = "this master is on hold for an upgrade: it accepts nothing until the upgrade is committed; try again in a minute"
+const onHold = "this master is on hold for an upgrade and rejects requests until the upgrade is committed; try again in a minute"
 
 // Rehearsal is the result of a master on hold: whether this program can migrate a copy of the store and
 // resume its contents.
@@ -82,7 +82,7 @@ type Rehearsal struct {
 func (r Rehearsal) answerHealth() (code int, answer map[string]string) {
 	switch {
 	case !r.Done:
-		return http.StatusServiceUnavailable, map[string]string{"status": "starting", "reason": "the store is being tried on a copy"}
+		return http.StatusServiceUnavailable, map[string]string{"status": "starting", "reason": "testing the store on a copy"}
 	case r.Error != "":
 		return http.StatusServiceUnavailable, map[string]string{"status": "down", "reason": r.Error}
 	default:

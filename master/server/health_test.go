@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
-func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
+func TestHealthDistinguishesReadinessAndLiveness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var trouble atomic.Pointer[error]
@@ -75,7 +75,7 @@ func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
 	})
 }
 
-func TestAMasterThatLostItsLeaseIsDown(t *testing.T) {
+func TestMasterWithoutLeaseIsDown(t *testing.T) {
 	t.Parallel()
 	s := &Server{shared: &shared{cfg: Config{Health: func(context.Context) error { return errors.New("taken over") }}}}
 	for _, path := range []string{"/health", "/health/live", "/health/ready"} {

@@ -69,7 +69,7 @@ func (r *intake) read(in proto.Message) error {
 		return err
 	}
 	if err := reading.Unmarshal(b, in); err != nil {
-		return status.New(status.InvalidArgument, "the request's body is not what this call takes: %s", plainText(err))
+		return status.New(status.InvalidArgument, "invalid request body: %s", plainText(err))
 	}
 	return checkItems(in)
 }
@@ -155,7 +155,7 @@ func (r *intake) takePlace() error {
 }
 
 func errCrowded() error {
-	return status.New(status.Unavailable, "too many logins from your address are under way; try again in a few seconds")
+	return status.New(status.Unavailable, "too many concurrent logins from your address; try again in a few seconds")
 }
 
 // takeBytes waits for the resources of n bytes.
@@ -208,7 +208,7 @@ func (r *intake) whole() ([]byte, error) {
 func (r *intake) receiveLarge() ([]byte, error) {
 	leave, err := r.room.Uploads.Acquire(r.call.ownerKey())
 	if err != nil {
-		return nil, status.New(status.Unavailable, "%d large requests of yours are under way; try again when some have ended", r.room.Uploads.Most)
+		return nil, status.New(status.Unavailable, "%d of your large requests are already in progress; try again when some have ended", r.room.Uploads.Most)
 	}
 	r.holdUntilEnd(leave)
 	if err := r.takeBytes(r.room.Spooled, r.length()); err != nil {
@@ -266,5 +266,5 @@ func asRefusal(err error) error {
 	if _, found := errors.AsType[*body.ContentError](err); found {
 		return status.New(status.InvalidArgument, "%v", err)
 	}
-	return status.New(status.InvalidArgument, "the request's body did not arrive: %v", err)
+	return status.New(status.InvalidArgument, "cannot read the request body: %v", err)
 }

@@ -71,7 +71,7 @@ func checkMessage(m protoreflect.Message, path string) (err error) {
 
 func checkCount(f protoreflect.FieldDescriptor, n int, at string) error {
 	if most := mostItemsOf(f); n > most {
-		return status.New(status.InvalidArgument, "%s: must have at most %d entries (has %d); send less at once", at, most, n)
+		return status.New(status.InvalidArgument, "%s: must have at most %d entries (has %d); send smaller requests", at, most, n)
 	}
 	return nil
 }

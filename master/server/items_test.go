@@ -115,7 +115,7 @@ func shortValue(f protoreflect.FieldDescriptor, message func() protoreflect.Valu
 	return exampleValue(f, nil, 0)
 }
 
-func TestEveryListAndMapOfARequestHasABound(t *testing.T) {
+func TestEveryListAndMapOfRequestIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	seen := map[protoreflect.FullName]bool{}
@@ -128,7 +128,7 @@ func TestEveryListAndMapOfARequestHasABound(t *testing.T) {
 		rec := w.ask(t, i.r.method, w.fill(i.r), w.callers(i.r)[0], i.longBody(t, most+1))
 		named := strings.Contains(rec.Body.String(), fmt.Sprintf("%s: must have at most %d entries (has %d)", i.name(), most, most+1))
 		// The body as a whole is rejected if the field alone would reach the limit of the body.
-		whole := most >= mostValues && (rec.Code == http.StatusRequestEntityTooLarge || strings.Contains(rec.Body.String(), "the request's body has more than"))
+		whole := most >= mostValues && (rec.Code == http.StatusRequestEntityTooLarge || strings.Contains(rec.Body.String(), "the request body has more than"))
 		if (rec.Code != http.StatusBadRequest || !named) && !whole {
 			t.Errorf("%s %s with %d entries in %s: got %d %.200s, want 400 and its bound", i.r.method, i.r.path, most+1, i.name(), rec.Code, rec.Body)
 		}
@@ -138,7 +138,7 @@ func TestEveryListAndMapOfARequestHasABound(t *testing.T) {
 	}
 }
 
-func TestEveryBoundOfAListIsOfARequest(t *testing.T) {
+func TestItemBoundsBelongToRequests(t *testing.T) {
 	t.Parallel()
 	known := map[protoreflect.FullName]bool{}
 	for f := range requestItems(newWhole(t).routes()) {
@@ -151,7 +151,7 @@ func TestEveryBoundOfAListIsOfARequest(t *testing.T) {
 	}
 }
 
-func TestAListOfLinesHasABound(t *testing.T) {
+func TestLogBatchIsLimited(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	body := "[" + manyOf(mostItems+1, "{}") + "]"

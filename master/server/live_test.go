@@ -140,7 +140,7 @@ func TestStoppingEndsStreams(t *testing.T) {
 	}
 }
 
-func TestOthersAreServedWhileAClientDawdles(t *testing.T) {
+func TestSlowClientDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	addr, stop := w.run(t)
@@ -162,7 +162,7 @@ func TestOthersAreServedWhileAClientDawdles(t *testing.T) {
 	}
 }
 
-func TestTLSWithAnAuthorityOfOurOwn(t *testing.T) {
+func TestTLSWithPrivateCA(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	dir := t.TempDir()
@@ -190,7 +190,7 @@ func TestTLSWithAnAuthorityOfOurOwn(t *testing.T) {
 	}
 }
 
-func TestOneConnectionCarriesFewCalls(t *testing.T) {
+func TestConnectionLimitsConcurrentStreams(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	dir := t.TempDir()

@@ -185,12 +185,12 @@ func (a *admissionCalls) routes() []route {
 }
 
 func (a *admissionCalls) revoke(c *call) (*emptypb.Empty, error) {
-	a.cfg.Log.Warn("agent is revoked", "agent_id", c.PathValue("agent"), "user", c.user.GetUsername())
+	a.cfg.Log.Warn("revoked agent", "agent_id", c.PathValue("agent"), "user", c.user.GetUsername())
 	return &emptypb.Empty{}, a.cfg.Admissions.Revoke(c.Context(), c.PathValue("agent"), c.user.GetUsername())
 }
 
 func (a *admissionCalls) readmit(c *call) (*emptypb.Empty, error) {
-	a.cfg.Log.Warn("agent may join again", "agent_id", c.PathValue("agent"), "user", c.user.GetUsername())
+	a.cfg.Log.Warn("readmitted agent", "agent_id", c.PathValue("agent"), "user", c.user.GetUsername())
 	return &emptypb.Empty{}, a.cfg.Admissions.Readmit(c.Context(), c.PathValue("agent"))
 }
 
@@ -207,7 +207,7 @@ const maxJoinLife = 10 * 365 * 24 * time.Hour
 
 func (a *admissionCalls) createJoinToken(c *call, in *apiv1.CreateJoinTokenRequest) (*apiv1.CreateJoinTokenResponse, error) {
 	if n := in.GetValidForSeconds(); n <= 0 || n > int64(maxJoinLife/time.Second) {
-		return nil, status.New(status.InvalidArgument, "valid_for_seconds: must be 1 to %d (%d)", int64(maxJoinLife/time.Second), n)
+		return nil, status.New(status.InvalidArgument, "valid_for_seconds: must be 1 to %d (is %d)", int64(maxJoinLife/time.Second), n)
 	}
 	if a.cfg.Queue != nil && !a.hasPool(in.GetResourcePool()) {
 		return nil, status.Missing("resource pool", in.GetResourcePool())
@@ -215,7 +215,7 @@ func (a *admissionCalls) createJoinToken(c *call, in *apiv1.CreateJoinTokenReque
 	out, err := a.cfg.Admissions.CreateJoinToken(c.Context(), in, c.user.GetUsername())
 	c.noteTarget(out.GetJoinToken().GetId(), "for resource pool", in.GetResourcePool())
 	if err == nil {
-		a.cfg.Log.Info("join token is created", "token_id", out.GetJoinToken().GetId(), "pool", in.GetResourcePool(), "uses", in.GetUses(), "user", c.user.GetUsername())
+		a.cfg.Log.Info("created join token", "token_id", out.GetJoinToken().GetId(), "pool", in.GetResourcePool(), "uses", in.GetUses(), "user", c.user.GetUsername())
 	}
 	return out, err
 }
@@ -233,12 +233,12 @@ func (a *admissionCalls) revokeJoinToken(c *call, in *apiv1.RevokeJoinTokenReque
 	j, err := a.cfg.Admissions.RevokeJoinToken(c.Context(), in.GetToken(), c.user.GetUsername())
 	c.noteTarget(j.GetId())
 	if err == nil {
-		a.cfg.Log.Warn("join token is revoked", "token_id", j.GetId(), "user", c.user.GetUsername())
+		a.cfg.Log.Warn("revoked join token", "token_id", j.GetId(), "user", c.user.GetUsername())
 	}
 	return &apiv1.RevokeJoinTokenResponse{JoinToken: j}, err
 }
 
 func (a *admissionCalls) rotateKeys(c *call) (*emptypb.Empty, error) {
-	a.cfg.Log.Warn("the keys of join tokens and credentials are rotated", "user", c.user.GetUsername())
+	a.cfg.Log.Warn("rotating the key of join tokens and credentials", "user", c.user.GetUsername())
 	return &emptypb.Empty{}, a.cfg.Admissions.RotateKeys(c.Context())
 }

@@ -14,7 +14,7 @@ import (
 const openapiFile = "../../docs/reference/openapi.json"
 
 // The reference page is generated from the route table and the messages. Run with -update to rewrite it.
-func TestTheReferenceIsFresh(t *testing.T) {
+func TestAPIReferenceIsFresh(t *testing.T) {
 	t.Parallel()
 	// It lists the routes of a complete master; no call is made.
 	w := newWorld(t, func(c *Config) {

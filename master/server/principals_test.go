@@ -137,7 +137,7 @@ type launches struct{}
 
 func (launches) History(context.Context, string) ([]*apiv1.Machine, error) { return nil, nil }
 
-func TestEveryRouteSaysWhoMayCall(t *testing.T) {
+func TestEveryRouteHasAccess(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	w.furnish(t)
@@ -274,7 +274,7 @@ func (w *whole) bodyFor(r route) string {
 	return "{}"
 }
 
-func TestARouteThatSaysNothingLetsNobodyIn(t *testing.T) {
+func TestRouteWithoutAccessAdmitsNoCaller(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for principal, text := range w.principals(t) {
@@ -290,7 +290,7 @@ func TestARouteThatSaysNothingLetsNobodyIn(t *testing.T) {
 }
 
 // Only its owner may see more of a task than its name, state and resources.
-func TestWhatOthersSeeOfATask(t *testing.T) {
+func TestVisibleFieldsOfTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	who := w.principals(t)

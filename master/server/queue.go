@@ -122,20 +122,20 @@ func readChange(u *apiv1.QueueControl) (rm.Change, error) {
 	if u.Priority != nil {
 		p := int(u.GetPriority())
 		if p < 1 || p > 99 {
-			return ch, status.New(status.InvalidArgument, "priority: must be between 1 and 99 (%d)", p)
+			return ch, status.New(status.InvalidArgument, "priority: must be between 1 and 99 (is %d)", p)
 		}
 		ch.Priority = &p
 	}
 	if u.Weight != nil {
 		if w := u.GetWeight(); w <= 0 || math.IsNaN(w) || math.IsInf(w, 0) {
-			return ch, status.New(status.InvalidArgument, "weight: must be above 0 (%v)", u.GetWeight())
+			return ch, status.New(status.InvalidArgument, "weight: must be greater than 0 (is %v)", u.GetWeight())
 		}
 		ch.Weight = u.Weight
 	}
 	if u.MaxSlots != nil {
 		n := int(u.GetMaxSlots())
 		if n < 0 {
-			return ch, status.New(status.InvalidArgument, "maxSlots: must be 0, which is no limit, or more (%d)", n)
+			return ch, status.New(status.InvalidArgument, "maxSlots: must be 0 or more; 0 is unlimited (is %d)", n)
 		}
 		ch.MaxSlots = &n
 	}

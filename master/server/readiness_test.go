@@ -118,9 +118,9 @@ func writeUntilRefused(t *testing.T, s *store.Store) {
 	t.Fatal("a full disk took everything")
 }
 
-// TestAMasterThatStartsIsNotWaitedFor uses a check that succeeds shortly after the start, and then fails
+// TestReadinessFollowsStartWithoutDelay uses a check that succeeds shortly after the start, and then fails
 // and is retried at the longer interval.
-func TestAMasterThatStartsIsNotWaitedFor(t *testing.T) {
+func TestReadinessFollowsStartWithoutDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

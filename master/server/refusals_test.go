@@ -148,9 +148,9 @@ func refusals() []refusal {
 		{"requests", "an experiment that is no number", "user", get, "experiments/x", ``, 404, false},
 		{"requests", "an experiment with the number 2^32+1", "user", get, "experiments/4294967297", ``, 404, false},
 		{"requests", "another user's experiment", "other", post, "experiments/$/kill", ``, 403, false},
-		{"requests", "deleting what runs", "user", del, "experiments/$", ``, 400, false},
-		{"requests", "archiving what runs", "user", post, "experiments/$/archive", ``, 400, false},
-		{"requests", "continuing what runs", "user", post, "experiments/continue", `{"id":$}`, 400, false},
+		{"requests", "deleting a running experiment", "user", del, "experiments/$", ``, 400, false},
+		{"requests", "archiving a running experiment", "user", post, "experiments/$/archive", ``, 400, false},
+		{"requests", "continuing a running experiment", "user", post, "experiments/continue", `{"id":$}`, 400, false},
 		{"requests", "moving to a project that does not exist", "user", post, "experiments/$/move", `{"destinationProjectId":77}`, 404, false},
 		{"requests", "an empty name", "user", patch, "experiments/$", `{"name":""}`, 400, false},
 		{"requests", "a name of 100,000 bytes", "user", patch, "experiments/$", `{"name":"` + long + `"}`, 400, false},
@@ -207,12 +207,12 @@ func checkpointWith(rest string) string {
 
 const (
 	refusalsPage  = "../../docs/reference/refusals.md"
-	refusalsStart = "# What is refused"
+	refusalsStart = "# Rejected requests"
 )
 
 // Every invalid request is rejected with an error that names the problem. The reference page lists the
 // errors. Run with -update to rewrite it.
-func TestWhatIsRefusedAndHow(t *testing.T) {
+func TestErrorReferenceIsFresh(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	w.furnish(t)
@@ -290,7 +290,7 @@ func (p *refusalPage) keep(r refusal, page string) {
 func (p *refusalPage) line(r refusal, line string) {
 	if p.area != r.area {
 		p.area = r.area
-		fmt.Fprintf(p, "\n## %s%s\n\n| what is sent | answer | the sentence |\n|---|--:|---|\n", strings.ToUpper(r.area[:1]), r.area[1:])
+		fmt.Fprintf(p, "\n## %s%s\n\n| request | status | error |\n|---|--:|---|\n", strings.ToUpper(r.area[:1]), r.area[1:])
 	}
 	p.WriteString(line + "\n")
 }

@@ -20,7 +20,7 @@ type sizeError struct{ limit int64 }
 
 // Error implements error. It names the limit.
 func (e *sizeError) Error() string {
-	return fmt.Sprintf("the request's body is larger than %d bytes; send less at once", e.limit)
+	return fmt.Sprintf("the request body is larger than %d bytes; send smaller requests", e.limit)
 }
 
 // kinds maps errors of other packages to codes.
@@ -107,8 +107,8 @@ func (s *shared) serveCall(r route, c *call) (err error) {
 		if p == http.ErrAbortHandler { //nolint:errorlint // it is compared as the standard library does
 			panic(p)
 		}
-		s.cfg.Log.Error("a request panicked", "method", excerpt.Of(c.Method), "path", excerpt.Of(c.URL.Path), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		err = errors.New("this is a mistake of the master; its log says where")
+		s.cfg.Log.Error("request panicked", "method", excerpt.Of(c.Method), "path", excerpt.Of(c.URL.Path), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		err = errors.New("internal error; see the master's log")
 	}()
 	return r.serve(c)
 }
@@ -116,7 +116,7 @@ func (s *shared) serveCall(r route, c *call) (err error) {
 // logFailure logs errors that the client did not cause.
 func (s *shared) logFailure(c *call, err error) {
 	if codeOf(err).HTTP() == http.StatusInternalServerError {
-		s.cfg.Log.Error("a request ended in an error that is not the client's",
+		s.cfg.Log.Error("request failed with an internal error",
 			"method", excerpt.Of(c.Method), "path", excerpt.Of(c.URL.Path), "err", err)
 	}
 }

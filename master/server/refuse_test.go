@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAPanicEndsItsCallAloneAndSaysWhere(t *testing.T) {
+func TestPanicFailsOnlyItsCallAndIsLogged(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	w := newWorld(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -106,7 +106,7 @@ func (r *resourceCalls) aggregated(c *call) (*apiv1.ResourceAllocationAggregated
 		return nil, params.Err()
 	}
 	if last.Sub(first) > mostDays*24*time.Hour {
-		return nil, status.New(status.InvalidArgument, "at most %d days are summed up at once; ask for less", mostDays)
+		return nil, status.New(status.InvalidArgument, "at most %d days can be aggregated in one request", mostDays)
 	}
 	return r.cfg.Book.Aggregate(c.Context(), accounting.Range{Period: period, First: first, Last: last})
 }
@@ -130,5 +130,5 @@ func readPeriod(name string) (accounting.Period, error) {
 		return accounting.Monthly, nil
 	}
 	return "", status.New(status.InvalidArgument,
-		"period: must be RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY (%q)", excerpt.Of(name))
+		"period: must be RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY or RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY (is %q)", excerpt.Of(name))
 }

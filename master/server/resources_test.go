@@ -19,7 +19,7 @@ func placed() []accounting.Entry {
 	}}
 }
 
-func TestWhatWasUsedIsToldAsMessagesAndTables(t *testing.T) {
+func TestResourceUsageAsMessagesAndCSV(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const day = "?timestamp_after=2026-03-01T11:30:00Z&timestamp_before=2026-03-01T23:00:00Z"
@@ -47,7 +47,7 @@ func TestWhatWasUsedIsToldAsMessagesAndTables(t *testing.T) {
 			"username,determined,2026-03-01,7200.000000\nresource_pool,gpu,2026-03-01,7200.000000\ntotal,total,2026-03-01,7200.000000\n" +
 			"total,total,2026-03-02,0.000000\n", 200},
 		{"/resources/allocation/aggregated?start_date=2026-03&end_date=2026-03&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY", "total,total,2026-03,7200.000000\n", 200},
-		{"/resources/allocation/aggregated?start_date=2026-03-01&end_date=2026-03-01&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY", "startDate: must be a date like 2026-01", 400},
+		{"/resources/allocation/aggregated?start_date=2026-03-01&end_date=2026-03-01&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY", "startDate: must be a date such as 2026-01", 400},
 		{"/resources/allocation/aggregated?start_date=2000-01-01&end_date=2026-03-01&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY", "at most 3660 days", 400},
 		{"/resources/allocation/aggregated?start_date=2026-03-01&end_date=2026-03-01&period=weekly", "period: must be", 400},
 		{"/resources/allocation/raw", "timestampAfter: must be a time like", 400},

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestARecordOfTheRingIsSmallWhateverWasLogged(t *testing.T) {
+func TestRingTruncatesRecords(t *testing.T) {
 	t.Parallel()
 	r := NewRing(10, slog.DiscardHandler)
 	log := slog.New(r)

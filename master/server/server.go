@@ -148,7 +148,7 @@ type Limits struct {
 // New returns a server. It serves requests in Run.
 func New(cfg Config) (*Server, error) {
 	if cfg.Accounts == nil && cfg.Rehearsal == nil {
-		return nil, errors.New("build the server: Accounts is required")
+		return nil, errors.New("cannot create the server: Accounts is required")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -174,7 +174,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if err := cfg.Metrics.Register(newGauges(cfg.Queue, cfg.Machines, cfg.Experiments)); err != nil {
-		return nil, fmt.Errorf("register the cluster's metrics: %w", err)
+		return nil, fmt.Errorf("cannot register the cluster's metrics: %w", err)
 	}
 	s.handler = s.portHandler()
 	return s, nil
@@ -216,7 +216,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		hs.TLSConfig = tlsConfig(s.cfg.Certificate)
 		served <- hs.ServeTLS(l, "", "")
 	}()
-	s.cfg.Log.Info("the master answers", "address", l.Addr().String(), "tls", s.cfg.Certificate != nil)
+	s.cfg.Log.Info("master is serving", "address", l.Addr().String(), "tls", s.cfg.Certificate != nil)
 	select {
 	case err := <-served:
 		return err

@@ -41,7 +41,7 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 
 // A log may be silent for any time at any point, and its end still arrives, so that clients can
 // distinguish it from a broken connection.
-func TestAStreamThatWasSilentForLongArrivesWhole(t *testing.T) {
+func TestSilentStreamIsComplete(t *testing.T) {
 	t.Parallel()
 	one, two := new(http.Protocols), new(http.Protocols)
 	one.SetHTTP1(true)

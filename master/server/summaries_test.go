@@ -37,7 +37,7 @@ func summariesOfAllKinds() []*apiv1.AllocationSummary {
 	}
 }
 
-func TestSummariesAreWrittenAsTheContractSays(t *testing.T) {
+func TestSummariesFormat(t *testing.T) {
 	t.Parallel()
 	for i, s := range summariesOfAllKinds() {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {

@@ -40,9 +40,9 @@ func (l *logCalls) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.Post
 	for _, l := range lines {
 		switch {
 		case l.Id != nil:
-			return nil, status.New(status.InvalidArgument, "logs: id must not be set; the master numbers lines itself")
+			return nil, status.New(status.InvalidArgument, "logs: id must not be set; the master assigns line IDs")
 		case l.GetTaskId() == "" || l.GetTaskId() != task:
-			return nil, status.New(status.InvalidArgument, "logs: all lines must be of one task ('%s', '%s')", excerpt.Of(task), excerpt.Of(l.GetTaskId()))
+			return nil, status.New(status.InvalidArgument, "logs: all lines must belong to one task (got '%s' and '%s')", excerpt.Of(task), excerpt.Of(l.GetTaskId()))
 		}
 	}
 	if err := c.ownTask(task); err != nil {
@@ -68,7 +68,7 @@ func (c *call) logFilter() log.Filter {
 	}
 	for _, name := range params.All("levels") {
 		if _, found := apiv1.LogLevel_value[name]; !found {
-			params.Reject("levels", "names like LOG_LEVEL_INFO")
+			params.Reject("levels", "names such as LOG_LEVEL_INFO")
 			continue
 		}
 		level, _ := log.ParseLevel(name) // every name of the enum is valid
@@ -96,7 +96,7 @@ func textSearch(q *query.Values) func(line string) bool {
 	}
 	re, err := regexp.Compile("(?i)" + text)
 	if err != nil {
-		q.Reject("searchText", "a regular expression where enableRegex is set: "+err.Error())
+		q.Reject("searchText", "a valid regular expression if enableRegex is set: "+err.Error())
 		return nil
 	}
 	return re.MatchString
@@ -109,7 +109,7 @@ func (l *logCalls) taskLogs(ctx context.Context, c *call, send func(*apiv1.TaskL
 		return params.Err()
 	}
 	if follow && (f.Limit > 0 || f.Order == log.Newest) {
-		return status.New(status.InvalidArgument, "follow excludes limit and ORDER_BY_DESC: what is followed has no end yet")
+		return status.New(status.InvalidArgument, "follow cannot be combined with limit or ORDER_BY_DESC")
 	}
 	if err := l.checkLogReader(ctx, c, f.Task); err != nil {
 		return err

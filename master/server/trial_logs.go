@@ -44,7 +44,7 @@ func (l *trialLogCalls) trialLogs(ctx context.Context, c *call, send func(*apiv1
 		return err
 	}
 	if follow && (f.Limit > 0 || f.Order == log.Newest) {
-		return status.New(status.InvalidArgument, "follow excludes limit and ORDER_BY_DESC: what is followed has no end yet")
+		return status.New(status.InvalidArgument, "follow cannot be combined with limit or ORDER_BY_DESC")
 	}
 	for line, err := range l.trialLines(ctx, id, where, f, follow) {
 		if err != nil {
@@ -67,7 +67,7 @@ func (l *trialLogCalls) readableTrial(ctx context.Context, c *call) (int32, reco
 	if err != nil || c.owns(where.Owner) || (!l.cfg.PrivateLogs && c.inTask == "") {
 		return id, where, err
 	}
-	return id, where, status.New(status.PermissionDenied, "the log of trial %d is for its owner and administrators", id)
+	return id, where, status.New(status.PermissionDenied, "the log of trial %d is visible only to its owner and administrators", id)
 }
 
 // trialLine is a line with its ID in the trial's log.

@@ -28,7 +28,7 @@ var loggedText = regexp.MustCompile(`"log": ?"(\w+)`)
 
 // A trial that is continued has several tasks. Its log is the concatenation of their logs, which can be
 // read completely or in part, from either end.
-func TestTheLogOfAContinuedTrialIsThatOfAllItsTasks(t *testing.T) {
+func TestLogOfContinuedTrialJoinsAllTasks(t *testing.T) {
 	t.Parallel()
 	w, s := newStudy(t)
 	logs := log.New(t.Context(), w.store)

@@ -75,7 +75,7 @@ func (m *metricCalls) reportGroup(c *call, group string, in *apiv1.TrialMetrics)
 	case err != nil:
 		return nil, err
 	case in.GetTrialId() != 0 && in.GetTrialId() != id:
-		return nil, status.New(status.InvalidArgument, "metrics.trialId: must be the trial of the path, %d (%d)", id, in.GetTrialId())
+		return nil, status.New(status.InvalidArgument, "metrics.trialId: must be the trial in the path, %d (is %d)", id, in.GetTrialId())
 	}
 	if err := m.checkReporter(c, id); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (m *metricCalls) compare(c *call) (*apiv1.CompareTrialsResponse, error) {
 		StartBatches: int32(params.Number("startBatches")), EndBatches: int32(params.Number("endBatches")),
 	}
 	if params.Text("timeSeriesFilter.name") != "" {
-		params.Reject("timeSeriesFilter.name", "left out; startBatches and endBatches choose a part of the curves")
+		params.Reject("timeSeriesFilter.name", "omitted; use startBatches and endBatches to select a part of the curves")
 	}
 	if params.Err() != nil {
 		return nil, params.Err()

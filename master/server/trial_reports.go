@@ -63,7 +63,7 @@ func (r *reportCalls) progress(c *call, in *apiv1.ReportTrialProgressRequest) (*
 	}
 	p := in.GetProgress()
 	if math.IsNaN(p) || p < 0 || p > 1 {
-		return nil, status.New(status.InvalidArgument, "progress: must be between 0 and 1 (%v)", p)
+		return nil, status.New(status.InvalidArgument, "progress: must be between 0 and 1 (is %v)", p)
 	}
 	return &apiv1.ReportTrialProgressResponse{}, r.cfg.Trials.ReportProgress(c.Context(), id, p)
 }
@@ -77,7 +77,7 @@ func (r *reportCalls) runnerState(c *call, in *apiv1.TrialRunnerMetadata) (*apiv
 		return nil, err
 	}
 	if n := len(in.GetState()); n > longestState {
-		return nil, status.New(status.InvalidArgument, "state: must have at most %d bytes (%d: %q)", longestState, n, excerpt.Of(in.GetState()))
+		return nil, status.New(status.InvalidArgument, "state: must have at most %d bytes (has %d: %q)", longestState, n, excerpt.Of(in.GetState()))
 	}
 	return &apiv1.PostTrialRunnerMetadataResponse{}, r.cfg.Trials.SetRunnerState(c.Context(), id, in.GetState())
 }

@@ -172,11 +172,11 @@ func (s *shared) checkReporter(c *call, trial int32) error {
 	case c.allocation == "" && c.owns(where.Owner):
 		return nil
 	case c.allocation == "":
-		return status.New(status.PermissionDenied, "trial %d is another user's: only its owner and administrators may report about it", trial)
+		return status.New(status.PermissionDenied, "trial %d belongs to another user; only its owner and administrators may report about it", trial)
 	case slices.Contains(where.Tasks, taskOf(c.allocation)):
 		return nil
 	}
-	return status.New(status.PermissionDenied, "this token is for another task than one of trial %d", trial)
+	return status.New(status.PermissionDenied, "this token is not for a task of trial %d", trial)
 }
 
 // checkOwnExperiment returns an error for the token of a task that is not a trial of the experiment. The
@@ -185,5 +185,5 @@ func checkOwnExperiment(c *call, experiment int32) error {
 	if of, _, found := strings.Cut(taskOf(c.allocation), "."); found && of == strconv.Itoa(int(experiment)) {
 		return nil
 	}
-	return status.New(status.PermissionDenied, "this token is for a task that is not of experiment %d", experiment)
+	return status.New(status.PermissionDenied, "this token is not for a task of experiment %d", experiment)
 }

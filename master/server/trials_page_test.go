@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-func TestAPageOfLargeTrialsEndsEarlyAndTheNextHasTheRest(t *testing.T) {
+func TestPageOfLargeTrialsIsShortened(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	owner, err := w.auth.User(2)
@@ -74,7 +74,7 @@ func (w *whole) readPages(t *testing.T, path string, out proto.Message, read fun
 	}
 }
 
-func TestAPageOfLargeCheckpointsEndsEarlyAndTheNextHasTheRest(t *testing.T) {
+func TestPageOfLargeCheckpointsIsShortened(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	trial, err := strconv.ParseInt(w.ids["trial"], 10, 32)

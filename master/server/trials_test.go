@@ -85,7 +85,7 @@ func newStudy(t *testing.T) (*world, *study) {
 }
 
 // A task may report only about its own trial, and a user only about trials of their own experiments.
-func TestWhoMayReportAboutATrial(t *testing.T) {
+func TestReportPermissions(t *testing.T) {
 	t.Parallel()
 	w, _ := newStudy(t)
 	const report = `{"progress":0.5,"is_raw":true}`
@@ -124,7 +124,7 @@ func TestWhoMayReportAboutATrial(t *testing.T) {
 }
 
 // The submitted configuration and the files are visible only to the owner and administrators.
-func TestWhatIsHiddenOfAnothersExperiment(t *testing.T) {
+func TestHiddenFieldsOfOtherUsersExperiment(t *testing.T) {
 	t.Parallel()
 	w, s := newStudy(t)
 	if rec := w.ask(t, "GET", prefix+"experiments/8", w.user, ""); rec.Code != http.StatusOK || strings.Contains(rec.Body.String(), "secret: x") {
@@ -144,7 +144,7 @@ func TestWhatIsHiddenOfAnothersExperiment(t *testing.T) {
 }
 
 // In a request for several experiments, an error for one does not affect the others.
-func TestABulkRequestSaysWhatBecameOfEach(t *testing.T) {
+func TestBulkRequestReturnsResultPerExperiment(t *testing.T) {
 	t.Parallel()
 	w, s := newStudy(t)
 	rec := w.ask(t, "POST", prefix+"projects/1/experiments/kill", w.admin, `{"experimentIds":[7,8]}`)
@@ -160,7 +160,7 @@ func TestABulkRequestSaysWhatBecameOfEach(t *testing.T) {
 }
 
 // The pages of Determined use project -1 for experiments of any project.
-func TestABulkRequestForAnyProjectChoosesFromAll(t *testing.T) {
+func TestBulkRequestForAnyProject(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	id := strconv.Itoa(int(w.experiment))

@@ -10,10 +10,10 @@ import (
 
 // Messages for calls of Determined 0.38.1 that are not implemented.
 const (
-	withProxy    = "shells, notebooks and tensorboards come with a proxy to tasks, in a later version; until then a program runs as a command"
-	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network, with trials/{trial}/metrics, and trials/metrics/trial_metrics shows them"
+	withProxy    = "shells, notebooks and tensorboards require a proxy to tasks, which is planned for a later version; use a command instead"
+	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network with trials/{trial}/metrics; read them with trials/metrics/trial_metrics"
 	afterwards   = "it may come in a later version"
-	inEnterprise = "it belongs to Determined Enterprise; a cluster of det-deploy has users and administrators"
+	inEnterprise = "it is part of Determined Enterprise; a det-deploy cluster has users and administrators"
 )
 
 // unbuilt maps path prefixes to messages. A longer prefix precedes its own prefixes.
@@ -88,7 +88,7 @@ func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
 func elsewhere(w http.ResponseWriter, r *http.Request) {
 	switch comes, found := comesWith(r.URL.Path); {
 	case !found:
-		plainError(w, http.StatusNotFound, "there is nothing at "+excerpt.Of(r.URL.Path))
+		plainError(w, http.StatusNotFound, "not found: "+excerpt.Of(r.URL.Path))
 	case comes == inEnterprise:
 		plainError(w, http.StatusNotFound, notBuiltText(r))
 	default:

@@ -27,7 +27,7 @@ func (l *logCalls) checkLogReader(ctx context.Context, c *call, task string) err
 	if err != nil || c.owns(owner) || (!l.cfg.PrivateLogs && c.inTask == "") {
 		return err
 	}
-	return status.New(status.PermissionDenied, "the log of task %s is for its owner and administrators", task)
+	return status.New(status.PermissionDenied, "the log of task %s is visible only to its owner and administrators", task)
 }
 
 // commandFor returns the part of a command that the caller may see. It must not change in, which belongs
@@ -74,7 +74,7 @@ func (t *taskCalls) checkFilesReader(c *call, task string) error {
 	if err != nil || c.owns(owner) {
 		return err
 	}
-	return status.New(status.PermissionDenied, "the files of task %s are for its owner and administrators", task)
+	return status.New(status.PermissionDenied, "the files of task %s are visible only to its owner and administrators", task)
 }
 
 // hideExperiment removes the submitted configuration and the environment variables from x unless the

@@ -247,7 +247,7 @@ func (m *idle) allocationOf(task string) rm.AllocationID {
 }
 
 // If a route were missing from the world, its tests would omit that route.
-func TestAWholeWorldHasEveryRoute(t *testing.T) {
+func TestWholeWorldHasEveryRoute(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	var missing []string

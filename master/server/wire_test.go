@@ -27,28 +27,28 @@ func TestWireRules(t *testing.T) {
 		code              int
 		want              string // a part of the body
 	}{
-		{"info needs nobody", "GET", "/info", "", "", 200, `"version":"0.38.1"`},
+		{"info needs no user", "GET", "/info", "", "", 200, `"version":"0.38.1"`},
 		{"info names our version too", "GET", "/info", "", "", 200, `"det_deploy_version":"1.2.3"`},
 		{"health", "GET", "/health", "", "", 200, `{"status":"up"}`},
 		{"healthz", "GET", "/healthz", "", "", 200, `{"status":"up"}`},
-		{"master needs nobody", "GET", "/api/v1/master", "", "", 200, `"clusterName":"lab"`},
+		{"master needs no user", "GET", "/api/v1/master", "", "", 200, `"clusterName":"lab"`},
 		{"unset messages are null", "GET", "/api/v1/master", "", "", 200, `"clusterMessage":null`},
 		{"empty lists are lists", "GET", "/api/v1/master", "", "", 200, `"ssoProviders":[]`},
 		{"false is written", "GET", "/api/v1/master", "", "", 200, `"rbacEnabled":false`},
 		{"telemetry is off", "GET", "/api/v1/master/telemetry", "", "", 200, `"enabled":false`},
 		{"a trailing slash is tolerated", "GET", "/api/v1/me/", user, "", 200, `"username":"determined"`},
-		{"what is not built says so", "POST", "/api/v1/experiments", user, "{}", 501, `{"error":{"code":12,"reason":"Unimplemented","error":"POST /api/v1/experiments is not built`},
+		{"a call that is not built", "POST", "/api/v1/experiments", user, "{}", 501, `{"error":{"code":12,"reason":"Unimplemented","error":"POST /api/v1/experiments is not built`},
 		{"a proxy is not built", "GET", "/proxy/t1/lab", user, "", 501, `come with a proxy to tasks`},
-		{"what begins alike is nothing", "GET", "/proxying", user, "", 404, `there is nothing at`},
-		{"what may come says so", "POST", "/api/v1/generic-tasks", user, "{}", 501, `it may come in a later version`},
-		{"Enterprise says so", "GET", "/api/v1/roles/1", user, "", 501, `it belongs to Determined Enterprise`},
-		{"what is not known is not built", "GET", "/api/v1/xyz", user, "", 501, `is not built in this version of det-deploy"`},
+		{"a path with a similar prefix", "GET", "/proxying", user, "", 404, `not found: `},
+		{"a call that is planned", "POST", "/api/v1/generic-tasks", user, "{}", 501, `it may come in a later version`},
+		{"a call of Enterprise", "GET", "/api/v1/roles/1", user, "", 501, `it belongs to Determined Enterprise`},
+		{"an unknown call", "GET", "/api/v1/xyz", user, "", 501, `is not built in this version of det-deploy"`},
 		{"a wrong method is not built", "DELETE", "/api/v1/me", user, "", 501, `"code":12`},
-		{"nothing is elsewhere", "GET", "/nowhere", "", "", 404, `{"message":"there is nothing at /nowhere"}`},
+		{"an unknown path", "GET", "/nowhere", "", "", 404, `{"message":"not found: /nowhere"}`},
 		{"logs from elsewhere need a token", "POST", "/task-logs", "", "[]", 401, `"code":16`},
 		{"logs from elsewhere are a list", "POST", "/task-logs", user, `[{"task_id":"t1","timestamp":"2026-01-02T03:04:05.678901+00:00","rank":"0","log":"hi\n"}]`, 200, `{}`},
 		{"no logs from elsewhere", "POST", "/task-logs", user, "[]", 400, `must not be empty`},
-		{"logs from elsewhere that are none", "POST", "/task-logs", user, `{"a":1}`, 400, `is not what this call takes`},
+		{"invalid logs from outside", "POST", "/task-logs", user, `{"a":1}`, 400, `is not what this call takes`},
 		{"logs from elsewhere of two tasks", "POST", "/task-logs", user, `[{"task_id":"t1"},{"task_id":"t2"}]`, 400, `must be of one task`},
 		{"profilers report metrics", "POST", "/api/v1/trials/profiler/metrics", user, `{}`, 501, `trials/metrics/trial_metrics shows them`},
 		{"profiles are metrics", "GET", "/api/v1/trials/7/profiler/available_series", user, "", 501, `trials/metrics/trial_metrics shows them`},
@@ -85,9 +85,9 @@ func TestWireRules(t *testing.T) {
 		{"a page behind the end", "GET", "/api/v1/users?offset=9", user, "", 200, `"startIndex":2,"endIndex":2,"total":2`},
 		{"no limit", "GET", "/api/v1/users?limit=-1", user, "", 200, `"startIndex":0,"endIndex":2,"total":2`},
 		{"the number alone", "GET", "/api/v1/users?limit=-2", user, "", 200, `"startIndex":0,"endIndex":0,"total":2`},
-		{"a limit that is none", "GET", "/api/v1/users?limit=-3", user, "", 400, "limit: must be -2 or more"},
+		{"an invalid limit", "GET", "/api/v1/users?limit=-3", user, "", 400, "limit: must be -2 or more"},
 		{"a log without a limit", "GET", "/api/v1/tasks/t1/logs?limit=-1", user, "", 200, `{"result":{"id":"1"`},
-		{"a log whose limit is none", "GET", "/api/v1/tasks/t1/logs?limit=-2", user, "", 400, "limit: must be -1 or more"},
+		{"a log with an invalid limit", "GET", "/api/v1/tasks/t1/logs?limit=-2", user, "", 400, "limit: must be -1 or more"},
 		{"an offset that is no number", "GET", "/api/v1/users?offset=x", user, "", 400, "offset: must be a whole number"},
 		{"order", "GET", "/api/v1/users?sort_by=SORT_BY_USER_NAME&orderBy=ORDER_BY_DESC&limit=1", user, "", 200, `"username":"determined"`},
 		{"an unknown order", "GET", "/api/v1/users?sortBy=SORT_BY_LUCK", user, "", 400, "sortBy: must be one of SORT_BY_ACTIVE"},
@@ -108,11 +108,11 @@ func TestWireRules(t *testing.T) {
 		{"a job's limit arrives", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","max_slots":1001}]}`, 400, "max_slots: 1001 arrived"},
 		{"a limit below nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","maxSlots":-1}]}`, 400, "maxSlots: must be 0"},
 		{"a log is taken up again", "GET", "/api/v1/tasks/t1/logs?afterId=0", user, "", 200, `{"result":{"id":"1"`},
-		{"behind no line", "GET", "/api/v1/tasks/t1/logs?afterId=x", user, "", 400, "afterId: must be the id of a line"},
+		{"behind no line", "GET", "/api/v1/tasks/t1/logs?afterId=x", user, "", 400, "afterId: must be the ID of a line"},
 		{"a missing job", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"x","weight":2}]}`, 404, "job 'x' not found"},
 		{"a change of nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1"}]}`, 400, "must be set"},
 		{"tasks, from the root", "GET", "/tasks", user, "", 200, `{"t1.1":{"task_id":"t1","allocation_id":"t1.1"`},
-		{"tasks, from the root, of nobody", "GET", "/tasks", "", "", 401, "token is needed"},
+		{"tasks, from the root, without a token", "GET", "/tasks", "", "", 401, "token is needed"},
 		{"Enterprise's paths are those of the open-source edition", "GET", "/oauth2/clients", admin, "", 404, `it belongs to Determined Enterprise`},
 		{"single sign-on, too", "GET", "/saml/sso", "", "", 404, `it belongs to Determined Enterprise`},
 		{"tasks", "GET", "/api/v1/tasks", user, "", 200, `"allocationIdToSummary":{"t1.1":{`},
@@ -124,10 +124,10 @@ func TestWireRules(t *testing.T) {
 		{"lines with an id", "POST", "/api/v1/task/logs", task, `{"logs":[{"id":1,"taskId":"t1"}]}`, 400, "id must not be set"},
 		{"lines of two tasks", "POST", "/api/v1/task/logs", task, `{"logs":[{"taskId":"t1"},{"taskId":"t2"}]}`, 400, "one task"},
 		{"lines of another task", "POST", "/api/v1/task/logs", task, `{"logs":[{"taskId":"t2"}]}`, 403, `"code":7`},
-		{"what a task wrote", "GET", "/api/v1/tasks/t1/logs", user, "", 200, `"taskId":"t1","agentId":"a","log":"line\n"`},
+		{"the log of a task", "GET", "/api/v1/tasks/t1/logs", user, "", 200, `"taskId":"t1","agentId":"a","log":"line\n"`},
 		{"follow with a limit", "GET", "/api/v1/tasks/t1/logs?follow=true&limit=1", user, "", 400, `{"error":{"grpc_code":3,"http_code":400,"message":"follow excludes limit`},
-		{"what a missing task wrote", "GET", "/api/v1/tasks/x/logs", user, "", 404, `{"error":{"grpc_code":5,"http_code":404,"message":"task 'x' not found","http_status":"Not Found"}}`},
-		{"a level that is none", "GET", "/api/v1/tasks/t1/logs?levels=LOUD", user, "", 400, "levels: must be"},
+		{"the log of a missing task", "GET", "/api/v1/tasks/x/logs", user, "", 404, `{"error":{"grpc_code":5,"http_code":404,"message":"task 'x' not found","http_status":"Not Found"}}`},
+		{"an unknown level", "GET", "/api/v1/tasks/t1/logs?levels=LOUD", user, "", 400, "levels: must be"},
 		{"log fields", "GET", "/api/v1/tasks/t1/logs/fields", user, "", 200, `{"result":{"agentIds":["a"]`},
 		{"log fields, followed", "GET", "/api/v1/tasks/t1/logs/fields?follow=true", user, "", 200, `{"result":{"agentIds":["a","b"]`},
 		{"the only workspace", "GET", "/api/v1/workspaces?nameCaseSensitive=Uncategorized", user, "", 200, `"id":1`},
@@ -178,7 +178,7 @@ func TestErrorsTravelByKind(t *testing.T) {
 		code int
 		want string
 	}{
-		{"what can never run", &rm.Unfulfillable{Pool: "p", Slots: 9, Reason: "it has 8"}, 400, "request unfulfillable"},
+		{"a task that can never run", &rm.Unfulfillable{Pool: "p", Slots: 9, Reason: "it has 8"}, 400, "request unfulfillable"},
 		{"an unknown pool", fmt.Errorf("launch: %w", rm.ErrUnknownPool), 404, `"code":5`},
 		{"a bug", fmt.Errorf("index out of range"), 500, `"reason":"Internal"`},
 	}
@@ -266,7 +266,7 @@ func TestCallsFromOtherSites(t *testing.T) {
 		{"a page without an origin reads nothing with a cookie", "null", true, http.MethodGet, 403, ""},
 		{"another site's call allows nothing", "https://other.example", false, http.MethodPost, 200, ""},
 		{"another site's preflight allows nothing", "https://other.example", false, http.MethodOptions, 501, ""},
-		{"a page without an origin of its own is no site", "null", false, http.MethodPost, 200, ""},
+		{"a page with an opaque origin", "null", false, http.MethodPost, 200, ""},
 		{"the same name with another scheme is another site", "http://portal.example.com", false, http.MethodPost, 200, ""},
 	}
 	for _, tt := range tests {
@@ -376,7 +376,7 @@ func BenchmarkAuthenticatedReads(b *testing.B) {
 	}
 }
 
-func TestBrowsersAreToldToStayWithTLS(t *testing.T) {
+func TestStrictTransportSecurity(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if got := w.ask(t, "GET", "/info", "", "").Header().Get("Strict-Transport-Security"); got != "" {

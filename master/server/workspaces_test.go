@@ -208,7 +208,7 @@ func TestTemplates(t *testing.T) {
 	})
 }
 
-func TestCommandsOfAWorkspaceThatIsGone(t *testing.T) {
+func TestCommandsOfDeletedWorkspace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, id := range []int{1, 9} {

@@ -18,7 +18,7 @@ type DiskError struct{ Err error }
 
 // Error implements error and suggests a remedy.
 func (e *DiskError) Error() string {
-	return fmt.Sprintf("keep a large request in the master's data directory: %v; free some room there, and try again", e.Err)
+	return fmt.Sprintf("cannot store a large request in the master's data directory: %v; free some disk space and try again", e.Err)
 }
 
 // Unwrap returns Err.

@@ -49,7 +49,7 @@ func decoded(t *testing.T, text string, l Limits) (*apiv1.LaunchCommandRequest, 
 	return &m, nil
 }
 
-func TestContentsComeBackWhereTheyWere(t *testing.T) {
+func TestSiftRestoresContents(t *testing.T) {
 	t.Parallel()
 	large := bytes.Repeat([]byte("0123456789abcde/"), 20_000)
 	for _, tt := range []struct{ name, text string }{
@@ -89,7 +89,7 @@ func TestContentsComeBackWhereTheyWere(t *testing.T) {
 }
 
 // The files of an experiment have a different key, in two spellings.
-func TestContentsOfAModelDefinitionAreTakenOut(t *testing.T) {
+func TestSiftModelDefinition(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"modelDefinition", "model_definition"} {
 		text := `{"config":"name: e","` + name + `":[{"path":"d","type":53},{"path":"a","content":"aGk="}]}`
@@ -110,7 +110,7 @@ func TestContentsOfAModelDefinitionAreTakenOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotBase64IsRefused(t *testing.T) {
+func TestSiftRejectsInvalidBase64(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{"a", "aGk=aGk=", "aG=k", "a===", "=", "aGk?", `aG\nk`, `aGk\u003d`, `aGk=\"`, "aGk\x00", "aGk= "} {
 		_, err := decoded(t, `{"files":[{"path":"a"},{"content":"`+content+`"}]}`, generous)
@@ -120,7 +120,7 @@ func TestWhatIsNotBase64IsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatABodyBecomesIsBounded(t *testing.T) {
+func TestDecodedBodyIsLimited(t *testing.T) {
 	t.Parallel()
 	few := Limits{Rest: 2000, Files: 10, Values: 100}
 	for _, tt := range []struct{ name, text, what string }{
@@ -129,7 +129,7 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 		{"values", `{"config":{"a":[1` + strings.Repeat(",1", 200) + `]}}`, "values"},
 		{"lists", strings.Repeat("[", 200), "values"},
 		{"files", `{"files":[{}` + strings.Repeat(`,{}`, 10) + `]}`, "files"},
-		{"values in files", `{"files":[{"x":[1` + strings.Repeat(",1", 200) + `]}]}`, "values in its files"},
+		{"values in files", `{"files":[{"x":[1` + strings.Repeat(",1", 200) + `]}]}`, "values inside files"},
 	} {
 		_, err := decoded(t, tt.text, few)
 		if e, is := errors.AsType[*LimitError](err); !is || !strings.HasPrefix(e.What, tt.what) {
@@ -142,7 +142,7 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 	}
 }
 
-func TestASpoolLeavesNoFile(t *testing.T) {
+func TestSpoolLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made")
 	s, err := Place{Dir: dir}.Spool(5, strings.NewReader("12345"))
@@ -168,7 +168,7 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-func TestABodyLeavesRoomOnTheDisk(t *testing.T) {
+func TestBodiesLeaveFreeDiskSpace(t *testing.T) {
 	t.Parallel()
 	_, err := Place{Dir: t.TempDir(), Keep: 1 << 60}.Spool(1, strings.NewReader("1"))
 	if _, is := errors.AsType[*DiskError](err); !is {
@@ -184,7 +184,7 @@ func TestABodyLeavesRoomOnTheDisk(t *testing.T) {
 	}
 }
 
-func TestTheDiskIsLookedAtWhileABodyArrives(t *testing.T) {
+func TestDiskSpaceIsCheckedWhileBodyArrives(t *testing.T) {
 	t.Parallel()
 	looks := 0
 	w := &watched{to: io.Discard, look: func(int64) error {
@@ -204,7 +204,7 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 // Not parallel: it counts the allocations of the process.
-func TestManySmallFilesTakeLittle(t *testing.T) {
+func TestManySmallFilesTakeLittleMemory(t *testing.T) {
 	const each = 2000
 	for name, file := range map[string]string{"of four bytes": `{"content":"aGkhIQ=="}`, "without": `{}`} {
 		text := `{"files":[` + file + strings.Repeat(","+file, each-1) + `]}`
@@ -252,7 +252,7 @@ func FuzzSift(f *testing.F) {
 		var want apiv1.LaunchCommandRequest
 		if alone := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), &want); err != nil || alone != nil {
 			if err == nil {
-				t.Fatalf("taken, although it is not a body at all: %v", alone)
+				t.Fatalf("accepted an invalid body: %v", alone)
 			}
 			return
 		}

@@ -16,7 +16,7 @@ type roomError struct{ free, more, keep int64 }
 
 // Error implements error. It contains the free and the required space.
 func (e *roomError) Error() string {
-	return fmt.Sprintf("%d MiB of the disk are free, and %d MiB stay free for the database beside the %d MiB that arrive",
+	return fmt.Sprintf("%d MiB of disk space are free, of which %d MiB are reserved for the database; the request needs %d MiB",
 		e.free>>20, e.keep>>20, e.more>>20)
 }
 
@@ -25,7 +25,7 @@ func (e *roomError) Error() string {
 func (p Place) lookForRoom(more int64) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(p.Dir, &s); err != nil {
-		return nil //nolint:nilerr // writing shows what there is room for
+		return nil //nolint:nilerr // a full disk fails the write
 	}
 	if free := int64(s.Bavail * uint64(s.Bsize)); free-more < p.Keep {
 		return &roomError{free: free, more: more, keep: p.Keep}

@@ -28,7 +28,7 @@ type LimitError struct {
 
 // Error implements error. It names the limit.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the request's body has more than %d %s; send less at once", e.Most, e.What)
+	return fmt.Sprintf("the request body has more than %d %s; send smaller requests", e.Most, e.What)
 }
 
 // ContentError reports file content that is not base64.
@@ -180,11 +180,11 @@ func (s *sifter) check() error {
 	case is && file >= s.limits.Files:
 		return &LimitError{"files", s.limits.Files}
 	case s.inside > valuesEach*s.limits.Files:
-		return &LimitError{"values in its files", valuesEach * s.limits.Files}
+		return &LimitError{"values inside files", valuesEach * s.limits.Files}
 	case s.values > s.limits.Values:
 		return &LimitError{"values", s.limits.Values}
 	case len(s.rest) > s.limits.Rest:
-		return &LimitError{"bytes beside the contents of files", s.limits.Rest}
+		return &LimitError{"bytes outside of file contents", s.limits.Rest}
 	}
 	return nil
 }

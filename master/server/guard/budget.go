@@ -98,7 +98,7 @@ func (b *Budget) Take(ctx context.Context, n int64) (give func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.Wait)
 	defer cancel()
 	if err := b.free.Acquire(ctx, n); err != nil {
-		return nil, status.New(status.Unavailable, "the master is reading as many large requests as it can; try again in some seconds")
+		return nil, status.New(status.Unavailable, "the master is processing the maximum number of large requests; try again in some seconds")
 	}
 	return func() { b.free.Release(n) }, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestStatesOfAnEncryptedConnectionAreNoted(t *testing.T) {
+func TestNoteStateOfTLSConnection(t *testing.T) {
 	t.Parallel()
 	c := NewConnections(1, 0, nil)
 	client, server := net.Pipe()

@@ -20,7 +20,7 @@ type Meter struct {
 func NewMeter(r *prometheus.Registry) (*Meter, error) {
 	m := &Meter{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "det_deploy_http_request_seconds",
-		Help: "How long requests took, by route, method and status.",
+		Help: "Duration of requests by route, method and status.",
 		// The range covers reads from memory as well as long polls.
 		Buckets: []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 30, 60},
 	}, []string{"route", "method", "status"})}
@@ -28,7 +28,7 @@ func NewMeter(r *prometheus.Registry) (*Meter, error) {
 		m.requests, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register the server's metrics: %w", err)
+			return nil, fmt.Errorf("cannot register the server's metrics: %w", err)
 		}
 	}
 	return m, nil

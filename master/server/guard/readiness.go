@@ -117,9 +117,9 @@ func (r *Readiness) noteAnswer(ctx context.Context, c Check, err error) bool {
 	r.mu.Unlock()
 	switch {
 	case err != nil && before != c.Failure:
-		r.log.Warn("the master is not ready", "check", c.Name, "err", err)
+		r.log.Warn("master is not ready", "check", c.Name, "err", err)
 	case err == nil && before == c.Failure:
-		r.log.Info("the master is ready again", "check", c.Name)
+		r.log.Info("master is ready again", "check", c.Name)
 	}
 	return err == nil
 }

@@ -25,7 +25,7 @@ func (w *Waits) Acquire(owner string) (leave func(), err error) {
 	defer w.mu.Unlock()
 	if w.Most > 0 && w.of[owner] >= w.Most {
 		return nil, status.New(status.ResourceExhausted,
-			"%s follows %d logs and signals already, which is the limit security.limits.streams_per_user; end some first", owner, w.Most)
+			"%s already follows %d logs and signals, the limit of security.limits.streams_per_user; close some first", owner, w.Most)
 	}
 	w.of[owner]++
 	return func() { w.release(owner) }, nil

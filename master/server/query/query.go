@@ -48,7 +48,7 @@ func (v *Values) Text(name string) string {
 // Reject records that a parameter is invalid, unless an earlier one was.
 func (v *Values) Reject(name, rule string) {
 	if v.bad == nil {
-		v.bad = status.New(status.InvalidArgument, "%s: must be %s (%q)", name, rule, excerpt.Of(v.Text(name)))
+		v.bad = status.New(status.InvalidArgument, "%s: must be %s (is %q)", name, rule, excerpt.Of(v.Text(name)))
 	}
 }
 
@@ -74,7 +74,7 @@ func (v *Values) After(name string) int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n == math.MaxInt64 {
-		v.Reject(name, "the id of a line")
+		v.Reject(name, "the ID of a line")
 		return 0
 	}
 	return n + 1
@@ -120,7 +120,7 @@ func (v *Values) Time(name string) time.Time {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		v.Reject(name, "a time like 2026-01-02T15:04:05Z")
+		v.Reject(name, "a time such as 2026-01-02T15:04:05Z")
 	}
 	return t
 }
@@ -153,7 +153,7 @@ func (v *Values) Bound(included, excluded string, step int32) *int32 {
 func (v *Values) NeededTime(name string) time.Time {
 	at := v.Time(name)
 	if at.IsZero() {
-		v.Reject(name, "a time like 2026-01-02T15:04:05Z")
+		v.Reject(name, "a time such as 2026-01-02T15:04:05Z")
 	}
 	return at
 }
@@ -162,7 +162,7 @@ func (v *Values) NeededTime(name string) time.Time {
 func (v *Values) Date(name, layout string) time.Time {
 	at, err := time.Parse(layout, v.Text(name))
 	if err != nil {
-		v.Reject(name, "a date like "+time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).Format(layout))
+		v.Reject(name, "a date such as "+time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC).Format(layout))
 	}
 	return at
 }
@@ -195,7 +195,7 @@ func (v *Values) Limit() int {
 func (v *Values) Lines() int {
 	n := v.Number("limit")
 	if n < -1 {
-		v.Reject("limit", "-1 or more; 0 and -1 are no limit")
+		v.Reject("limit", "-1 or more; 0 and -1 are unlimited")
 	}
 	return max(n, 0)
 }

@@ -97,7 +97,7 @@ func TestReportPermissions(t *testing.T) {
 		{"the trial's own task", w.task, "POST", "trials/1/progress", report, http.StatusOK, ""},
 		{"another trial's task", w.task, "POST", "trials/2/progress", report, http.StatusForbidden, "another task than one of trial 2"},
 		{"the owner", w.user, "POST", "trials/1/progress", report, http.StatusOK, ""},
-		{"another user", w.user, "POST", "trials/2/progress", report, http.StatusForbidden, "trial 2 is another user's"},
+		{"another user", w.user, "POST", "trials/2/progress", report, http.StatusForbidden, "trial 2 belongs to another user"},
 		{"an administrator", w.admin, "POST", "trials/1/progress", report, http.StatusOK, ""},
 		{"tools inside a task, of another user's trial", w.tools, "POST", "trials/2/progress", report, http.StatusForbidden, "another user's"},
 		{"a trial that does not exist", w.task, "POST", "trials/9/progress", report, http.StatusNotFound, "trial '9' not found"},
@@ -112,9 +112,9 @@ func TestReportPermissions(t *testing.T) {
 		{"reading another trial", w.task, "GET", "trials/2", "", http.StatusForbidden, "another task"},
 		{"reading another's trial, as a user", w.user, "GET", "trials/2", "", http.StatusOK, `"id":2`},
 		{"reading an experiment, as a task of none", w.task, "GET", "experiments/8", "", http.StatusForbidden, "not of experiment 8"},
-		{"pausing, as a task", w.task, "POST", "experiments/7/pause", "", http.StatusForbidden, "token is not enough"},
-		{"killing, as a task", w.task, "POST", "trials/1/kill", "", http.StatusForbidden, "token is not enough"},
-		{"without a token", "", "GET", "experiments", "", http.StatusUnauthorized, "token is needed"},
+		{"pausing, as a task", w.task, "POST", "experiments/7/pause", "", http.StatusForbidden, "requires the token in DET_USER_TOKEN"},
+		{"killing, as a task", w.task, "POST", "trials/1/kill", "", http.StatusForbidden, "requires the token in DET_USER_TOKEN"},
+		{"without a token", "", "GET", "experiments", "", http.StatusUnauthorized, "missing token"},
 	} {
 		rec := w.ask(t, tt.method, prefix+tt.path, tt.token, tt.body)
 		if rec.Code != tt.code || !strings.Contains(squeeze(rec.Body.String()), tt.says) {

@@ -38,21 +38,21 @@ func TestWireRules(t *testing.T) {
 		{"telemetry is off", "GET", "/api/v1/master/telemetry", "", "", 200, `"enabled":false`},
 		{"a trailing slash is tolerated", "GET", "/api/v1/me/", user, "", 200, `"username":"determined"`},
 		{"a call that is not built", "POST", "/api/v1/experiments", user, "{}", 501, `{"error":{"code":12,"reason":"Unimplemented","error":"POST /api/v1/experiments is not built`},
-		{"a proxy is not built", "GET", "/proxy/t1/lab", user, "", 501, `come with a proxy to tasks`},
+		{"a proxy is not built", "GET", "/proxy/t1/lab", user, "", 501, `require a proxy to tasks`},
 		{"a path with a similar prefix", "GET", "/proxying", user, "", 404, `not found: `},
 		{"a call that is planned", "POST", "/api/v1/generic-tasks", user, "{}", 501, `it may come in a later version`},
-		{"a call of Enterprise", "GET", "/api/v1/roles/1", user, "", 501, `it belongs to Determined Enterprise`},
+		{"a call of Enterprise", "GET", "/api/v1/roles/1", user, "", 501, `it is part of Determined Enterprise`},
 		{"an unknown call", "GET", "/api/v1/xyz", user, "", 501, `is not built in this version of det-deploy"`},
 		{"a wrong method is not built", "DELETE", "/api/v1/me", user, "", 501, `"code":12`},
 		{"an unknown path", "GET", "/nowhere", "", "", 404, `{"message":"not found: /nowhere"}`},
 		{"logs from elsewhere need a token", "POST", "/task-logs", "", "[]", 401, `"code":16`},
 		{"logs from elsewhere are a list", "POST", "/task-logs", user, `[{"task_id":"t1","timestamp":"2026-01-02T03:04:05.678901+00:00","rank":"0","log":"hi\n"}]`, 200, `{}`},
 		{"no logs from elsewhere", "POST", "/task-logs", user, "[]", 400, `must not be empty`},
-		{"invalid logs from outside", "POST", "/task-logs", user, `{"a":1}`, 400, `is not what this call takes`},
-		{"logs from elsewhere of two tasks", "POST", "/task-logs", user, `[{"task_id":"t1"},{"task_id":"t2"}]`, 400, `must be of one task`},
-		{"profilers report metrics", "POST", "/api/v1/trials/profiler/metrics", user, `{}`, 501, `trials/metrics/trial_metrics shows them`},
-		{"profiles are metrics", "GET", "/api/v1/trials/7/profiler/available_series", user, "", 501, `trials/metrics/trial_metrics shows them`},
-		{"a token is needed", "GET", "/api/v1/me", "", "", 401, `{"error":{"code":16,"reason":"Unauthenticated"`},
+		{"invalid logs from outside", "POST", "/task-logs", user, `{"a":1}`, 400, `invalid request body`},
+		{"logs from elsewhere of two tasks", "POST", "/task-logs", user, `[{"task_id":"t1"},{"task_id":"t2"}]`, 400, `must belong to one task`},
+		{"profilers report metrics", "POST", "/api/v1/trials/profiler/metrics", user, `{}`, 501, `read them with trials/metrics/trial_metrics`},
+		{"profiles are metrics", "GET", "/api/v1/trials/7/profiler/available_series", user, "", 501, `read them with trials/metrics/trial_metrics`},
+		{"missing token", "GET", "/api/v1/me", "", "", 401, `{"error":{"code":16,"reason":"Unauthenticated"`},
 		{"a wrong token is refused", "GET", "/api/v1/me", "dduser1_WRONG", "", 401, `"code":16`},
 		{"a task is its owner", "GET", "/api/v1/me", task, "", 200, `"username":"determined"`},
 		{"a task may not do what users do", "GET", "/api/v1/users", task, "", 403, `DET_USER_TOKEN`},
@@ -112,9 +112,9 @@ func TestWireRules(t *testing.T) {
 		{"a missing job", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"x","weight":2}]}`, 404, "job 'x' not found"},
 		{"a change of nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1"}]}`, 400, "must be set"},
 		{"tasks, from the root", "GET", "/tasks", user, "", 200, `{"t1.1":{"task_id":"t1","allocation_id":"t1.1"`},
-		{"tasks, from the root, without a token", "GET", "/tasks", "", "", 401, "token is needed"},
-		{"Enterprise's paths are those of the open-source edition", "GET", "/oauth2/clients", admin, "", 404, `it belongs to Determined Enterprise`},
-		{"single sign-on, too", "GET", "/saml/sso", "", "", 404, `it belongs to Determined Enterprise`},
+		{"tasks, from the root, without a token", "GET", "/tasks", "", "", 401, "missing token"},
+		{"Enterprise's paths are those of the open-source edition", "GET", "/oauth2/clients", admin, "", 404, `it is part of Determined Enterprise`},
+		{"single sign-on, too", "GET", "/saml/sso", "", "", 404, `it is part of Determined Enterprise`},
 		{"tasks", "GET", "/api/v1/tasks", user, "", 200, `"allocationIdToSummary":{"t1.1":{`},
 		{"a running task has no end", "GET", "/api/v1/tasks/t1", user, "", 200, `"endTime":null`},
 		{"its files, for itself", "GET", "/api/v1/tasks/t1/context_directory", task, "", 200, `"b64Tgz":"AQIDBAU="`},
@@ -313,7 +313,7 @@ func TestOversizedBodies(t *testing.T) {
 	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, files); rec.Code != 200 {
 		t.Errorf("120 MiB of files: got %d %.200s, want 200", rec.Code, rec.Body)
 	}
-	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(40<<20)); rec.Code != 400 || !strings.Contains(rec.Body.String(), "beside the contents of files") {
+	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(40<<20)); rec.Code != 400 || !strings.Contains(rec.Body.String(), "outside of file contents") {
 		t.Errorf("40 MiB beside files: got %d %.200s, want 400", rec.Code, rec.Body)
 	}
 	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(large)); rec.Code != 413 {

@@ -197,14 +197,14 @@ func TestTemplates(t *testing.T) {
 		{"the body is the configuration", patch, "templates/base", user, `{"x":1}`, 200, `"config":{"x":1}`},
 		{"put", put, "templates/base", user, `{"config":{"y":2}}`, 200, `"config":{"y":2}`},
 		{"read in a task", get, "templates/base", tools, "", 200, `"y":2`},
-		{"change in a task", patch, "templates/base", tools, `{}`, 403, `log in from outside the task`},
+		{"change in a task", patch, "templates/base", tools, `{}`, 403, `log in outside of the task`},
 		{"by a part of the name", get, "templates?name=BA", user, "", 200, `"total":1`},
 		{"of a workspace", get, "templates?workspaceIds=7", user, "", 200, `"total":0`},
 		{"rename", patch, "template/rename", user, `{"oldName":"base","newName":"basis"}`, 200, `"name":"basis"`},
 		{"the old name", get, "templates/base", user, "", 404, `template 'base' not found`},
 		{"delete", del, "templates/basis", user, "", 200, `{}`},
 		{"again", del, "templates/basis", user, "", 404, `template 'basis' not found`},
-		{"no configuration", patch, "templates/a%2Fb", user, `[1]`, 400, `is not what this call takes`},
+		{"no configuration", patch, "templates/a%2Fb", user, `[1]`, 400, `invalid request body`},
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestACheckoutIsNamedAfterItsCommit(t *testing.T) {
+func TestVersionOfCheckoutContainsCommit(t *testing.T) {
 	t.Parallel()
 	i := Info{}.with([]debug.BuildSetting{
 		{Key: "vcs.revision", Value: "1a2b3c4d5e6f"},
@@ -23,7 +23,7 @@ func TestACheckoutIsNamedAfterItsCommit(t *testing.T) {
 	}
 }
 
-func TestWithoutAnythingKnownItIsDev(t *testing.T) {
+func TestVersionWithoutInformationIsDev(t *testing.T) {
 	t.Parallel()
 	if got := (Info{}).unreleasedName(); got != "dev" {
 		t.Errorf("got %q, want dev", got)

@@ -35,7 +35,7 @@ func run(t *testing.T, line string, args ...string) (exit.Code, string) {
 	return code, conversation.String()
 }
 
-func TestAnInterruptedFollowEndsSilently(t *testing.T) {
+func TestInterruptedFollowEndsSilently(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ command, line string }{
 		{"task logs --follow 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a", `{"result":{"id":"1","message":"hello\n"}}`},
@@ -56,7 +56,7 @@ func TestAnInterruptedFollowEndsSilently(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedCallDoesNotBlameTheMaster(t *testing.T) {
+func TestInterruptedCallHasNoMasterError(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
 		"task list --all":               "error: interrupted: list tasks\n  try: run the same command again to continue\n",

@@ -64,7 +64,7 @@ func explainInterruption(lines []string) []string {
 	var out []string
 	for _, line := range lines {
 		step, interrupted := strings.CutSuffix(line, canceled)
-		step = strings.TrimSuffix(step, ": ")
+		step = strings.TrimPrefix(strings.TrimSuffix(step, ": "), "cannot ")
 		switch {
 		case !interrupted:
 			out = append(out, line)

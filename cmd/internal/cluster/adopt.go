@@ -14,9 +14,9 @@ type adoptOptions struct{ changing }
 func adoptHelp() Help {
 	return Help{
 		Short: "Rebuild the lost record of a cluster on {on}",
-		Long: `Rebuild the record of a cluster on {on} when its own is lost: from the copy of
-its settings in its control bucket, or else from its live objects. Nothing
-else is changed; up then brings the cluster to what the record says.`,
+		Long: `Rebuild the record of a cluster on {on} that has lost it: from the backup of
+its settings in its control bucket, or from its live objects. Nothing else is
+changed; run plan or up afterwards to compare the cluster with the record.`,
 		Example: "  det-deploy {name} adopt --cluster-id lab",
 	}
 }
@@ -45,11 +45,11 @@ func (o *adoptOptions) run(ctx context.Context) error {
 		return err
 	}
 	if _, recorded := c.Recorded(); recorded {
-		return usage.Errorf("cluster %s has a record; there is nothing to adopt", c.ID())
+		return usage.Errorf("cluster %s has a record; adopt is not needed", c.ID())
 	}
 	lost, ok := c.(adoptable)
 	if !ok {
-		panic("a platform with the verb adopt has clusters that cannot be adopted")
+		panic("a platform with the verb adopt has clusters that do not implement adoptable")
 	}
 	r := adopted{Schema: schemaName(o.platform, o.verb), Cluster: c.ID(), DryRun: o.DryRun}
 	if r.Settings, r.Whole, err = lost.Recover(ctx); err != nil {
@@ -64,7 +64,7 @@ func (o *adoptOptions) run(ctx context.Context) error {
 	if err := lost.Adopt(ctx); err != nil {
 		return err
 	}
-	o.Notef("The record is written. `det-deploy %s plan --cluster-id %s` shows how the cluster differs from it.", o.platform.Name(), c.ID())
+	o.Notef("Wrote the record. Compare the cluster with it: `det-deploy %s plan --cluster-id %s`", o.platform.Name(), c.ID())
 	if o.Output == term.JSON {
 		return o.PrintJSON(r)
 	}
@@ -91,7 +91,7 @@ func (r adopted) Print(s *term.Streams) error {
 		return err
 	}
 	if !r.Whole {
-		s.Notef("Live objects do not tell of pools or of what only configuration has: give it again with the next `up`.")
+		s.Notef("Pools and settings that exist only in the configuration cannot be read from live objects; give them again with the next `up`.")
 	}
 	return nil
 }

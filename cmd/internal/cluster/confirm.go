@@ -79,9 +79,9 @@ func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, de
 		return true, nil
 	}
 	if !deleteData {
-		return a.confirmOperation(ctx, "Take cluster "+cluster+" down?")
+		return a.confirmOperation(ctx, "Remove cluster "+cluster+" down?")
 	}
-	q := term.Question{Text: "This removes the data of cluster " + cluster + " for good.", Flag: "--yes"}
+	q := term.Question{Text: "This permanently deletes the data of cluster " + cluster + ".", Flag: "--yes"}
 	agreed, err = a.ConfirmTyped(ctx, q, cluster)
 	return a.answered(agreed, err)
 }
@@ -90,25 +90,25 @@ func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, de
 func (a prompt) confirmUpgrade(ctx context.Context, cluster string, from, to record.Release) (bool, error) {
 	if a.Output == term.Text {
 		was, next := releaseNames(from, to)
-		a.Notef("Cluster %s runs det-deploy %s; this is %s.", cluster, was, next)
-		a.Notef("The master stops, its store is kept, and the new one is tried on a copy of it first.")
-		a.Notef("Tasks go on; until the new master serves, the old one can come back.")
+		a.Notef("Cluster %s will be upgraded from det-deploy %s to %s.", cluster, was, next)
+		a.Notef("The master stops, its store is preserved, and the new master is first tested on a copy.")
+		a.Notef("Tasks continue. Until the new master serves, a failed upgrade is rolled back.")
 	}
 	if a.Yes {
 		return true, nil
 	}
-	return a.confirmOperation(ctx, "Upgrade it?")
+	return a.confirmOperation(ctx, "Upgrade the cluster?")
 }
 
 // confirmAbandon shows the effects of abandoning an upgrade and asks for confirmation.
 func (a prompt) confirmAbandon(ctx context.Context, cluster string, u installer.Abandoned) (bool, error) {
 	if a.Output == term.Text {
-		a.Notef("Cluster %s goes back %s. Its store stays as it is, and tasks go on.", cluster, wayBack(u))
+		a.Notef("Cluster %s will return %s. Its store is unchanged, and tasks continue.", cluster, wayBack(u))
 	}
 	if a.Yes {
 		return true, nil
 	}
-	return a.confirmOperation(ctx, "Give the upgrade up?")
+	return a.confirmOperation(ctx, "Abandon the upgrade?")
 }
 
 // wayBack returns text such as "from det-deploy 1.1 to 1.0".
@@ -137,11 +137,11 @@ func (a prompt) printAbandon(cluster string, u installer.Abandoned, dryRun bool)
 	}
 	switch {
 	case !u.Changed:
-		a.Printf("Cluster %s runs det-deploy %s, and no upgrade is under way.", cluster, u.To)
+		a.Printf("Cluster %s runs det-deploy %s; no upgrade is in progress.", cluster, u.To)
 	case dryRun:
-		a.Printf("Cluster %s would go back %s.", cluster, wayBack(u))
+		a.Printf("Cluster %s would return %s.", cluster, wayBack(u))
 	default:
-		a.Printf("Cluster %s runs det-deploy %s again.", cluster, u.To)
+		a.Printf("Abandoned the upgrade. Cluster %s runs det-deploy %s.", cluster, u.To)
 	}
 	return nil
 }
@@ -216,13 +216,13 @@ func (a prompt) printUpgrade(cluster string, u installer.Upgraded, dryRun bool) 
 	was, next := releaseNames(u.From, u.To)
 	switch {
 	case !u.Changed:
-		a.Printf("Cluster %s runs det-deploy %s already.", cluster, u.To)
+		a.Printf("Cluster %s already runs det-deploy %s.", cluster, u.To)
 	case dryRun:
 		a.Printf("Cluster %s would be upgraded from det-deploy %s to %s.", cluster, was, next)
 	default:
-		a.Printf("Cluster %s runs det-deploy %s now; before it was %s.", cluster, next, was)
+		a.Printf("Upgraded cluster %s to det-deploy %s; it was %s before.", cluster, next, was)
 		if u.Backup != "" {
-			a.Printf("The store as it was before is kept in %s.", u.Backup)
+			a.Printf("The previous store is kept in %s.", u.Backup)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-func TestDownAsksForTheIDWhenDataGoes(t *testing.T) {
+func TestDownRequiresTypedIDToDeleteData(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, typed string
@@ -33,7 +33,7 @@ func TestDownAsksForTheIDWhenDataGoes(t *testing.T) {
 	}
 }
 
-func TestBuildsOfOneVersionAreToldApart(t *testing.T) {
+func TestReleaseNamesDistinguishBuilds(t *testing.T) {
 	t.Parallel()
 	one := record.Release{Version: "dev", Programs: map[string]string{"linux-amd64": "1111111122"}}
 	other := record.Release{Version: "dev", Programs: map[string]string{"linux-amd64": "2222222233"}}
@@ -45,8 +45,8 @@ func TestBuildsOfOneVersionAreToldApart(t *testing.T) {
 	}{
 		{"two builds", installer.Upgraded{From: one, To: other, Changed: true}, true, "Cluster lab would be upgraded from det-deploy dev (11111111) to dev (22222222).\n"},
 		{"two versions", installer.Upgraded{From: one, To: record.Release{Version: "v2"}, Changed: true}, true, "Cluster lab would be upgraded from det-deploy dev to v2.\n"},
-		{"one", installer.Upgraded{From: one, To: one}, false, "Cluster lab runs det-deploy dev already.\n"},
-		{"kept", installer.Upgraded{From: one, To: other, Backup: "/b", Changed: true}, false, "Cluster lab runs det-deploy dev (22222222) now; before it was dev (11111111).\nThe store as it was before is kept in /b.\n"},
+		{"one", installer.Upgraded{From: one, To: one}, false, "Cluster lab already runs det-deploy dev.\n"},
+		{"kept", installer.Upgraded{From: one, To: other, Backup: "/b", Changed: true}, false, "Upgraded cluster lab to det-deploy dev (22222222); it was dev (11111111) before.\nThe previous store is kept in /b.\n"},
 	} {
 		s, out, _ := term.Test("", false)
 		if err := (prompt{Streams: s, Output: term.Text}).printUpgrade("lab", tc.u, tc.dryRun); err != nil || out.String() != tc.want {

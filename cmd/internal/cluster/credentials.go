@@ -11,10 +11,10 @@ type credentialsOptions struct{ selected }
 
 func credentialsHelp() Help {
 	return Help{
-		Short: "Show the first passwords of a cluster on {on}",
-		Long: `Show the address and the passwords of admin and determined with which a cluster on
-{on} was created, read from where the account keeps secrets. A password that was
-changed since is not known there.`,
+		Short: "Show the initial passwords of a cluster on {on}",
+		Long: `Show the address of a cluster on {on} and the initial passwords of the users admin
+and determined, read from the account's secret store. Passwords that were changed
+since are not shown.`,
 		Example: `  det-deploy {name} credentials --cluster-id lab
   det-deploy {name} credentials --cluster-id lab --output json`,
 	}

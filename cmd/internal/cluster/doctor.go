@@ -11,10 +11,10 @@ type doctorOptions struct{ selected }
 func doctorHelp() Help {
 	return Help{
 		Short: "Check the prerequisites of a cluster on {on}",
-		Long: `Check what up with the same flags needs: who the caller is and what they may do,
-quotas, instance types, images, names, networks, the clock. Each check says pass,
-fail or unknown, what was found, what is needed, and what to do. Nothing is
-changed. It is the first act of up.`,
+		Long: `Check the prerequisites of up with the same flags: the caller's identity and
+permissions, quotas, instance types, images, names, networks, and the clock. Each
+check passes, fails or is unknown, with its result, requirement and remedy. Nothing
+is changed. up runs the same checks first.`,
 	}
 }
 

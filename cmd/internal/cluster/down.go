@@ -18,11 +18,12 @@ type downOptions struct {
 func downHelp() Help {
 	return Help{
 		Short: "Remove a cluster from {on}",
-		Long: `Remove a cluster from {on}: its master stops launching, its machines go, then
-everything else that carries its mark. It names what it deletes before, and ends
-with a receipt: removed, kept and why, left. Data stays, with what opens it,
-unless --delete-data says otherwise; up finds it again. It works on a half-made
-cluster, without its record, and twice.`,
+		Long: `Remove a cluster from {on}: stop its master from launching machines, terminate its
+machines, and delete all other resources with the cluster's tags or labels. The
+plan is shown first, and a receipt lists removed and kept resources at the end.
+Data and the keys to it are kept unless --delete-data is given; up restores them.
+down also removes incomplete clusters and clusters without a record, and can be
+repeated.`,
 		Example: `  det-deploy {name} down --cluster-id lab
   det-deploy {name} down --cluster-id lab --delete-data --yes`,
 	}

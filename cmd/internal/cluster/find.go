@@ -27,9 +27,9 @@ func NewStatus(s *term.Streams, all ...Platform) *cobra.Command {
 func NewUpgrade(s *term.Streams, all ...Platform) *cobra.Command {
 	return anywhere(s, Upgrade, all, Help{
 		Use: "upgrade", Short: "Upgrade a cluster to this version",
-		Long: `Upgrade a cluster to this version of det-deploy, with a way back until the new
-master serves. The help of each platform's own command says what that means there:
-det-deploy aws upgrade, gcp upgrade, k8s upgrade and local upgrade.`,
+		Long: `Upgrade a cluster to this version of det-deploy. Until the new master serves, a
+failed upgrade is rolled back. For details, see the help of the platform's command:
+det-deploy aws upgrade, gcp upgrade, k8s upgrade or local upgrade.`,
 		Example: "  det-deploy upgrade --cluster-id lab",
 	})
 }
@@ -38,8 +38,8 @@ det-deploy aws upgrade, gcp upgrade, k8s upgrade and local upgrade.`,
 func NewDown(s *term.Streams, all ...Platform) *cobra.Command {
 	return anywhere(s, Down, all, Help{
 		Use: "down", Short: "Remove a cluster",
-		Long: `Remove a cluster, wherever it runs. Its data stays, with what opens it, unless
---delete-data says otherwise.`,
+		Long: `Remove a cluster from any platform. Its data and the keys to it are kept unless
+--delete-data is given.`,
 		Example: `  det-deploy down --cluster-id lab
   det-deploy down --cluster-id lab --delete-data --yes`,
 	})
@@ -74,7 +74,7 @@ func (o *finder) addFlags(f *pflag.FlagSet) {
 		names = names[:i] + " or" + names[i+1:]
 	}
 	AddID(f, &o.Cluster, "")
-	f.StringVar(&o.Platform, "platform", "", "platform: "+names+" (default from the known clusters)")
+	f.StringVar(&o.Platform, "platform", "", "platform: "+names+" (default that of the known cluster)")
 	count := map[string]int{}
 	for _, p := range o.platforms {
 		_, own := o.on(p)
@@ -106,7 +106,7 @@ func names(all []Platform) []string {
 // run finds the cluster and runs the verb on its platform.
 func (o *finder) run(c *cobra.Command) error {
 	if o.Cluster == "" {
-		return usage.Errorf("--cluster-id is missing: `det-deploy list` shows what is known here")
+		return usage.Errorf("--cluster-id is missing: `det-deploy list` shows known clusters")
 	}
 	if o.Platform != "" {
 		if err := o.checkPlatform(o.Platform); err != nil {
@@ -145,7 +145,7 @@ func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
 		switch {
 		case err != nil || !f.Changed || f.Name == "cluster-id" || f.Name == "platform":
 		case to.Lookup(f.Name) == nil:
-			err = usage.Errorf("--%s means nothing to `det-deploy %s %s`", f.Name, k.Platform, verb)
+			err = usage.Errorf("--%s is not a flag of `det-deploy %s %s`", f.Name, k.Platform, verb)
 		default:
 			err = usage.Check(to.Set(f.Name, f.Value.String()))
 		}
@@ -167,7 +167,7 @@ func (o *finder) find(ctx context.Context) (known, error) {
 	case len(all) == 1:
 		return all[0], nil
 	case len(all) > 1:
-		return known{}, usage.Errorf("cluster %s is known on several platforms: say which with --platform", o.Cluster)
+		return known{}, usage.Errorf("cluster %s is known on several platforms: choose one with --platform", o.Cluster)
 	case o.Platform != "":
 		return known{Cluster: o.Cluster, Platform: o.Platform}, nil
 	}

@@ -38,7 +38,7 @@ func AskID(given, help string) *term.Field {
 // CheckCount returns an error unless the answer is a positive number.
 func CheckCount(answer string) error {
 	if n, err := strconv.Atoi(answer); err != nil || n < 1 {
-		return errors.New("must be a number, 1 or more")
+		return errors.New("must be a positive number")
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func CheckCount(answer string) error {
 // clusters, such as "aws list".
 func RequireID(id, list string) error {
 	if id == "" {
-		return usage.Errorf("--cluster-id is missing: `det-deploy %s` shows what there is", list)
+		return usage.Errorf("--cluster-id is missing: `det-deploy %s` shows existing clusters", list)
 	}
 	return CheckID(id)
 }

@@ -38,7 +38,7 @@ type Listing struct {
 func (o *listOptions) run(ctx context.Context) error {
 	p, ok := o.Selection.(lister)
 	if !ok {
-		panic("a platform with the verb list cannot be listed")
+		panic("a platform with the verb list does not implement lister")
 	}
 	l, err := p.List(ctx)
 	if err != nil {
@@ -67,9 +67,9 @@ func NewList(s *term.Streams, all ...Platform) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List clusters known on this machine",
-		Long: `List the clusters that run on this machine and those that were brought up from
-it. For an AWS account see det-deploy aws list --all-regions, for a Google project
-det-deploy gcp list, and for clusters on Kubernetes det-deploy k8s list.`,
+		Long: `List the clusters that run on this machine and those that were created from it. For
+other clusters, see det-deploy aws list --all-regions, det-deploy gcp list and
+det-deploy k8s list.`,
 		Example: "  det-deploy list",
 		Args:    usage.Args(),
 		RunE: func(*cobra.Command, []string) error {
@@ -93,7 +93,7 @@ type listed struct {
 func listing(all []known) Listing {
 	l := Listing{
 		JSON:  listed{"det-deploy.list/v1", all},
-		None:  "No cluster is known on this machine. `det-deploy aws list --all-regions` lists those of an AWS account, `det-deploy gcp list` those of a Google project, `det-deploy k8s list` those on Kubernetes.",
+		None:  "No clusters are known on this machine. For other clusters, use `det-deploy aws list --all-regions`, `det-deploy gcp list` or `det-deploy k8s list`.",
 		Table: term.NewTable("cluster", "platform", "where", "master"),
 	}
 	for _, k := range all {

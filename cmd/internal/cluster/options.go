@@ -72,14 +72,14 @@ type Consent struct {
 
 // AddConsent declares the flags.
 func (c *Consent) AddConsent(f *pflag.FlagSet) {
-	f.BoolVar(&c.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVar(&c.DryRun, "dry-run", false, "show what would change, change nothing")
 	f.BoolVarP(&c.Yes, "yes", "y", false, "skip the confirmation")
 }
 
 // CheckConsent returns an error if both --yes and --dry-run are given.
 func (c *Consent) CheckConsent() error {
 	if c.DryRun && c.Yes {
-		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
+		return usage.Errorf("use either --dry-run or --yes")
 	}
 	return nil
 }

@@ -60,10 +60,10 @@ func WriteCA(s *term.Streams, cluster string, ca []byte) (string, error) {
 	}
 	path := caFile(f, cluster)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("keep the cluster's certificate: %w", err)
+		return "", fmt.Errorf("cannot store the cluster's certificate: %w", err)
 	}
 	if err := atomicfile.Write(path, ca, 0o600); err != nil {
-		return "", fmt.Errorf("keep the cluster's certificate: %w", err)
+		return "", fmt.Errorf("cannot store the cluster's certificate: %w", err)
 	}
 	return path, nil
 }
@@ -99,7 +99,7 @@ func LogIn(ctx context.Context, c contexts.Context, first First) (contexts.Conte
 		return c, nil
 	}
 	if err != nil {
-		return c, fmt.Errorf("log in as %s: %w", user, err)
+		return c, fmt.Errorf("cannot log in as %s: %w", user, err)
 	}
 	c.User, c.Token = user, contexts.Token(reply.GetToken())
 	return c, nil

@@ -8,11 +8,11 @@ type upOptions struct{ changing }
 func upHelp() Help {
 	return Help{
 		Short: "Create or update a cluster on {on}",
-		Long: `Create a cluster on {on}, or bring one to what is asked for: up again changes what
-differs, repairs what is broken, continues what was interrupted, and does nothing
-else. What is left out keeps the value it had. On a terminal it asks for what
-cannot be inferred; everything can be given by flags, DET_{NAME}_* variables, or a
-cluster.yaml, which also has what has no flag, such as further pools.`,
+		Long: `Create or update a cluster on {on}. Re-running is safe: it applies changes, repairs
+drift and resumes an interrupted up. Settings that are not given are kept. On a
+terminal, up asks for settings that it cannot infer. All settings can be given by
+flags, DET_{NAME}_* variables or a cluster.yaml; some, such as further pools, only
+by cluster.yaml.`,
 	}
 }
 
@@ -70,8 +70,8 @@ type planOptions struct{ selected }
 func planHelp() Help {
 	return Help{
 		Short: "Show the plan of up for a cluster on {on}",
-		Long: `Show what up with the same flags would create, change, replace and delete, each
-with its reason. Nothing is asked, checked or changed.`,
+		Long: `Show what up with the same flags would create, change, replace and delete, with
+reasons. Nothing is checked or changed.`,
 	}
 }
 

@@ -11,10 +11,10 @@ type upgradeOptions struct{ changing }
 func upgradeHelp() Help {
 	return Help{
 		Short: "Upgrade a cluster on {on} to this version",
-		Long: `Upgrade a cluster on {on} to this version of det-deploy. The master stops, its
-disk is kept as a snapshot, and the new master is tried on a copy of the store.
-Until it serves, whatever goes wrong puts the old one back; after an
-interruption the same command continues. Agents follow without losing tasks.`,
+		Long: `Upgrade a cluster on {on} to this version of det-deploy. The master stops, a snapshot
+of its disk is taken, and the new master is tested on a copy of the store. If the
+upgrade fails before the new master serves, it is rolled back; after an interruption,
+the same command continues. Agents follow without losing tasks.`,
 	}
 }
 

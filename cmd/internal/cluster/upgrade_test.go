@@ -26,7 +26,7 @@ func (g *given) Unpause(context.Context) error { g.paused = false; return nil }
 
 // A run that abandoned the upgrade and could not reach the master leaves resuming the tasks to the next
 // run, which finds nothing else to do.
-func TestGivingUpAgainLetsTasksStart(t *testing.T) {
+func TestRepeatedAbandonResumesTasks(t *testing.T) {
 	t.Parallel()
 	s, _, _ := term.Test("", false)
 	for _, dry := range []bool{true, false} {

@@ -128,7 +128,7 @@ func CheckID(id string) error {
 	if spec.ValidCluster(id) {
 		return nil
 	}
-	return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", id)
+	return usage.Errorf("--cluster-id: must have up to 31 lower-case letters, digits and inner hyphens, beginning with a letter (is %q)", id)
 }
 
 // CallLog returns a logger that writes every call to a platform to stderr, or nil unless verbose is set.

@@ -22,7 +22,7 @@ func refusal(t *testing.T, line string) error {
 	return root.ExecuteContext(t.Context())
 }
 
-func TestAnUnknownFlagNamesTheNearest(t *testing.T) {
+func TestUnknownFlagSuggestsSimilarFlag(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"aws up --keypair k":                         "unknown flag: --keypair, did you mean --key-pair?",
@@ -54,7 +54,7 @@ func TestAnUnknownFlagNamesTheNearest(t *testing.T) {
 }
 
 // An invalid value is a usage error, independent of the package that validates it.
-func TestAWrongValueOfAFlagIsAWrongCommandLine(t *testing.T) {
+func TestInvalidFlagValueIsUsageError(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"master run --port 99999":                                     "--port: port: must be between 0 and 65535 (is 99999)",
@@ -66,8 +66,8 @@ func TestAWrongValueOfAFlagIsAWrongCommandLine(t *testing.T) {
 		"k8s template --cluster-id lab --set-json x={":                "--set-json number 1 cannot be read",
 		"aws plan --cluster-id lab --region nowhere":                  "--region: must be an AWS region",
 		"aws status --cluster-id lab --region nowhere":                "--region: must be an AWS region",
-		"local up --dry-run --yes":                                    "--dry-run and --yes exclude each other",
-		"k8s uninstall --cluster-id lab --dry-run --yes":              "--dry-run and --yes exclude each other",
+		"local up --dry-run --yes":                                    "use either --dry-run or --yes",
+		"k8s uninstall --cluster-id lab --dry-run --yes":              "use either --dry-run or --yes",
 		"aws policy --region nowhere":                                 "--region: must be an AWS region",
 		"aws list --region nowhere":                                   "--region: must be an AWS region",
 		"aws plan --cluster-id lab --region us-west-2 --db-url p://x": "--db-url: must not be the secret itself",
@@ -80,7 +80,7 @@ func TestAWrongValueOfAFlagIsAWrongCommandLine(t *testing.T) {
 }
 
 // Every flag is suggested if one of its letters is doubled.
-func TestEveryFlagIsOfferedAfterASlip(t *testing.T) {
+func TestEveryFlagIsSuggestedAfterTypo(t *testing.T) {
 	t.Parallel()
 	for _, c := range tree(t) {
 		if !c.Runnable() || c.HasSubCommands() || c.DisableFlagParsing {

@@ -47,7 +47,7 @@ func greet(args ...string) (out, notes string, err error) {
 	return stdout.String(), stderr.String(), err
 }
 
-func TestMistakesOnTheCommandLineAreUsageErrors(t *testing.T) {
+func TestInvalidCommandLinesAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
 		{"", "NAME is missing"},
@@ -60,7 +60,7 @@ func TestMistakesOnTheCommandLineAreUsageErrors(t *testing.T) {
 	}
 }
 
-func TestOneThatFailsDoesNotKeepTheOthers(t *testing.T) {
+func TestForEachContinuesAfterError(t *testing.T) {
 	t.Parallel()
 	out, notes, err := greet("ada", "nowhere", "bob")
 	if err == nil || out != "" || notes != "Hello ada.\nHello bob.\n" {

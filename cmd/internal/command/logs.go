@@ -38,11 +38,11 @@ func (o *LogOptions) AddLogFlags(f *pflag.FlagSet, of string) {
 func (o *LogOptions) Validate() error {
 	switch {
 	case o.Tail < 0 || o.Head < 0:
-		return usage.Errorf("--tail and --head take a number of lines, 1 or more")
+		return usage.Errorf("--tail and --head: must be positive")
 	case o.Tail > 0 && o.Head > 0:
-		return usage.Errorf("--tail and --head exclude each other")
+		return usage.Errorf("use either --tail or --head")
 	case o.Follow && (o.Tail > 0 || o.Head > 0):
-		return usage.Errorf("--follow shows all lines: leave out --tail and --head, or use --since")
+		return usage.Errorf("--follow shows all lines: omit --tail and --head, or use --since")
 	}
 	var err error
 	if o.Level, err = parseLevel(o.level); err != nil {
@@ -59,7 +59,7 @@ func parseLevel(text string) (apiv1.LogLevel, error) {
 	}
 	level := apiv1.LogLevel(apiv1.LogLevel_value["LOG_LEVEL_"+strings.ToUpper(text)])
 	if level == apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
-		return level, usage.Errorf("--level: %q is none of trace, debug, info, warning, error and critical", text)
+		return level, usage.Errorf("--level: must be trace, debug, info, warning, error or critical (is %q)", text)
 	}
 	return level, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // The master sends the text with its newline after the prefix in the message.
-func TestALineCannotWriteOverItsHead(t *testing.T) {
+func TestLogLineCannotOverwriteItsPrefix(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ log, message, want string }{
 		{" 1%\r 2%\n", "[t] f6114bb3 ||  1%\r 2%\n", "[t] f6114bb3 ||  2%\n"},

@@ -13,7 +13,7 @@ import (
 func ReadNumber(noun, text string) (int32, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
-		return 0, usage.Errorf("%s must be a number from 1, as `det-deploy %s list` shows it (%q)", strings.ToUpper(noun), noun, text)
+		return 0, usage.Errorf("%[1]s must be a number as shown by `det-deploy %[2]s list` (is %[3]q)", strings.ToUpper(noun), noun, text)
 	}
 	return int32(n), nil
 }

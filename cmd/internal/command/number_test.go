@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-func TestNumbersThatNothingHasAreUsageErrors(t *testing.T) {
+func TestReadNumberRejectsInvalidIDs(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "0", "-1", "seven", "1.5", "2147483648"} {
 		n, err := command.ReadNumber("trial", text)

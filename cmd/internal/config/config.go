@@ -54,12 +54,12 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 		changed := flag != nil && flag.Changed
 		if changed { // viper reads an unset boolean flag as false
 			if err := v.BindPFlag(key, flag); err != nil {
-				return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
+				return nil, fmt.Errorf("cannot read flag --%s: %w", o.Flag, err)
 			}
 		}
 		if o.Env != "" {
 			if err := v.BindEnv(key, o.Env); err != nil {
-				return nil, fmt.Errorf("read variable %s: %w", o.Env, err)
+				return nil, fmt.Errorf("cannot read variable %s: %w", o.Env, err)
 			}
 		}
 		g := document.Given{Path: o.Path, Value: v.GetString(key), Source: o.Env}
@@ -67,8 +67,8 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 			g.Source = "--" + o.Flag
 			if o.Reference && isSpelledOut(g.Value) {
 				problems = append(problems, document.Problem{
-					File: g.Source, Text: "must not be the secret itself, which other users of this machine could read",
-					Hint: "give file:/path or env:NAME, or set " + o.Env,
+					File: g.Source, Text: "must not be the secret itself, because other users of this machine can read command lines",
+					Hint: "use file:/path or env:NAME, or set " + o.Env,
 				})
 			}
 		}

@@ -23,7 +23,7 @@ func parse(t *testing.T, args ...string) ([]document.Given, error) {
 }
 
 // Not parallel: it sets environment variables.
-func TestAFlagWinsOverItsVariable(t *testing.T) {
+func TestFlagOverridesVariable(t *testing.T) {
 	t.Setenv("DET_PORT", "1111")
 	t.Setenv("DET_DB_HOST", "db.example")
 	t.Setenv("DET_DB_NAME", "")
@@ -43,7 +43,7 @@ func TestAFlagWinsOverItsVariable(t *testing.T) {
 }
 
 // Not parallel: it sets environment variables.
-func TestASettingWithoutAFlagIsTakenFromItsVariable(t *testing.T) {
+func TestSettingWithoutFlagIsReadFromVariable(t *testing.T) {
 	t.Setenv("DET_PORT", "9000")
 	table := []document.Override{{Path: "port", Flag: "port", Env: "DET_PORT"}}
 	got, err := config.Given(pflag.NewFlagSet("test", pflag.ContinueOnError), table)
@@ -52,7 +52,7 @@ func TestASettingWithoutAFlagIsTakenFromItsVariable(t *testing.T) {
 	}
 }
 
-func TestASecretMayStandInAVariableAndNotOnTheCommandLine(t *testing.T) {
+func TestSecretsAreRejectedOnCommandLine(t *testing.T) {
 	t.Setenv("DET_DB_PASSWORD", "in the environment")
 	if _, err := parse(t); err != nil {
 		t.Errorf("a variable: got %v", err)

@@ -57,7 +57,7 @@ func (Token) GoString() string { return "‹redacted›" }
 
 // MarshalJSON returns an error because tokens must not be part of any output.
 func (Token) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("a session token is not printed")
+	return nil, errors.New("session tokens cannot be printed")
 }
 
 // Book holds the contexts of a user.
@@ -102,7 +102,7 @@ func Default(getenv func(string) string) (File, error) {
 	if !filepath.IsAbs(dir) { // the XDG specification requires ignoring a relative path
 		home := getenv("HOME")
 		if home == "" {
-			return File{}, errors.New("find the contexts file: neither XDG_CONFIG_HOME nor HOME is set")
+			return File{}, errors.New("cannot find the contexts file: neither XDG_CONFIG_HOME nor HOME is set")
 		}
 		dir = filepath.Join(home, ".config")
 	}
@@ -116,19 +116,19 @@ func (f File) Load() (*Book, error) {
 		return &Book{Version: Version}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the contexts: %w", err)
+		return nil, fmt.Errorf("cannot read the contexts: %w", err)
 	}
 	b := &Book{}
 	dec := yaml.NewDecoder(bytes.NewReader(raw))
 	dec.KnownFields(true)
 	if err := dec.Decode(b); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read the contexts in %s: %w", f.Path, err)
+		return nil, fmt.Errorf("cannot read the contexts in %s: %w", f.Path, err)
 	}
 	if b.Version == 0 && len(b.Contexts) == 0 {
 		b.Version = Version
 	}
 	if b.Version != Version {
-		return nil, fmt.Errorf("read the contexts in %s: version %d was written by another det-deploy, this one reads version %d", f.Path, b.Version, Version)
+		return nil, fmt.Errorf("cannot read the contexts in %s: version %d was written by another version of det-deploy; this one reads version %d", f.Path, b.Version, Version)
 	}
 	return b, nil
 }

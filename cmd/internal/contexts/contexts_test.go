@@ -45,7 +45,7 @@ func TestSaveThenLoad(t *testing.T) {
 	}
 }
 
-func TestChangesOfSeveralProcessesAreAllKept(t *testing.T) {
+func TestConcurrentChangesAreKept(t *testing.T) {
 	t.Parallel()
 	f := contexts.File{Path: filepath.Join(t.TempDir(), "contexts.yaml")}
 	var wg sync.WaitGroup
@@ -63,7 +63,7 @@ func TestChangesOfSeveralProcessesAreAllKept(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNotOursIsRefused(t *testing.T) {
+func TestLoadRejectsForeignFile(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
 		"a later version": {"version: 9\n", "version 9"},
@@ -83,7 +83,7 @@ func TestAFileThatIsNotOursIsRefused(t *testing.T) {
 	}
 }
 
-func TestATokenIsNotPrinted(t *testing.T) {
+func TestTokenIsRedacted(t *testing.T) {
 	t.Parallel()
 	c := contexts.Context{Name: "lab", Token: "hunter2"}
 	raw, err := json.Marshal(c)
@@ -140,7 +140,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestWithoutAnyMasterTheErrorSaysHowToGetOne(t *testing.T) {
+func TestNoMasterErrorHasHint(t *testing.T) {
 	t.Parallel()
 	s, _, _ := term.Test("", false)
 	dir := t.TempDir()
@@ -151,7 +151,7 @@ func TestWithoutAnyMasterTheErrorSaysHowToGetOne(t *testing.T) {
 		return ""
 	})
 	_, err := contexts.MasterFlag{}.Dial(s)
-	if err == nil || !strings.Contains(err.Error(), "no master to talk to") {
-		t.Errorf("got %v, want that there is none", err)
+	if err == nil || !strings.Contains(err.Error(), "no master selected") {
+		t.Errorf("got %v, want a *NoMasterError", err)
 	}
 }

@@ -18,7 +18,7 @@ type MasterFlag struct {
 
 // AddFlag declares --master.
 func (t *MasterFlag) AddFlag(fs *pflag.FlagSet) {
-	fs.StringVarP(&t.Master, "master", "m", "", "master to talk to, a context or an address (default $DET_MASTER, else the current context)")
+	fs.StringVarP(&t.Master, "master", "m", "", "master to connect to, a context or an address (default $DET_MASTER, else the current context)")
 }
 
 // NoMasterError reports that no master was selected.
@@ -26,7 +26,7 @@ type NoMasterError struct{}
 
 // Error implements error.
 func (*NoMasterError) Error() string {
-	return "no master to talk to: there is no --master, no DET_MASTER and no current context"
+	return "no master selected: set --master or DET_MASTER, or choose a context"
 }
 
 // Hint names the commands that select a master.
@@ -83,7 +83,7 @@ func (e *unresolvedError) FromFlags() bool { return e.flag }
 func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) {
 	u, err := client.ParseURL(address)
 	if err != nil {
-		return Context{}, false, fmt.Errorf("find the master: %w", err)
+		return Context{}, false, fmt.Errorf("cannot find the master: %w", err)
 	}
 	for _, c := range b.Contexts {
 		if c.Master == u.String() {
@@ -97,7 +97,7 @@ func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) 
 	if file := s.Getenv("DET_MASTER_CERT_FILE"); file != "" {
 		ca, err := os.ReadFile(file)
 		if err != nil {
-			return Context{}, false, fmt.Errorf("read the authority named by DET_MASTER_CERT_FILE: %w", err)
+			return Context{}, false, fmt.Errorf("cannot read the CA file in DET_MASTER_CERT_FILE: %w", err)
 		}
 		c.CA = string(ca)
 	}
@@ -110,7 +110,7 @@ func (t MasterFlag) Dial(s *term.Streams) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.dialMaster(func(err error) { s.Notef("%v; waiting until it is back (Ctrl-C ends this)", err) })
+	return c.dialMaster(func(err error) { s.Notef("%v; waiting for the master (Ctrl-C to quit)", err) })
 }
 
 // Client returns a client for the master of c that uses the session of c.

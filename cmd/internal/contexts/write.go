@@ -21,13 +21,13 @@ const lockLimit = 5 * time.Second
 // serialized by a lock.
 func (f File) Change(ctx context.Context, edit func(*Book) error) error {
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-		return fmt.Errorf("write the contexts: %w", err)
+		return fmt.Errorf("cannot write the contexts: %w", err)
 	}
 	lock := flock.New(f.Path+".lock", flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, lockLimit)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return fmt.Errorf("lock %s, which another det-deploy is writing: %w", f.Path, err)
+		return fmt.Errorf("cannot lock %s, which another det-deploy is writing: %w", f.Path, err)
 	}
 	defer lock.Unlock() //nolint:errcheck // the end of the process unlocks too
 	b, err := f.Load()
@@ -63,14 +63,14 @@ func (f File) Forget(ctx context.Context, name string) error {
 // replaceFile replaces the file atomically.
 func (f File) replaceFile(b *Book) error {
 	var out bytes.Buffer
-	out.WriteString("# Written by det-deploy. It holds session tokens: keep it to yourself.\n")
+	out.WriteString("# Written by det-deploy. Contains session tokens: do not share it.\n")
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
 	if err := enc.Encode(b); err != nil {
-		return fmt.Errorf("write the contexts: %w", err)
+		return fmt.Errorf("cannot write the contexts: %w", err)
 	}
 	if err := atomicfile.Write(f.Path, out.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("write the contexts: %w", err)
+		return fmt.Errorf("cannot write the contexts: %w", err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func Read(dir string) ([]*apiv1.File, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, usage.Errorf("--context %s: is not a directory", dir)
+		return nil, usage.Errorf("--context %s: not a directory", dir)
 	}
 	var files []*apiv1.File
 	size := int64(0)
@@ -57,12 +57,12 @@ func Read(dir string) ([]*apiv1.File, error) {
 		}
 		files = append(files, f)
 		if size += int64(len(f.GetContent())); size > limit {
-			return usage.Errorf("the directory holds more than %d MB; name what is not needed in .detignore", limit>>20)
+			return usage.Errorf("the directory has more than %d MB; exclude files in .detignore", limit>>20)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the directory %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot read the directory %s: %w", dir, err)
 	}
 	return files, nil
 }
@@ -88,7 +88,7 @@ func readEntry(path, rel string) (*apiv1.File, error) {
 	case !info.Mode().IsRegular():
 		return nil, nil
 	case info.Size() > limit:
-		return nil, usage.Errorf("%s alone has more than %d MB; name it in .detignore", rel, limit>>20)
+		return nil, usage.Errorf("%s has more than %d MB; exclude it in .detignore", rel, limit>>20)
 	}
 	f.Content, err = os.ReadFile(path)
 	return f, err

@@ -29,7 +29,7 @@ func readIgnore(file string) (ignore, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what to leave out: %w", err)
+		return nil, fmt.Errorf("cannot read .detignore: %w", err)
 	}
 	return parseIgnore(string(raw))
 }
@@ -49,7 +49,7 @@ func parseIgnore(text string) (ignore, error) {
 		p.parts = strings.Split(strings.TrimPrefix(line, "/"), "/")
 		for _, part := range p.parts {
 			if _, err := path.Match(part, ""); err != nil {
-				return nil, fmt.Errorf("read what to leave out: pattern %q in .detignore: %w", line, err)
+				return nil, fmt.Errorf("cannot read .detignore: pattern %q: %w", line, err)
 			}
 		}
 		out = append(out, p)

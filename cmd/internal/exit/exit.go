@@ -51,14 +51,14 @@ type Rule struct {
 // Rules returns the rules in the order of evaluation.
 func Rules() []Rule {
 	return []Rule{
-		{Done, "done", "What was asked for is so, whether or not anything had to be done.", nil},
-		{Usage, "usage", "The command line is wrong; nothing was tried.", isUsage},
-		{Interrupted, "interrupted", "A signal stopped the work between two steps, and the same command continues; or it ended a log that was followed.", isInterrupted},
-		{Denied, "denied", "A platform or a master refused: not permitted, or not logged in.", isDenied},
-		{Capacity, "capacity", "A platform has no machines of the kind, or a quota is used up.", isCapacity},
-		{Unwanted, "unwanted", "`agent run` only: the master does not want this machine, or no longer. Starting the agent again does not help.", isUnwanted},
-		{NotTheTask, "not_the_task", "`task run` only: det-deploy went wrong, not the task. Any other code is the task's own.", nil},
-		{Error, "error", "It is not so; the message says what happened, to what, and what to do.", nil},
+		{Done, "done", "Success. The requested state is reached, even if nothing had to be changed.", nil},
+		{Usage, "usage", "The command line is invalid; nothing was tried.", isUsage},
+		{Interrupted, "interrupted", "A signal stopped the work between two steps, and running the command again continues it; or a signal ended a followed log.", isInterrupted},
+		{Denied, "denied", "A platform or a master denied access: missing permission, or not logged in.", isDenied},
+		{Capacity, "capacity", "A platform has no capacity for the machine type, or a quota is exhausted.", isCapacity},
+		{Unwanted, "unwanted", "`agent run` only: the master rejects this machine. Restarting the agent does not help.", isUnwanted},
+		{NotTheTask, "not_the_task", "`task run` only: det-deploy or the cluster failed, not the task. All other codes are those of the task.", nil},
+		{Error, "error", "Failure. The message contains the reason and a remedy.", nil},
 	}
 }
 

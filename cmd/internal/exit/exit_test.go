@@ -54,7 +54,7 @@ type given bool
 func (g given) Error() string   { return "must be a number" }
 func (g given) FromFlags() bool { return bool(g) }
 
-func TestNamesAreDifferent(t *testing.T) {
+func TestResourceNamesAreDistinct(t *testing.T) {
 	t.Parallel()
 	seen := map[string]exit.Code{}
 	for _, r := range exit.Rules() {
@@ -71,7 +71,7 @@ func TestNamesAreDifferent(t *testing.T) {
 	}
 }
 
-func TestOnlyATaskThatSpokeForItselfIsSilent(t *testing.T) {
+func TestSilent(t *testing.T) {
 	t.Parallel()
 	if !exit.Silent(exit.With(17, nil)) {
 		t.Error("a task's code: got a message to print")

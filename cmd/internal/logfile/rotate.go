@@ -59,7 +59,7 @@ func (r *rotating) Write(b []byte) (int, error) {
 	if info, err := r.file.Stat(); err == nil && info.Size() >= r.limit {
 		if err := r.keepOld(); err != nil {
 			// A log that cannot be copied is discarded, because it must not fill the disk.
-			_, _ = fmt.Fprintf(r.file, "cannot keep the log before this: %v\n", err)
+			_, _ = fmt.Fprintf(r.file, "cannot keep the previous log: %v\n", err)
 		}
 	}
 	return r.file.Write(b)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestALogFileIsBoundedWhoeverOpenedIt(t *testing.T) {
+func TestLogFileIsRotated(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "master.log")
 	open := func(flags int) *os.File {
@@ -37,7 +37,7 @@ func TestALogFileIsBoundedWhoeverOpenedIt(t *testing.T) {
 	}
 	now, err := os.ReadFile(path)
 	if err != nil || string(now) != strings.Repeat(line, 5)+"panic\n" {
-		t.Errorf("got %d bytes, %v, want five lines and what the other one wrote", len(now), err)
+		t.Errorf("got %d bytes, %v, want five lines and the output of the other writer", len(now), err)
 	}
 	if before, err := os.ReadFile(path + ".1"); err != nil || len(before) != 1000 {
 		t.Errorf("got %d bytes kept, %v, want the ten lines before", len(before), err)
@@ -49,6 +49,6 @@ func TestALogFileIsBoundedWhoeverOpenedIt(t *testing.T) {
 		t.Error("a file that is not appended to is rotated")
 	}
 	if _, is := Rotating(&bytes.Buffer{}).(*rotating); is {
-		t.Error("what is no file is rotated")
+		t.Error("a writer that is not a file is rotated")
 	}
 }

@@ -36,7 +36,7 @@ func SlotPrice(p *apiv1.SlotPrice) string {
 	if p == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%g %s an hour", p.GetPerHour(), p.GetCurrency())
+	text := fmt.Sprintf("%g %s per hour", p.GetPerHour(), p.GetCurrency())
 	if p.SpotPerHour != nil {
 		text += fmt.Sprintf(", %g on spot machines", p.GetSpotPerHour())
 	}

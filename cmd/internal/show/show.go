@@ -59,10 +59,10 @@ func Restrictions(a *apiv1.Agent) []string {
 	case a.GetTrustsUsers():
 		out = append(out, "tasks of all users run without isolation (trust_users in agent.yaml): "+a.GetNotIsolated())
 	default:
-		out = append(out, "only administrators' tasks run there, because it does not isolate them: "+a.GetNotIsolated())
+		out = append(out, "only administrators' tasks run there because tasks are not isolated: "+a.GetNotIsolated())
 	}
 	if why := a.GetNoFixedPaths(); why != "" {
-		out = append(out, "no trials of experiments run there: "+why)
+		out = append(out, "no trials run there: "+why)
 	}
 	return out
 }

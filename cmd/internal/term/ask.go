@@ -46,7 +46,7 @@ func (s *Streams) Agreed(ctx context.Context, yes bool, text string) (bool, erro
 
 // ConfirmTyped asks the user to type want, for irreversible operations.
 func (s *Streams) ConfirmTyped(ctx context.Context, q Question, want string) (bool, error) {
-	answer, err := s.askQuestion(ctx, q, fmt.Sprintf("\nType %s to go on: ", want))
+	answer, err := s.askQuestion(ctx, q, fmt.Sprintf("\nType %s to continue: ", want))
 	return err == nil && answer == want, err
 }
 
@@ -59,7 +59,7 @@ func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	fd := int(f.Fd())
 	saved, err := term.GetState(fd)
 	if err != nil {
-		return "", fmt.Errorf("look at the terminal: %w", err)
+		return "", fmt.Errorf("cannot read the state of the terminal: %w", err)
 	}
 	s.promptLine(q.Text + " ")
 	typed, err := wait(ctx, func() (string, error) {
@@ -70,20 +70,20 @@ func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	if err != nil {
 		// An interrupted read leaves the echo off.
 		_ = term.Restore(fd, saved) // the error of the read takes precedence
-		return "", fmt.Errorf("read the answer to %q: %w", q.Text, err)
+		return "", fmt.Errorf("cannot read the answer to %q: %w", q.Text, err)
 	}
 	return typed, nil
 }
 
 func (s *Streams) askQuestion(ctx context.Context, q Question, suffix string) (string, error) {
 	if !s.CanAsk() {
-		return "", usage.Errorf("cannot ask %q without a terminal: pass %s", q.Text, q.Flag)
+		return "", usage.Errorf("cannot ask %q without a terminal: use %s", q.Text, q.Flag)
 	}
 	s.promptLine(q.Text + suffix)
 	answer, err := wait(ctx, s.readLine)
 	if err != nil {
 		s.promptLine("\n")
-		return "", fmt.Errorf("read the answer to %q: %w", q.Text, err)
+		return "", fmt.Errorf("cannot read the answer to %q: %w", q.Text, err)
 	}
 	return strings.TrimSpace(answer), nil
 }
@@ -115,7 +115,7 @@ func (s *Streams) ReadSecret() (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the password from standard input: %w", err)
+		return "", fmt.Errorf("cannot read the password from standard input: %w", err)
 	}
 	return strings.TrimSuffix(line, "\r"), nil
 }

@@ -18,7 +18,7 @@ func (s *Streams) runModel(ctx context.Context, out io.Writer, m tea.Model) (tea
 	case ctx.Err() != nil:
 		return last, ctx.Err()
 	case err != nil:
-		return last, fmt.Errorf("draw on the terminal: %w", err)
+		return last, fmt.Errorf("cannot draw on the terminal: %w", err)
 	}
 	return last, nil
 }
@@ -36,11 +36,11 @@ func (s *Streams) DrawScreen(ctx context.Context, m tea.Model, instead string) (
 func (s *Streams) CheckScreen(instead string) error {
 	switch {
 	case !s.inTerminal || !s.outTerminal:
-		return usage.Errorf("this draws a screen and there is no terminal: use %s", instead)
+		return usage.Errorf("a full-screen display requires a terminal: use %s", instead)
 	case s.dumb:
-		return usage.Errorf("this draws a screen and TERM says that the terminal has none: use %s", instead)
+		return usage.Errorf("a full-screen display is not supported by the terminal in TERM: use %s", instead)
 	case s.isAccessible():
-		return usage.Errorf("this draws a screen and --accessible or %s asks for plain lines: use %s", accessibleVariable, instead)
+		return usage.Errorf("a full-screen display is disabled by --accessible or %s: use %s", accessibleVariable, instead)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (s *Streams) PrintForeign(head, text string) error {
 		head, text = tame(head, s.colourOut()), tame(lastWritten(text), s.colourOut())
 	}
 	if _, err := io.WriteString(s.Out, head+text); err != nil {
-		return fmt.Errorf("print the log: %w", err)
+		return fmt.Errorf("cannot print the log: %w", err)
 	}
 	return nil
 }

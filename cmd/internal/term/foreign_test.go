@@ -2,7 +2,7 @@ package term
 
 import "testing"
 
-func TestTasksDoNotCommandATerminal(t *testing.T) {
+func TestPrintForeignEscapesControlCharacters(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, head, text, want string }{
 		{"plain text", "[t] || ", "Épochs\t3, 山田 👩‍🚀\n", "[t] || Épochs\t3, 山田 👩‍🚀\n"},

@@ -86,4 +86,4 @@ func (s *Streams) Fill(ctx context.Context, f Field) (string, error) {
 	return answer, err
 }
 
-var errNoAnswer = errors.New("an answer is needed")
+var errNoAnswer = errors.New("an answer is required")

@@ -263,7 +263,7 @@ func (m *formModel) goBack() tea.Cmd {
 func (m *formModel) interrupt() tea.Cmd {
 	m.ended, m.err = true, context.Canceled
 	if m.entry != nil {
-		m.err = fmt.Errorf("read the answer to %q: %w", m.entry.field.Label, context.Canceled)
+		m.err = fmt.Errorf("cannot read the answer to %q: %w", m.entry.field.Label, context.Canceled)
 	}
 	return tea.Quit
 }

@@ -51,7 +51,7 @@ func enter(m *formModel, answer string) {
 	}
 }
 
-func TestAFormKeepsWhatIsGoodAndGoesBack(t *testing.T) {
+func TestFormKeepsAnswersAndGoesBack(t *testing.T) {
 	t.Parallel()
 	m := asked()
 	enter(m, "bad")
@@ -68,7 +68,7 @@ func TestAFormKeepsWhatIsGoodAndGoesBack(t *testing.T) {
 	}
 	m.Update(checkedMsg{turn: m.turn - 1, answer: "badly", err: errBad})
 	if m.checked.err != nil {
-		t.Error("got what was said of another question")
+		t.Error("got the result for another question")
 	}
 	enter(m, "")
 	enter(m, "here")
@@ -77,7 +77,7 @@ func TestAFormKeepsWhatIsGoodAndGoesBack(t *testing.T) {
 	}
 }
 
-func TestCtrlCEndsAFormAsAnInterruption(t *testing.T) {
+func TestCtrlCInterruptsForm(t *testing.T) {
 	t.Parallel()
 	m := asked()
 	m.Update(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
@@ -86,7 +86,7 @@ func TestCtrlCEndsAFormAsAnInterruption(t *testing.T) {
 	}
 }
 
-func TestAResizedFormKeepsTheChoice(t *testing.T) {
+func TestResizedFormKeepsChoice(t *testing.T) {
 	t.Parallel()
 	m := asked()
 	m.takeField(fieldMsg{turn: m.turn, field: &Field{Label: "name", Check: refuseBad, Choices: []Choice{{Value: "bad"}, {Value: "good"}}}})
@@ -94,16 +94,16 @@ func TestAResizedFormKeepsTheChoice(t *testing.T) {
 		m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
 	}
 	if m.entry.currentAnswer() != "bad" {
-		t.Fatalf("got %q, want what is typed", m.entry.currentAnswer())
+		t.Fatalf("got %q, want the typed text", m.entry.currentAnswer())
 	}
 	m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
 	m.Update(m.check(m.turn, m.entry.field, "good", 0)())
 	m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
 	if m.entry.currentAnswer() != "good" || !m.checked.known || m.checked.answer != "good" {
-		t.Fatalf("got %q, checked %+v, want the choice and what is known of it", m.entry.currentAnswer(), m.checked)
+		t.Fatalf("got %q, checked %+v, want the choice and its result", m.entry.currentAnswer(), m.checked)
 	}
 	m.submit()
 	if got, _ := m.answers.Get("name"); got != "good" {
-		t.Errorf("got %q, want what was shown", got)
+		t.Errorf("got %q, want the shown one", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func machines() term.Field {
 	return term.Field{
-		Label: "Instance type", Help: "What the machines of the compute pool are.", Flag: "--instance-type", Default: "g5.xlarge",
+		Label: "Instance type", Help: "The machine type of the compute pool.", Flag: "--instance-type", Default: "g5.xlarge",
 		Choices: []term.Choice{{"g5.xlarge", "4 vCPU, 1 x A10G"}, {"p4d.24xlarge", "96 vCPU, 8 x A100"}, {"m6i.large", ""}},
 		Check: func(_ context.Context, answer string) error {
 			if answer == "x9.huge" || strings.HasPrefix(answer, "24") || answer == "xlarge" {
@@ -31,10 +31,10 @@ func TestFill(t *testing.T) {
 		{"nothing is the default", "\n", "g5.xlarge"},
 		{"a number is a choice", "2\n", "p4d.24xlarge"},
 		{"a name is itself", "g4dn.metal\n", "g4dn.metal"},
-		{"a part of a name lists those that have it", "xlarge\n2\n", "p4d.24xlarge"},
+		{"type a part of a name to filter", "xlarge\n2\n", "p4d.24xlarge"},
 		{"numbers are those shown last", "24XL\n1\n", "p4d.24xlarge"},
 		{"a part of none leaves all", "xlarge\nx9.huge\n3\n", "m6i.large"},
-		{"what is refused is asked again", "x9.huge\n2\n", "p4d.24xlarge"},
+		{"an invalid answer is asked again", "x9.huge\n2\n", "p4d.24xlarge"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,11 +60,11 @@ func TestFormGolden(t *testing.T) {
 	golden.Compare(t, path, screen.String())
 }
 
-func TestFillWithoutATerminalNamesTheFlag(t *testing.T) {
+func TestFillWithoutTerminalNamesFlag(t *testing.T) {
 	t.Parallel()
 	s, _, screen := term.Test("", false)
 	_, err := s.Fill(t.Context(), machines())
-	if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != `cannot ask "Instance type" without a terminal: pass --instance-type` || screen.Len() != 0 {
+	if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != `cannot ask "Instance type" without a terminal: use --instance-type` || screen.Len() != 0 {
 		t.Errorf("got %v and %q, want a usage error that names the flag, and silence", err, screen)
 	}
 }

@@ -19,7 +19,7 @@ func (m *formModel) View() tea.View {
 		return tea.NewView(b.String())
 	}
 	if m.entry == nil {
-		b.WriteString("  " + Faint.Paint("one moment …") + "\n")
+		b.WriteString("  " + Faint.Paint("loading …") + "\n")
 	} else {
 		m.writeQuestion(&b)
 	}

@@ -46,7 +46,7 @@ func (s *Streams) PrintJSON(v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("print the answer as JSON: %w", err)
+		return fmt.Errorf("cannot print JSON: %w", err)
 	}
 	return nil
 }
@@ -60,4 +60,12 @@ func (s *Streams) Printf(format string, args ...any) {
 // Notef writes a line to Err; the newline is added.
 func (s *Streams) Notef(format string, args ...any) {
 	fmt.Fprintf(s.Err, format+"\n", args...)
+}
+
+// Count formats a number of items, such as "1 agent" or "2 agents".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

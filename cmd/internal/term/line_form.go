@@ -87,7 +87,7 @@ func (s lineForm) choices(all []Choice) {
 	}
 	for i, c := range all {
 		if i == shownChoices {
-			s.Notef("      and %d more; a part of a name lists those that have it", len(all)-i)
+			s.Notef("      and %d more; type a part of a name to filter", len(all)-i)
 			break
 		}
 		s.Notef("%s", strings.TrimRight(fmt.Sprintf("  %2d  %-*s  %s", i+1, width, c.Value, c.About), " "))
@@ -113,7 +113,7 @@ func (s lineForm) complain(err error) {
 const backWord = "<"
 
 // errBack reports that the user wants to return to the previous question.
-var errBack = errors.New("back to the question before")
+var errBack = errors.New("back to the previous question")
 
 // fillLines asks the questions of a form line by line.
 func (s lineForm) fillLines(ctx context.Context, f Form) (Answers, error) {

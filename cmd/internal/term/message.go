@@ -19,7 +19,7 @@ func (s *Streams) PrintMessage(m proto.Message) error {
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, tight, "", "  "); err != nil {
-		return fmt.Errorf("print the answer as JSON: %w", err)
+		return fmt.Errorf("cannot print JSON: %w", err)
 	}
 	return s.printLine(out.Bytes())
 }
@@ -37,18 +37,18 @@ func (s *Streams) PrintMessageLine(m proto.Message) error {
 func compactJSON(m proto.Message) ([]byte, error) {
 	raw, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
-		return nil, fmt.Errorf("print the answer as JSON: %w", err)
+		return nil, fmt.Errorf("cannot print JSON: %w", err)
 	}
 	var out bytes.Buffer
 	if err := json.Compact(&out, raw); err != nil {
-		return nil, fmt.Errorf("print the answer as JSON: %w", err)
+		return nil, fmt.Errorf("cannot print JSON: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
 func (s *Streams) printLine(text []byte) error {
 	if _, err := s.Out.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("print the answer: %w", err)
+		return fmt.Errorf("cannot print the output: %w", err)
 	}
 	return nil
 }

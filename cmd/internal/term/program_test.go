@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestThePrintedCommandCanBeTyped(t *testing.T) {
+func TestPrintedCommandIsRunnable(t *testing.T) {
 	dir := t.TempDir()
 	onPath, other := filepath.Join(dir, "det-deploy"), filepath.Join(t.TempDir(), "det-deploy")
 	for _, path := range []string{onPath, other} {

@@ -91,7 +91,7 @@ func waitReason(s liveStep, steps []liveStep) string {
 		}
 	}
 	if len(open) == 0 {
-		return " waits for its turn"
+		return " waits for a free worker"
 	}
 	return " waits for " + strings.Join(open, ", ")
 }

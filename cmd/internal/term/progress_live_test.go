@@ -34,7 +34,7 @@ func begun() []liveStep {
 	return endStep(steps, "create x/role", false)
 }
 
-func TestWhatIsNotFinishedIsDrawn(t *testing.T) {
+func TestLiveLines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name          string
@@ -42,7 +42,7 @@ func TestWhatIsNotFinishedIsDrawn(t *testing.T) {
 		columns, rows int
 		want          string
 	}{
-		{"what runs, then what waits and for what", begun(), 80, 24, `
+		{"running steps, then waiting steps with reasons", begun(), 80, 24, `
   … apply the plan since 15:04:05
   … create x/net since 15:04:06
   … create x/disk since 15:05:05
@@ -56,7 +56,7 @@ func TestWhatIsNotFinishedIsDrawn(t *testing.T) {
   … create x/disk since 15:05:05
   · 3 more wait
 `},
-		{"not even of what runs", begun(), 80, 3, `
+		{"not all running steps", begun(), 80, 3, `
   … apply the plan since 15:04:05
   · 5 more run or wait
 `},
@@ -69,12 +69,12 @@ func TestWhatIsNotFinishedIsDrawn(t *testing.T) {
   · create x/address w…
 `},
 		{"a screen without room", begun(), 1, 1, "\n…\n"},
-		{"what needs what failed is not tried", endStep(begun(), "create x/net", true), 80, 24, `
+		{"dependents of a failed step are removed", endStep(begun(), "create x/net", true), 80, 24, `
   … apply the plan since 15:04:05
   … create x/disk since 15:05:05
   · delete x/vm waits for its turn
 `},
-		{"a step that no plan told of", startStep(nil, "delete y", event.Event{Scope: event.Step, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)}), 80, 24, "\n  … delete y since 03:04:05\n"},
+		{"an unplanned step", startStep(nil, "delete y", event.Event{Scope: event.Step, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)}), 80, 24, "\n  … delete y since 03:04:05\n"},
 		{"nothing when nothing runs", []liveStep{{Step: Step{ID: "create x"}}}, 80, 24, "\n\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestWhatIsNotFinishedIsDrawn(t *testing.T) {
 	}
 }
 
-func TestBrokenLinesAreTakenBackWhole(t *testing.T) {
+func TestEraseLinesOnNarrowTerminal(t *testing.T) {
 	t.Parallel()
 	lines := []string{strings.Repeat("…", 50), "ab"}
 	for columns, want := range map[int]string{80: "\r\x1b[2A\x1b[J", 50: "\r\x1b[2A\x1b[J", 40: "\r\x1b[3A\x1b[J", 20: "\r\x1b[4A\x1b[J"} {
@@ -95,11 +95,11 @@ func TestBrokenLinesAreTakenBackWhole(t *testing.T) {
 		}
 	}
 	if got := eraseLines(nil, 80); got != "" {
-		t.Errorf("nothing is taken back with %q", got)
+		t.Errorf("nothing is erased with %q", got)
 	}
 }
 
-func TestOnlyAScreenThatIsSeenIsWrittenOver(t *testing.T) {
+func TestProgressIsDrawnOnlyOnCapableTerminal(t *testing.T) {
 	t.Parallel()
 	f, err := os.Create(filepath.Join(t.TempDir(), "terminal"))
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *Streams) isAccessible() bool {
 
 // AddAccessibleFlag declares --accessible.
 func (s *Streams) AddAccessibleFlag(fs *pflag.FlagSet) {
-	fs.BoolVar(&s.accessible, "accessible", false, "plain lines for screen readers: draw nothing (default $"+accessibleVariable+")")
+	fs.BoolVar(&s.accessible, "accessible", false, "print plain lines for screen readers, draw nothing (default $"+accessibleVariable+")")
 }
 
 func isDumb(terminal string) bool { return terminal == "" || terminal == "dumb" }

@@ -22,7 +22,7 @@ func printedTable(t *testing.T, terminal, noColour bool) string {
 }
 
 // The stream alone determines the format, even if the environment of the process requests colors.
-func TestATableIsPlainTextWithABoldHeadingOnATerminal(t *testing.T) {
+func TestTableHasBoldHeadingOnTerminal(t *testing.T) {
 	t.Parallel()
 	plain := strings.Join([]string{
 		"NAME    SLOTS  STATE",
@@ -60,7 +60,7 @@ func TestPairsAlignWideCharacters(t *testing.T) {
 	}
 }
 
-func TestStylesAreSequencesOfOneColour(t *testing.T) {
+func TestStyles(t *testing.T) {
 	t.Parallel()
 	for style, want := range map[Style]string{
 		Bold: "\x1b[1mx\x1b[0m", Faint: "\x1b[2mx\x1b[0m", Red: "\x1b[31mx\x1b[0m", Green: "\x1b[32mx\x1b[0m", Reversed: "\x1b[7mx\x1b[0m",

@@ -103,7 +103,7 @@ func (s *Streams) PrintTable(t *Table) error {
 	}
 	text := strings.Join(append([]string{head}, rows...), "\n") + "\n"
 	if _, err := io.WriteString(s.Out, text); err != nil {
-		return fmt.Errorf("print the table: %w", err)
+		return fmt.Errorf("cannot print the table: %w", err)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (s *Streams) PrintPairs(pairs ...[2]string) error {
 		text.WriteString(line + "\n")
 	}
 	if _, err := io.WriteString(s.Out, text.String()); err != nil {
-		return fmt.Errorf("print the answer: %w", err)
+		return fmt.Errorf("cannot print the output: %w", err)
 	}
 	return nil
 }

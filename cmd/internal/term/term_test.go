@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-func TestConfirmTakesOnlyYesForYes(t *testing.T) {
+func TestConfirm(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		typed string
@@ -40,11 +40,11 @@ func TestConfirmTakesOnlyYesForYes(t *testing.T) {
 	}
 }
 
-func TestWithoutATerminalNothingIsAskedAndTheFlagIsNamed(t *testing.T) {
+func TestPromptWithoutTerminalNamesFlag(t *testing.T) {
 	t.Parallel()
 	s, _, errs := term.Test("y\n", false)
 	_, err := s.Confirm(t.Context(), term.Question{Text: "Apply this plan?", Flag: "--yes"})
-	if _, ok := errors.AsType[*usage.Error](err); !ok || !strings.Contains(err.Error(), "pass --yes") {
+	if _, ok := errors.AsType[*usage.Error](err); !ok || !strings.Contains(err.Error(), "use --yes") {
 		t.Errorf("got %v, want a usage error that names --yes", err)
 	}
 	if errs.Len() != 0 {
@@ -52,7 +52,7 @@ func TestWithoutATerminalNothingIsAskedAndTheFlagIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnswersFollowEachOther(t *testing.T) {
+func TestFillAsksRepeatedly(t *testing.T) {
 	t.Parallel()
 	s, _, _ := term.Test("y\nlab\nsecret\n", true)
 	first, err1 := s.Confirm(t.Context(), term.Question{Text: "Sure?"})
@@ -66,7 +66,7 @@ func TestAnswersFollowEachOther(t *testing.T) {
 	}
 }
 
-func TestACancelledQuestionHasNoAnswer(t *testing.T) {
+func TestCanceledPromptReturnsError(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -105,7 +105,7 @@ evil [2Jname       0  -
 	}
 }
 
-func TestPairsLeaveOutWhatIsEmpty(t *testing.T) {
+func TestPairsOmitEmptyValues(t *testing.T) {
 	t.Parallel()
 	s, out, _ := term.Test("", false)
 	if err := s.PrintPairs([2]string{"ID", "x"}, [2]string{"Reason", ""}, [2]string{"State", "queued"}); err != nil {
@@ -116,7 +116,7 @@ func TestPairsLeaveOutWhatIsEmpty(t *testing.T) {
 	}
 }
 
-func TestErrorsAreNotColouredWithoutATerminal(t *testing.T) {
+func TestErrorsHaveNoColorWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	s, out, errs := term.Test("", false)
 	s.PrintError([]string{"one", "two"}, "det-deploy version")
@@ -125,7 +125,7 @@ func TestErrorsAreNotColouredWithoutATerminal(t *testing.T) {
 	}
 }
 
-func TestFormatRefusesWhatItIsNot(t *testing.T) {
+func TestFormatRejectsUnknownValue(t *testing.T) {
 	t.Parallel()
 	var f term.Format
 	if err := f.Set("yaml"); err == nil || err.Error() != "must be text or json" {

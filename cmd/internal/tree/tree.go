@@ -30,8 +30,8 @@ func New(s *term.Streams, nouns []Noun) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "det-deploy",
 		Short: "Install, operate and run deep-learning clusters",
-		Long: `det-deploy installs a deep-learning cluster on AWS, Google Cloud, Kubernetes
-or this machine, operates it, and is the cluster: its master and its agents.`,
+		Long: `det-deploy installs and operates deep-learning clusters on AWS, Google Cloud, Kubernetes
+or this machine, and runs their masters and agents.`,
 		Example: `  det-deploy local up
   det-deploy login admin
   det-deploy task run --slots 1 -- python train.py`,

@@ -17,8 +17,8 @@ type Options struct {
 
 // AddFlags declares the flags.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
-	f.BoolVar(&o.Print, "print", false, "print the unit and stop")
-	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVar(&o.Print, "print", false, "print the systemd unit, change nothing")
+	f.BoolVar(&o.DryRun, "dry-run", false, "show what would change, change nothing")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 }
 
@@ -41,12 +41,12 @@ func (o Options) Install(ctx context.Context, s *term.Streams, role string, u Un
 	if o.DryRun {
 		return nil
 	}
-	if ok, err := s.Agreed(ctx, o.Yes, "Do this?"); err != nil || !ok {
+	if ok, err := s.Agreed(ctx, o.Yes, "Apply these changes?"); err != nil || !ok {
 		return err
 	}
 	if err := Do(ctx, steps, func(what string) { s.Notef("%s", what) }); err != nil {
 		return err
 	}
-	s.Notef("The %s runs, now and after every boot. Its log: journalctl -u %s", role, u.Name)
+	s.Notef("Installed the %s; it starts at every boot. Log: journalctl -u %s", role, u.Name)
 	return nil
 }

@@ -32,10 +32,10 @@ func NewInstall(s *term.Streams, r Role) *cobra.Command {
 	o := &installOptions{}
 	c := command.New(s, o, r.install, &cobra.Command{
 		Use:   "install",
-		Short: "Install " + r.A + " as a service of this machine",
-		Long: `Install ` + r.A + ` as a service of this machine: check its configuration,
+		Short: "Install " + r.A + " as a systemd service",
+		Long: `Install ` + r.A + ` as a service of this machine: validate its configuration,
 copy this program to ` + Binary + `, write a systemd unit, enable and start
-it. Run again after a change of the program, it restarts the ` + r.Name + `.`,
+it. To update the program, run install again; it restarts the ` + r.Name + `.`,
 		Example: "  det-deploy " + r.Name + " install --dry-run\n  det-deploy " + r.Name + " install --yes",
 	})
 	c.Flags().StringVar(&o.ConfigFile, "config-file", r.ConfigFile, r.Name+".yaml of the "+r.Name)

@@ -45,12 +45,12 @@ type NoSystemdError struct{ Role string }
 
 // Error implements error.
 func (e *NoSystemdError) Error() string {
-	return "install the " + e.Role + ": this machine does not run systemd"
+	return "cannot install the " + e.Role + ": this machine does not run systemd"
 }
 
 // Hint names the alternative.
 func (e *NoSystemdError) Hint() string {
-	return "have your own supervisor run: det-deploy " + e.Role + " run"
+	return "run it under another supervisor: det-deploy " + e.Role + " run"
 }
 
 // Check returns an error if role cannot be installed on this machine.
@@ -67,7 +67,7 @@ func (u Unit) Check(role string) error {
 
 type notRootError struct{ role string }
 
-func (e *notRootError) Error() string { return "install the " + e.role + ": only root may" }
+func (e *notRootError) Error() string { return "cannot install the " + e.role + ": root is required" }
 func (e *notRootError) Hint() string  { return "sudo det-deploy " + e.role + " install" }
 
 // Denied selects the exit code for denied requests.
@@ -77,7 +77,7 @@ func (e *notRootError) Denied() bool { return true }
 func (u Unit) Plan() ([]Step, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program's file: %w", err)
+		return nil, fmt.Errorf("cannot find the file of this program: %w", err)
 	}
 	var steps []Step
 	file := filepath.Join(u.Root, "/etc/systemd/system", u.Name)
@@ -135,14 +135,14 @@ func (u Unit) systemctl(ctx context.Context, args ...string) error {
 func sameFile(a, b string) (bool, error) {
 	x, err := os.Stat(a)
 	if err != nil {
-		return false, fmt.Errorf("look at this program's file: %w", err)
+		return false, fmt.Errorf("cannot read the file of this program: %w", err)
 	}
 	y, err := os.Stat(b)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at the installed program: %w", err)
+		return false, fmt.Errorf("cannot read the installed program: %w", err)
 	}
 	return os.SameFile(x, y) || x.Size() == y.Size() && x.ModTime().Equal(y.ModTime()), nil
 }

@@ -29,7 +29,7 @@ func machine(t *testing.T, calls *[]string) unit.Unit {
 	}
 }
 
-func TestInstallingTwiceChangesNothingTheSecondTime(t *testing.T) {
+func TestInstallIsIdempotent(t *testing.T) {
 	t.Parallel()
 	var calls []string
 	u := machine(t, &calls)
@@ -58,7 +58,7 @@ func TestInstallingTwiceChangesNothingTheSecondTime(t *testing.T) {
 	}
 }
 
-func TestADryRunDoesNothing(t *testing.T) {
+func TestDryRunChangesNothing(t *testing.T) {
 	t.Parallel()
 	var calls []string
 	u := machine(t, &calls)
@@ -74,22 +74,22 @@ func TestADryRunDoesNothing(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutSystemdIsRefused(t *testing.T) {
+func TestCheckRequiresSystemd(t *testing.T) {
 	t.Parallel()
 	u := unit.Unit{Name: "x.service", Root: t.TempDir()}
 	s, _, _ := term.Test("", false)
 	err := (unit.Options{Yes: true}).Install(t.Context(), s, "agent", u)
 	if e, ok := errors.AsType[*unit.NoSystemdError](err); !ok || !strings.Contains(e.Hint(), "det-deploy agent run") {
-		t.Errorf("got %v, want a refusal that says how to run it", err)
+		t.Errorf("got %v, want an error with a hint", err)
 	}
 }
 
-func TestWithoutATerminalYesIsAskedFor(t *testing.T) {
+func TestInstallWithoutTerminalRequiresYes(t *testing.T) {
 	t.Parallel()
 	var calls []string
 	s, _, _ := term.Test("", false)
 	err := (unit.Options{}).Install(t.Context(), s, "agent", machine(t, &calls))
-	if err == nil || !strings.Contains(err.Error(), "pass --yes") || len(calls) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "use --yes") || len(calls) > 0 {
 		t.Errorf("got %v, calls %v; want the flag named and nothing done", err, calls)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-func TestArgsSayWhichOneIsWrong(t *testing.T) {
+func TestArgs(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
@@ -37,7 +37,7 @@ func TestArgsSayWhichOneIsWrong(t *testing.T) {
 	}
 }
 
-func TestCheckMarksOnceAndKeepsNil(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	if usage.Check(nil) != nil {
 		t.Error("got an error for nil")

@@ -23,9 +23,8 @@ func NewValidate(s *term.Streams, role string, read Read) *cobra.Command {
 	return command.New(s, &command.Local{}, read.answer, &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Validate " + file,
-		Long: "Validate " + file + ` at once: what is wrong, what is
-accepted but has no effect, and what is right but not built yet. Only the first
-and the last keep ` + role + " from starting.",
+		Long: "Validate " + file + ` and list all errors, settings without effect, and
+unsupported features. Errors and unsupported features prevent ` + role + " from starting.",
 		Example: "  det-deploy " + name + " config validate /etc/determined/" + name + ".yaml",
 	})
 }
@@ -64,7 +63,7 @@ func printText(o *command.Local, v verdict) error {
 		o.Notef("warning: %s", w)
 	}
 	if v.Valid {
-		o.Printf("%s is good", v.File)
+		o.Printf("%s is valid", v.File)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 	log := slog.New(logHandler(out, level, cfg.Log.Color, terminal))
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return fmt.Errorf("cannot find the file of this program: %w", err)
 	}
 	if cfg.MachineSecretFile != "" {
 		program = "" // the program file belongs to the master, so that the agent must not replace it
@@ -36,7 +36,7 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 		// The process replaces itself by the new program, so that its supervisor notices no exit and its
 		// child processes remain its own.
 		err = syscall.Exec(s.Program, os.Args, os.Environ())
-		return fmt.Errorf("run %s in the place of this program: %w", s.Program, err)
+		return fmt.Errorf("cannot replace this process by %s: %w", s.Program, err)
 	}
 	return err
 }

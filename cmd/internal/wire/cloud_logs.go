@@ -17,7 +17,7 @@ type CloudLogs struct {
 // until ctx ends.
 func (h *CloudCluster) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)) error {
 	if err := h.parts.Logs.Read(q.Instance).Follow(ctx, q, each); err != nil {
-		return fmt.Errorf("read %s: %w", h.parts.Logs.Name, err)
+		return fmt.Errorf("cannot read %s: %w", h.parts.Logs.Name, err)
 	}
 	return nil
 }
@@ -33,5 +33,5 @@ func (e *NoLogsError) Unwrap() error { return e.Err }
 
 // Hint explains when logs appear.
 func (e *NoLogsError) Hint() string {
-	return "machines write there once they run; `det-deploy " + e.Platform + " status --cluster-id " + e.Cluster + "` tells how far the cluster is"
+	return "machines send logs when they are running; `det-deploy " + e.Platform + " status --cluster-id " + e.Cluster + "` shows the state of the cluster"
 }

@@ -63,7 +63,7 @@ func (q CloudRequest) loadPrograms() (program.Set, error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return nil, fmt.Errorf("cannot find the file of this program: %w", err)
 	}
 	return program.Load(q.Binaries, self)
 }

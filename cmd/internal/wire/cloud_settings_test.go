@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-func TestWhereSettingsSayTheClusterIs(t *testing.T) {
+func TestReadSettingsLocation(t *testing.T) {
 	t.Parallel()
 	region, _ := spec.AWSFlags().Find("region")
 	for _, tc := range []struct {

@@ -55,7 +55,7 @@ func openHostCloud(ctx context.Context, h Host, log *slog.Logger) (host.Cloud, e
 	case CloudGCP:
 		return gcp.Open(ctx, gcp.Config{HasGPU: setup.HasGPU("/"), Log: log})
 	}
-	return nil, fmt.Errorf("run the services of a machine in %q: this program knows no such cloud", h.Cloud)
+	return nil, fmt.Errorf("cannot run the services of a machine: unknown cloud %q", h.Cloud)
 }
 
 // Volume identifies a master's data volume: by its ID on AWS, and by its name on Google Cloud.

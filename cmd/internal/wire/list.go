@@ -30,11 +30,11 @@ func (c *ListedCluster) AddRecord(platform string, r record.Record, found bool, 
 		c.Note = strings.TrimSpace(err.Error())
 		return
 	case !found:
-		c.Note = "the record is lost; " + command("adopt") + " recreates it"
+		c.Note = "the record is lost; " + command("adopt") + " rebuilds it"
 	case r.Upgrade != nil:
-		c.Note = "an upgrade to " + r.Upgrade.To.String() + " is under way"
+		c.Note = "an upgrade to " + r.Upgrade.To.String() + " is in progress"
 	case r.Ready.IsZero():
-		c.Note = "not finished; " + command("up") + " continues"
+		c.Note = "incomplete; " + command("up") + " continues"
 	}
 	c.Version = r.Release.Version
 	if !r.Ready.IsZero() {

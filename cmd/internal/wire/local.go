@@ -60,7 +60,7 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	recovered := false
 	if !known {
 		if r.Settings, err = place.Recover(); err != nil {
-			return nil, fmt.Errorf("read the settings of cluster %s back: %w", cluster, err)
+			return nil, fmt.Errorf("cannot recover the settings of cluster %s: %w", cluster, err)
 		}
 		recovered = r.Settings != nil
 	}
@@ -113,7 +113,7 @@ func localRelease(ctx context.Context, p local.Place, r record.Record, own recor
 func localTarget(ctx context.Context, s *term.Streams, wanted local.Spec, place local.Place, required bool) (*local.Target, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
+		return nil, fmt.Errorf("cannot find the file of this program: %w", err)
 	}
 	t := &local.Target{
 		Spec: wanted, Place: place, Gate: new(resource.Gate),

@@ -50,7 +50,7 @@ func (read MachineLogs) Follow(ctx context.Context, q MachineLogQuery, each func
 		}
 		f.forgetOld()
 		if wait.For(ctx, followPause) != nil {
-			return nil //nolint:nilerr // stopping is how following ends
+			return nil //nolint:nilerr // an interrupt ends following without an error
 		}
 	}
 }

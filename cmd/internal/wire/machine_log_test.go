@@ -9,7 +9,7 @@ import (
 )
 
 // A line that the cloud returns twice or late is shown once.
-func TestALineOfALogIsShownOnce(t *testing.T) {
+func TestFollowShowsEachLineOnce(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	line := func(id, unit string, after time.Duration) MachineLog {
@@ -34,7 +34,7 @@ func TestALineOfALogIsShownOnce(t *testing.T) {
 	}
 }
 
-func TestAFollowedLogIsReadFromWhereLinesMayBeNew(t *testing.T) {
+func TestFollowedLogIsReadFromLateLines(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	f := &following{query: MachineLogQuery{Since: noon}, seen: map[string]time.Time{}, each: func(MachineLog) {}}

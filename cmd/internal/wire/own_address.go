@@ -25,7 +25,7 @@ const (
 func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
 	for _, elsewhere := range []string{"AWS_ENDPOINT_URL", "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE"} {
 		if s.Getenv(elsewhere) != "" {
-			return "", fmt.Errorf("the cloud is at %s, which may see this machine otherwise than Amazon does", elsewhere)
+			return "", fmt.Errorf("the cloud is at %s, which may see another address of this machine than AWS does", elsewhere)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, addressLimit)
@@ -36,16 +36,16 @@ func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
 	}
 	resp, err := overIPv4().Do(req)
 	if err != nil {
-		return "", fmt.Errorf("ask for this machine's address: %w", err)
+		return "", fmt.Errorf("cannot determine this machine's address: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }() // the response was read as far as needed
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 64))
 	if err != nil {
-		return "", fmt.Errorf("ask for this machine's address: %w", err)
+		return "", fmt.Errorf("cannot determine this machine's address: %w", err)
 	}
 	ip, err := netip.ParseAddr(strings.TrimSpace(string(text)))
 	if err != nil {
-		return "", fmt.Errorf("ask for this machine's address: %w", err)
+		return "", fmt.Errorf("cannot determine this machine's address: %w", err)
 	}
 	return netip.PrefixFrom(ip, ip.BitLen()).String(), nil
 }

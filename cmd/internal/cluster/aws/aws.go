@@ -20,10 +20,10 @@ func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "aws",
 		Short: "Run a cluster on AWS",
-		Long: `Run a cluster in an AWS account: a master on a machine of its own, and agents
-that it launches when tasks wait and removes when they are idle. A cluster is
-known by its id alone; credentials and region come from where the aws command
-line finds them.`,
+		Long: `Run a cluster in an AWS account: a master on its own machine, and agents that
+the master launches for waiting tasks and removes when they are idle. Clusters
+are identified by their ID alone; credentials and region have the same sources
+as in the aws command line.`,
 		Example: `  det-deploy aws up --cluster-id lab
   det-deploy aws status --cluster-id lab
   det-deploy aws down --cluster-id lab`,

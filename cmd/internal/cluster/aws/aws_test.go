@@ -28,7 +28,7 @@ func selectUp(t *testing.T, s *term.Streams, args []string) *clouds.Selection {
 	return w
 }
 
-func TestUpReadsWhatTheClusterShouldBe(t *testing.T) {
+func TestUpReadsSettings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file, cert := filepath.Join(dir, "cluster.yaml"), filepath.Join(dir, "cert.pem")
@@ -46,7 +46,7 @@ func TestUpReadsWhatTheClusterShouldBe(t *testing.T) {
 		{"a flag", "lab", []string{"--cluster-id", "lab", "--max-agents", "3"}, []document.Given{{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}}, ""},
 		{"a file gives the id", "lab", []string{"--config-file", file}, nil, ""},
 		{"a flag's file is read", "lab", []string{"--config-file", file, "--tls-cert-file", cert}, []document.Given{{Path: "tls.certificate", Value: "CERTIFICATE", Source: "--tls-cert-file"}}, ""},
-		{"a file that is not there", "", []string{"--config-file", filepath.Join(dir, "none")}, nil, "read --config-file: open " + filepath.Join(dir, "none") + ": no such file or directory"},
+		{"a file that is not there", "", []string{"--config-file", filepath.Join(dir, "none")}, nil, "cannot read --config-file: open " + filepath.Join(dir, "none") + ": no such file or directory"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

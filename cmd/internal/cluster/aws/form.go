@@ -74,7 +74,7 @@ func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, erro
 		return nil, err
 	}
 	regions, err := first.Regions(ctx, f.p.Profile)
-	return clouds.AskRegion(regions, "Where the cluster runs. Neither --region nor AWS_REGION says so."), err
+	return clouds.AskRegion(regions, "The cluster's region. Neither --region nor AWS_REGION is set."), err
 }
 
 func (f *form) askType(ctx context.Context, _ term.Answers) (*term.Field, error) {
@@ -88,7 +88,7 @@ func (f *form) askType(ctx context.Context, _ term.Answers) (*term.Field, error)
 		return nil, err
 	}
 	return &term.Field{
-		Label: "Instance type", Help: "What the machines of the compute pool are; they are launched when tasks wait.",
+		Label: "Instance type", Help: "The machine type of the compute pool. Machines are launched for waiting tasks.",
 		Flag: "--instance-type", Default: spec.DefaultAWSPool().InstanceTypes[0], Choices: choices,
 		Check: func(ctx context.Context, name string) error { return advice.Offered(ctx, name, !existing) },
 	}, nil
@@ -124,7 +124,7 @@ func (f *form) askKeyPair(ctx context.Context, _ term.Answers) (*term.Field, err
 		choices = append(choices, term.Choice{Value: n})
 	}
 	return &term.Field{
-		Label: "Key pair", Help: "For SSH to the machines; the cluster needs none.", Flag: "--key-pair", Default: noKeyPair,
+		Label: "Key pair", Help: "For SSH access to the machines; optional.", Flag: "--key-pair", Default: noKeyPair,
 		Choices: choices, Check: clouds.OneOf(choices, "key pair"),
 	}, nil
 }

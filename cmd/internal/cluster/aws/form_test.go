@@ -11,7 +11,7 @@ import (
 )
 
 // The printed command line can be pasted into a shell.
-func TestTheLineSaysTheSame(t *testing.T) {
+func TestEquivalentCommandIsEquivalent(t *testing.T) {
 	t.Parallel()
 	script := filepath.Join(t.TempDir(), "start.sh")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho hello\n"), 0o600); err != nil {

@@ -28,16 +28,16 @@ func newPolicy(s *term.Streams, run func(context.Context, *policyOptions) error)
 	c := &cobra.Command{
 		Use:   "policy [caller|caller-machines|caller-roles-and-data|master|agent]",
 		Short: "Print the IAM policies that det-deploy needs",
-		Long: `Print the IAM policies that have to be attached: to the caller, who installs and
-removes clusters, or to roles of one's own for the master and the agents. Whatever
-is not said, such as the cluster, is left open in them. Nothing is asked of AWS.
+		Long: `Print the IAM policies to attach: to the caller, who installs and removes
+clusters, or to existing roles of the master and the agents. Unset flags, such as
+--cluster-id, leave the policies unrestricted. No AWS calls are made.
 
-The caller's permissions are two policies, because one would be longer than IAM
-allows: "caller" lists both with their names, and each by its name is a document
-that aws iam create-policy takes as it is.
+The caller's permissions are split into two policies because of the size limit of
+IAM: "caller" prints both with their names, and the name of a policy prints a
+document that aws iam create-policy accepts.
 
-What the cluster uses that was there before is said by the flags of aws up: a
-bucket, volume, log group or secret is then used and never changed.`,
+For existing resources, give the same flags as for aws up: a bucket, volume, log
+group or secret is then used and never changed.`,
 		Example: `  det-deploy aws policy
   det-deploy aws policy caller-machines >machines.json
   aws iam create-policy --policy-name det-deploy-machines --policy-document file://machines.json
@@ -53,26 +53,26 @@ bucket, volume, log group or secret is then used and never changed.`,
 	}
 	f := c.Flags()
 	cluster.AddID(f, &o.Scope.Cluster, "")
-	f.StringVar(&o.Scope.Region, "region", "", "limit it to this region")
-	f.StringVar(&o.Scope.Account, "account", "", "limit it to this account")
+	f.StringVar(&o.Scope.Region, "region", "", "limit the policies to this region")
+	f.StringVar(&o.Scope.Account, "account", "", "limit the policies to this account")
 	f.StringVar(&o.Scope.MasterRole, "master-role", "", "existing IAM role of the master")
 	f.StringVar(&o.Scope.AgentRole, "agent-role", "", "existing IAM role of agents")
 	f.StringVar(&o.Scope.DataBucket, "data-bucket", "", "existing bucket for checkpoints")
 	f.StringVar(&o.Scope.Volume, "data-volume", "", "existing volume for the master's data")
 	f.StringVar(&o.Scope.LogGroup, "log-group", "", "CloudWatch log group")
-	f.StringSliceVar(&o.Scope.Secrets, "existing-secret", nil, "existing secret of Secrets Manager that the configuration refers to")
-	f.StringSliceVar(&o.Scope.Keys, "kms-key", nil, "ARN of a customer-managed KMS key for disks")
+	f.StringSliceVar(&o.Scope.Secrets, "existing-secret", nil, "existing Secrets Manager secret that the configuration references; repeatable")
+	f.StringSliceVar(&o.Scope.Keys, "kms-key", nil, "ARN of a customer-managed KMS key for disks; repeatable")
 	f.BoolVar(&o.Sessions, "session-manager", true, "allow AWS Session Manager")
 	return c
 }
 
 func (o *policyOptions) validate() error {
 	if all := append(awswire.Callers(), "caller", "master", "agent"); !slices.Contains(all, o.For) {
-		return usage.Errorf("whom it is for must be caller, %s, master or agent (is %q)", strings.Join(awswire.Callers(), ", "), o.For)
+		return usage.Errorf("unknown policy %[2]q; choose caller, %[1]s, master or agent", strings.Join(awswire.Callers(), ", "), o.For)
 	}
 	for _, k := range o.Scope.Keys {
 		if !strings.HasPrefix(k, "arn:") || !strings.Contains(k, ":key/") {
-			return usage.Errorf("--kms-key: must be the ARN of a key, as in arn:aws:kms:us-west-2:123456789012:key/… (is %q)", k)
+			return usage.Errorf("--kms-key: must be the ARN of a key, such as arn:aws:kms:us-west-2:123456789012:key/… (is %q)", k)
 		}
 	}
 	if o.Scope.Cluster != "" {

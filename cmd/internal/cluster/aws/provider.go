@@ -42,7 +42,7 @@ func (*provider) Settings() spec.Table { return spec.AWSFlags() }
 func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	f.StringVar(&p.Profile, "profile", "", "profile of the AWS configuration to use")
 	if v == cluster.List {
-		f.BoolVar(&p.AllRegions, "all-regions", false, "list clusters of all regions")
+		f.BoolVar(&p.AllRegions, "all-regions", false, "list clusters in all regions")
 	}
 }
 
@@ -50,7 +50,7 @@ func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 // host name.
 func (p *provider) Check(region string) error {
 	if p.AllRegions && region != "" {
-		return usage.Errorf("--all-regions and --region exclude each other")
+		return usage.Errorf("use either --all-regions or --region")
 	}
 	return checkRegion(region)
 }

@@ -112,7 +112,7 @@ func (c *Cluster) Absent(context.Context) []string {
 
 // Kept returns the command that deletes the remaining data.
 func (c *Cluster) Kept() string {
-	return "`" + c.commandLine(cluster.Down) + " --region " + c.Place() + " --delete-data` removes what was kept."
+	return "`" + c.commandLine(cluster.Down) + " --region " + c.Place() + " --delete-data` deletes the remaining data."
 }
 
 // Forget deletes the context of a removed cluster.

@@ -115,7 +115,7 @@ func (c *Completion) letIn() {
 		return
 	}
 	c.addFlag(PageInbound, inboundFlag, c.address)
-	c.Notef("Only this machine's address, %s, can reach the master; %s admits others.", c.address, inboundFlag)
+	c.Notef("Only this machine's address, %s, can reach the master; use %s to allow others.", c.address, inboundFlag)
 }
 
 // applyAnswers stores the answers as if their flags had been given.
@@ -179,14 +179,14 @@ func (c *Completion) summarizeAnswers(a term.Answers) []string {
 		out = append(out, line)
 	}
 	if ranges, ok := a.Get(PageInbound); ok {
-		out = append(out, "Its master is reached from "+ranges)
+		out = append(out, "Its master is reachable from "+ranges)
 	}
 	if _, ok := a.Get(c.MachinePage); !ok {
 		return out
 	}
-	line := "Its agents are " + c.Machine(a)
+	line := "Its agents have type " + c.Machine(a)
 	if n, ok := a.Get(PageAgents); ok {
-		line += ", from 0 to " + n + " as tasks need them"
+		line += ", from 0 to " + n + " on demand"
 	}
 	return append(out, line)
 }

@@ -16,7 +16,7 @@ func (e *absentError) Error() string {
 
 // Hint names the commands that list clusters and create this one.
 func (e *absentError) Hint() string {
-	return fmt.Sprintf("`det-deploy %[1]s %[2]s` shows what there is; `det-deploy %[1]s up --cluster-id %[3]s` makes it", e.words.Name, e.words.List, e.cluster)
+	return fmt.Sprintf("`det-deploy %[1]s %[2]s` lists clusters; `det-deploy %[1]s up --cluster-id %[3]s` creates this one", e.words.Name, e.words.List, e.cluster)
 }
 
 // LostError reports a cluster that runs but has lost its record. Running up without the record would reset
@@ -27,5 +27,5 @@ func (e *LostError) Error() string { return "the record of cluster " + e.Cluster
 
 // Hint names the command that rebuilds the record.
 func (e *LostError) Hint() string {
-	return "run `det-deploy " + e.Platform + " adopt --cluster-id " + e.Cluster + "` to read its settings back"
+	return "run `det-deploy " + e.Platform + " adopt --cluster-id " + e.Cluster + "` to rebuild it"
 }

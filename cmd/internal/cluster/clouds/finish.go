@@ -65,7 +65,7 @@ func (c *Cluster) logIn(ctx context.Context, k contexts.Context) (contexts.Conte
 func (r *started) Print(s *term.Streams) error {
 	state := "is up at"
 	if !r.c.Awaited {
-		state = "exists, and its master will answer at"
+		state = "is installed; its master is starting at"
 	}
 	s.Printf("Cluster %s in %s %s %s.", r.Cluster, r.Region, state, r.URL)
 	s.Printf("")
@@ -75,13 +75,13 @@ func (r *started) Print(s *term.Streams) error {
 	next := s.Command("task run -- echo hello")
 	switch {
 	case r.LoggedIn:
-		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, s.Command(r.c.arguments(cluster.Credentials)))
+		s.Printf("You are logged in as %s; show the password with `%s`. Next:", r.User, s.Command(r.c.arguments(cluster.Credentials)))
 	case !r.c.Awaited:
 		next = s.Command(r.c.arguments(cluster.Status))
-		s.Printf("`%s` shows the password of %s. Next:", s.Command(r.c.arguments(cluster.Credentials)), r.User)
+		s.Printf("Show the password of %[2]s with `%[1]s`. Next:", s.Command(r.c.arguments(cluster.Credentials)), r.User)
 	default:
 		next = s.Command("login " + r.User)
-		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
+		s.Printf("You are not logged in because the password of %s was changed. Next:", r.User)
 	}
 	s.Printf("")
 	s.Printf("  %s", next)

@@ -20,7 +20,7 @@ func (w *Selection) addSettings(v cluster.Verb, f *pflag.FlagSet) {
 		w.Declare(f, w.Provider.Settings())
 	}
 	if describes || v == cluster.Upgrade {
-		f.StringArrayVar(&w.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH")
+		f.StringArrayVar(&w.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH; repeatable")
 	}
 	if v == cluster.Up {
 		f.BoolVar(&w.NoWait, "no-wait", false, "do not wait for the master")
@@ -46,7 +46,7 @@ func (w *Selection) Read() (spec.Given, error) {
 		return g, nil
 	}
 	if g.File, err = os.ReadFile(w.File); err != nil {
-		return g, usage.Check(fmt.Errorf("read --config-file: %w", err))
+		return g, usage.Check(fmt.Errorf("cannot read --config-file: %w", err))
 	}
 	if w.Cluster == "" {
 		w.Cluster, err = spec.ClusterOf(g.File, w.File)

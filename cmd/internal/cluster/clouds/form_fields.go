@@ -25,7 +25,7 @@ func (c *Completion) UnlessKnown(ask cluster.Ask) cluster.Ask {
 
 // AskCluster returns the question for the cluster ID.
 func (c *Completion) AskCluster(context.Context, term.Answers) (*term.Field, error) {
-	return cluster.AskID(c.Cluster, "The cluster's name: it is all that is needed to find it again."), nil
+	return cluster.AskID(c.Cluster, "The name by which commands find the cluster."), nil
 }
 
 // AskRegion returns the question for the region.
@@ -50,8 +50,8 @@ func (c *Completion) AskInbound(context.Context, term.Answers) (*term.Field, err
 		return nil, nil
 	}
 	return &term.Field{
-		Label: "Who may reach the master", Flag: inboundFlag,
-		Help:  "An address range, as in 203.0.113.7/32; 0.0.0.0/0 is everybody. This machine's own address could not be learned.",
+		Label: "Inbound addresses", Flag: inboundFlag,
+		Help:  "An address range such as 203.0.113.7/32; 0.0.0.0/0 allows all. This machine's address could not be determined.",
 		Check: func(_ context.Context, r string) error { return checkRanges(r) },
 	}, nil
 }
@@ -59,7 +59,7 @@ func (c *Completion) AskInbound(context.Context, term.Answers) (*term.Field, err
 func checkRanges(ranges string) error {
 	for one := range strings.SplitSeq(ranges, ",") {
 		if p, err := netip.ParsePrefix(strings.TrimSpace(one)); err != nil || !p.Addr().Is4() {
-			return errors.New("must be an IPv4 address range, as in 203.0.113.7/32")
+			return errors.New("must be an IPv4 address range such as 203.0.113.7/32")
 		}
 	}
 	return nil
@@ -71,7 +71,7 @@ func (c *Completion) AskAgents(preset int, room func(context.Context, int) error
 		return nil, nil
 	}
 	return &term.Field{
-		Label: "Maximum number of agents", Help: "How many machines of the compute pool may run at a time.", Flag: "--max-agents",
+		Label: "Maximum number of agents", Help: "The maximum number of machines in the compute pool.", Flag: "--max-agents",
 		Default: strconv.Itoa(preset),
 		Check: func(ctx context.Context, text string) error {
 			if err := cluster.CheckCount(text); err != nil {

@@ -20,10 +20,9 @@ import (
 func LogsHelp(w Words, logs, machine string) cluster.Help {
 	return cluster.Help{
 		Use: "logs [master|agent|host|data|journal]",
-		Long: `Show the logs of a cluster on ` + w.On + `, as their journals were carried to
-` + logs + `: the master's log, the agents', what puts a machine in place (host), its
-data volume, the rest of its journal, or everything, oldest first. Tasks have logs
-of their own: det-deploy task logs.`,
+		Long: `Show the logs of a cluster on ` + w.On + `, collected in ` + logs + `: those of
+the master, the agents, machine setup (host), the data volume, the remaining journal,
+or all of them, oldest line first. For the logs of a task, see det-deploy task logs.`,
 		Example: "  det-deploy " + w.Name + " logs --cluster-id lab master --follow\n" +
 			"  det-deploy " + w.Name + " logs --cluster-id lab agent --since 1h --instance " + machine,
 		Args: cobra.MaximumNArgs(1),
@@ -41,7 +40,7 @@ type LogQuery struct {
 
 // AddLogFlags declares the flags of logs.
 func (q *LogQuery) AddLogFlags(f *pflag.FlagSet) {
-	f.StringVar(&q.Query.Instance, "instance", "", "show only this machine")
+	f.StringVar(&q.Query.Instance, "instance", "", "show only lines of this machine")
 	f.StringVar(&q.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z (default 1h)")
 	cluster.AddFollow(f, &q.Query.Follow)
 	q.Output.AddFlag(f)
@@ -52,7 +51,7 @@ func (q *LogQuery) ReadLogArgs(args []string) (err error) {
 	var found bool
 	q.Part = strings.Join(args, "")
 	if q.Query.Unit, found = logUnits()[q.Part]; !found {
-		return usage.Errorf("the log must be master, agent, host, data or journal (is %q)", q.Part)
+		return usage.Errorf("unknown log %q; choose master, agent, host, data or journal", q.Part)
 	}
 	q.Query.Since, err = defaultSince(q.Since, time.Now())
 	return err

@@ -25,7 +25,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-func TestALineOfALogSaysWhoWroteIt(t *testing.T) {
+func TestLogLineNamesItsSource(t *testing.T) {
 	t.Parallel()
 	l := wire.MachineLog{Time: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Instance: "i-1", Unit: "det-deploy-master", Message: "hello"}
 	for _, tc := range []struct {

@@ -42,7 +42,7 @@ func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	w.addSettings(v, f)
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to "+w.Words.On)
 	if !v.Describes() { // for the others, region is a setting of the cluster
-		f.StringVar(&w.Region, "region", "", "region (default where the cluster is)")
+		f.StringVar(&w.Region, "region", "", "region (default the cluster's)")
 	}
 	if v == cluster.Logs {
 		w.AddLogFlags(f)

@@ -63,14 +63,14 @@ func (c *Cluster) compareRecord(p plan.Plan) installer.Health {
 	r, recorded := c.Recorded()
 	switch unread := c.Unread; {
 	case !recorded && h.State == installer.Absent:
-		h.Try = "What was kept is found again by `" + c.commandLine(cluster.Up) + "`, and removed by `" + c.commandLine(cluster.Down) + " --delete-data`."
+		h.Try = "Data remains. Restore the cluster with `" + c.commandLine(cluster.Up) + "`, or delete the data with `" + c.commandLine(cluster.Down) + " --delete-data`."
 	case !recorded:
-		h.Add("the record is lost, so it is not known what the cluster should be", "`"+c.commandLine(cluster.Adopt)+"` reads its settings back.")
+		h.Add("the record is lost, so the requested state is unknown", "`"+c.commandLine(cluster.Adopt)+"` rebuilds the record.")
 	case unread != nil:
 		h.Add("the record cannot be read: "+unread.Error(),
-			"Use det-deploy "+r.Release.Version+", which wrote it, or correct what is wrong in it with `"+c.commandLine(cluster.Up)+"`.")
+			"Use det-deploy "+r.Release.Version+", which wrote it, or correct the settings with `"+c.commandLine(cluster.Up)+"`.")
 	default:
-		h.AddSteps(p, "`"+c.commandLine(cluster.Up)+"` brings it to what it should be.")
+		h.AddSteps(p, "`"+c.commandLine(cluster.Up)+"` repairs it.")
 	}
 	return h
 }
@@ -92,8 +92,8 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 		h.Add(trouble, c.logsHint(p))
 	}
 	if err := cluster.Reach(ctx, contexts.Context{Master: e.URL, CA: string(e.CA), ServerName: e.Name}); err != nil {
-		h.Add("the master does not answer from here: "+err.Error(),
-			"The master's machine reports no problem: allow this machine with --inbound-cidr, or ask from one that is allowed.")
+		h.Add("the master is not reachable from here: "+err.Error(),
+			"The master's machine reports no problem: allow this machine with --inbound-cidr, or run the command on an allowed one.")
 	}
 	return e.URL, nil
 }
@@ -101,7 +101,7 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 // logsHint names the command that shows the logs of the master's machine. Until the machine has sent its
 // first logs, only its console output is available.
 func (c *Cluster) logsHint(p plan.Plan) string {
-	text := "`" + c.commandLine(cluster.Logs) + "` shows what it does"
+	text := "`" + c.commandLine(cluster.Logs) + "` shows its log"
 	if id := masterIn(p, c.Words.Master(c.ID())); id != "" {
 		text += "; while it boots, `" + c.Words.Console(c.CloudCluster, id) + "` does"
 	}
@@ -126,10 +126,10 @@ func (r *status) Print(s *term.Streams) error {
 	}
 	s.Printf("Cluster %s in %s is %s%s.", r.Cluster, r.Region, r.State, at)
 	if r.Version != "" {
-		s.Printf("It runs det-deploy %s and consists of %d resources.", r.Version, r.Resources)
+		s.Printf("It runs det-deploy %s on %s.", r.Version, term.Count(r.Resources, "resource"))
 	}
 	if r.Upgrade != nil {
-		s.Printf("An upgrade to %s is under way; `%s` continues it.", r.Upgrade.To, r.c.commandLine(cluster.Upgrade))
+		s.Printf("An upgrade to %s is in progress; continue it with `%s`.", r.Upgrade.To, r.c.commandLine(cluster.Upgrade))
 	}
 	for _, w := range r.Wrong {
 		s.Printf("  %s", w)

@@ -21,8 +21,8 @@ func TestStatusNamesTheMachine(t *testing.T) {
 		{Found: resource.Found{Kind: "instance", ID: "i-1", Name: "master"}},
 	}
 	for want, p := range map[string]plan.Plan{
-		"`det-deploy aws logs --cluster-id lab` shows what it does; while it boots, `console i-1` does.": {Steps: machines},
-		"`det-deploy aws logs --cluster-id lab` shows what it does.":                                     {Steps: machines[:2]},
+		"`det-deploy aws logs --cluster-id lab` shows its log; while it boots, `console i-1` does.": {Steps: machines},
+		"`det-deploy aws logs --cluster-id lab` shows its log.":                                     {Steps: machines[:2]},
 	} {
 		if got := c.logsHint(p); got != want {
 			t.Errorf("got %q, want %q", got, want)

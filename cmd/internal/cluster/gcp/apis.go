@@ -29,7 +29,7 @@ func (f *form) askAPIs(ctx context.Context, a term.Answers) (*term.Field, error)
 		Label: "Enable APIs", Help: question, Flag: "--yes", Default: "yes", Choices: []term.Choice{{Value: "yes", About: "enable them now"}},
 		Check: func(ctx context.Context, answer string) error {
 			if answer != "yes" {
-				return errors.New("a cluster needs them: answer yes, or end with Ctrl-C")
+				return errors.New("the cluster requires these APIs: answer yes, or quit with Ctrl-C")
 			}
 			return enable(ctx)
 		},

@@ -100,7 +100,7 @@ func (f *form) askProject(ctx context.Context, a term.Answers) (*term.Field, err
 		return nil, err
 	}
 	return &term.Field{
-		Label: "Project", Help: "The Google project, by its id. Neither --project nor gcloud says so.", Flag: "--project", Choices: projects,
+		Label: "Project", Help: "The ID of the Google project. Neither --project nor gcloud's default is set.", Flag: "--project", Choices: projects,
 		Check: func(_ context.Context, id string) error {
 			return (&provider{Account: gcpwire.Account{Project: id}}).Check("")
 		},
@@ -113,7 +113,7 @@ func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, erro
 		return nil, nil
 	}
 	regions, err := f.account(ctx, a).Regions(ctx)
-	return clouds.AskRegion(regions, "Where the cluster runs. Neither --region nor gcloud says so."), err
+	return clouds.AskRegion(regions, "The cluster's region. Neither --region nor gcloud's default is set."), err
 }
 
 func (f *form) askMachine(ctx context.Context, _ term.Answers) (*term.Field, error) {
@@ -126,7 +126,7 @@ func (f *form) askMachine(ctx context.Context, _ term.Answers) (*term.Field, err
 		return nil, err
 	}
 	return &term.Field{
-		Label: "Machine type", Help: "What the machines of the compute pool are, and in which zones; they are launched when tasks wait.",
+		Label: "Machine type", Help: "The machine type of the compute pool, with its zones. Machines are launched for waiting tasks.",
 		Flag: "--machine", Default: defaultMachine(), Choices: choices, Check: advice.Offered,
 	}, nil
 }

@@ -20,10 +20,10 @@ func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gcp",
 		Short: "Run a cluster on Google Cloud",
-		Long: `Run a cluster in a Google project: a master on a machine of its own, and agents
-that it launches when tasks wait and removes when they are idle. A cluster is
-known by its id alone; credentials, project and region come from where gcloud and
-Google's libraries find them.`,
+		Long: `Run a cluster in a Google project: a master on its own machine, and agents that
+the master launches for waiting tasks and removes when they are idle. Clusters
+are identified by their ID alone; credentials, project and region have the same
+sources as in gcloud and Google's libraries.`,
 		Example: `  det-deploy gcp up --cluster-id lab
   det-deploy gcp status --cluster-id lab
   det-deploy gcp down --cluster-id lab`,

@@ -24,12 +24,11 @@ func newPolicy(s *term.Streams, run func(context.Context, *policyOptions) error)
 	return &cobra.Command{
 		Use:   "policy [caller|master|agent]",
 		Short: "Print the IAM roles that det-deploy needs",
-		Long: `Print the custom role that has to be given in the project: to the caller, who
-installs and removes clusters, or to service accounts of one's own for the master
-and the agents. Each is a document that gcloud iam roles create takes as it is.
-Nothing is asked of Google.
+		Long: `Print the custom role to grant in the project: to the caller, who installs and
+removes clusters, or to existing service accounts of the master and the agents.
+The output is a document for gcloud iam roles create. No Google calls are made.
 
-up makes accounts and roles of the cluster's own for master and agents, unless
+up creates accounts and roles for master and agents, unless
 --master-service-account and --agent-service-account name existing ones.`,
 		Example: `  det-deploy gcp policy >installer.yaml
   gcloud iam roles create detDeployInstaller --project my-lab-123 --file installer.yaml
@@ -47,7 +46,7 @@ up makes accounts and roles of the cluster's own for master and agents, unless
 
 func (o *policyOptions) validate() error {
 	if !slices.Contains([]string{"caller", "master", "agent"}, o.For) {
-		return usage.Errorf("whom it is for must be caller, master or agent (is %q)", o.For)
+		return usage.Errorf("unknown role %q; choose caller, master or agent", o.For)
 	}
 	return nil
 }

@@ -44,17 +44,17 @@ func (*provider) Settings() spec.Table { return spec.GCPFlags() }
 func (p *provider) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	f.StringVar(&p.Impersonate, "impersonate", "", "service account to act as")
 	if !v.Describes() { // for the others, project is a setting of the cluster
-		f.StringVar(&p.Project, "project", "", "Google project (default gcloud's)")
+		f.StringVar(&p.Project, "project", "", "Google project (default that of gcloud)")
 	}
 }
 
 // Check returns an error if the project or region is invalid.
 func (p *provider) Check(region string) error {
 	if p.Project != "" && !spec.ValidProject(p.Project) {
-		return usage.Errorf("--project: must be the id of a project such as my-lab-123, not its name or number (is %q)", p.Project)
+		return usage.Errorf("--project: must be a project ID such as my-lab-123, not a name or number (is %q)", p.Project)
 	}
 	if region != "" && !spec.ValidGCPRegion(region) {
-		return usage.Errorf("--region: must be a region of Google's such as us-central1 (is %q)", region)
+		return usage.Errorf("--region: must be a Google Cloud region such as us-central1 (is %q)", region)
 	}
 	return nil
 }

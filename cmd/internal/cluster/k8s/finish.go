@@ -60,7 +60,7 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 func (r *started) Print(s *term.Streams) error {
 	state, flags := "is up", r.c.flagLine()
 	if r.c.w.NoWait {
-		state = "exists, and its master will answer"
+		state = "is installed; its master is starting"
 	}
 	if r.URL == "" {
 		s.Printf("Cluster %s in namespace %s %s.", r.Cluster, r.Namespace, state)
@@ -72,12 +72,12 @@ func (r *started) Print(s *term.Streams) error {
 	}
 	s.Printf("")
 	if r.LoggedIn {
-		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, s.Command("k8s credentials "+flags))
+		s.Printf("You are logged in as %s; show the password with `%s`. Next:", r.User, s.Command("k8s credentials "+flags))
 		s.Printf("")
 		s.Printf("  %s", s.Command("task run -- echo hello"))
 		return nil
 	}
-	s.Printf("`%s` shows the first password of %s. Next:", s.Command("k8s credentials "+flags), r.User)
+	s.Printf("Show the initial password of %[2]s with `%[1]s`. Next:", s.Command("k8s credentials "+flags), r.User)
 	s.Printf("")
 	if r.c.w.NoWait {
 		s.Printf("  %s", s.Command("k8s status "+flags))
@@ -90,11 +90,11 @@ func (r *started) Print(s *term.Streams) error {
 // printForward prints how to reach a master without an external address.
 func (r *started) printForward(s *term.Streams) {
 	if r.e.Kind == "LoadBalancer" {
-		s.Printf("Its load balancer has no address yet; `%s` shows when it has.",
+		s.Printf("Its load balancer has no address yet; `%s` shows it when it is assigned.",
 			r.c.w.kubectlFlags("kubectl -n "+r.Namespace+" get service "+r.e.Service+" --watch"))
-		s.Printf("Until then, and where there are no load balancers, this brings it here:")
+		s.Printf("Until then, or without load balancers, forward a port to this machine:")
 	} else {
-		s.Printf("It has no address outside of Kubernetes. This brings it here:")
+		s.Printf("It has no address outside of Kubernetes. Forward a port to this machine:")
 	}
 	s.Printf("")
 	s.Printf("  %s", r.Forward)
@@ -155,12 +155,12 @@ func (c *opened) openSession(ctx context.Context) (*client.Client, error) {
 type unreachedError struct{ url, forward string }
 
 func (e *unreachedError) Error() string {
-	return "pause tasks: the master does not answer at " + e.url + ", and only it can stop tasks so that they are run again"
+	return "cannot pause tasks: the master does not answer at " + e.url + ", and only the master can stop tasks so that they are run again"
 }
 
 // Hint returns the port-forward command.
 func (e *unreachedError) Hint() string {
-	return "run `" + e.forward + "` beside, or leave --pause-tasks out"
+	return "run `" + e.forward + "` in another terminal, or omit --pause-tasks"
 }
 
-var errNotLoggedIn = errors.New("pause tasks: the first password was changed, and no user is logged in; run `det-deploy login admin` first")
+var errNotLoggedIn = errors.New("cannot pause tasks: no user is logged in, and the initial password was changed; try: det-deploy login admin")

@@ -87,9 +87,9 @@ type values struct {
 func (v *values) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&v.Files, "values", "f", nil, "YAML file with values, - for standard input; repeatable (DET_K8S_VALUES)")
 	f.StringArrayVar(&v.Set, "set", nil, "set values, as in db.type=embedded,masterPort=8080; repeatable")
-	f.StringArrayVar(&v.SetString, "set-string", nil, "set STRING values")
-	f.StringArrayVar(&v.SetFile, "set-file", nil, "set values from files, as in db.password=FILE")
-	f.StringArrayVar(&v.SetJSON, "set-json", nil, "set JSON values, as in resourcePools=[…]")
+	f.StringArrayVar(&v.SetString, "set-string", nil, "set values as strings, as in --set")
+	f.StringArrayVar(&v.SetFile, "set-file", nil, "set values from files, as in db.password=FILE; repeatable")
+	f.StringArrayVar(&v.SetJSON, "set-json", nil, "set values from JSON, as in resourcePools=[…]; repeatable")
 }
 
 // givenValues returns the given values; DET_K8S_VALUES is used if no --values flag is given.
@@ -118,10 +118,10 @@ type upgrading struct {
 }
 
 func (u *upgrading) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&u.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup, or s3://BUCKET/PREFIX (default a volume that is made for the cluster)")
-	f.BoolVar(&u.PauseTasks, "pause-tasks", false, "stop preemptible tasks first and resume them afterwards; refused while others run")
-	f.DurationVar(&u.PauseLimit, "pause-limit", installer.DefaultPauseLimit, "grace period of paused tasks before they are killed, for --pause-tasks")
-	f.BoolVar(&u.Abandon, "abandon", false, "abandon an upgrade in progress and return to the former version")
+	f.StringVar(&u.BackupTo, "backup-to", "", "volume claim for the backup as claim:NAME, or s3://BUCKET/PREFIX (default a new volume for the cluster)")
+	f.BoolVar(&u.PauseTasks, "pause-tasks", false, "stop preemptible tasks before the upgrade and resume them afterwards; fails while others run")
+	f.DurationVar(&u.PauseLimit, "pause-limit", installer.DefaultPauseLimit, "grace period after which paused tasks are killed, with --pause-tasks")
+	f.BoolVar(&u.Abandon, "abandon", false, "abandon an upgrade in progress and return to the previous version")
 }
 
 // validate checks the flags. limited reports whether --pause-limit was given, and valued whether values
@@ -131,10 +131,10 @@ func (u *upgrading) validate(limited, valued bool) (err error) {
 		return usage.Errorf("--pause-limit: must be 0 or more (is %s)", u.PauseLimit)
 	}
 	if limited && !u.PauseTasks {
-		return usage.Errorf("--pause-limit: is of use with --pause-tasks only")
+		return usage.Errorf("--pause-limit: requires --pause-tasks")
 	}
 	if u.Abandon && (valued || u.BackupTo != "" || u.PauseTasks) {
-		return usage.Errorf("--abandon: takes no values, no --backup-to and no --pause-tasks: it leads back to what was")
+		return usage.Errorf("--abandon: cannot be combined with values, --backup-to or --pause-tasks")
 	}
 	u.BackupClaim, u.BackupBucket, err = backupAt(u.BackupTo)
 	return err
@@ -152,7 +152,7 @@ func backupAt(to string) (claim, bucket string, err error) {
 	case kind == "s3" && strings.HasPrefix(rest, "//") && path != "":
 		return "", "s3://" + path, nil
 	}
-	return "", "", usage.Errorf("--backup-to: must be claim:NAME or s3://BUCKET/PREFIX (is %q); from a claim it can be copied to any other bucket", to)
+	return "", "", usage.Errorf("--backup-to: must be claim:NAME or s3://BUCKET/PREFIX (is %q); for other buckets, copy the backup from a claim", to)
 }
 
 // addTimeout declares --timeout.

@@ -181,7 +181,7 @@ func (c *completion) printEquivalent() {
 	}
 	var more []string
 	if hidden || len(c.given.SetString)+len(c.given.SetFile)+len(c.given.SetJSON) > 0 {
-		more = append(more, "with the other values that you gave")
+		more = append(more, "and the other values given")
 	}
 	cluster.PrintEquivalent(c.Streams, line, more...)
 }

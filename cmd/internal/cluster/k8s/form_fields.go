@@ -12,7 +12,7 @@ import (
 )
 
 func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, error) {
-	return cluster.AskID(c.w.Cluster, "The cluster's name, and its release's: it and the namespace are all that is needed to find it again."), nil
+	return cluster.AskID(c.w.Cluster, "The name of the cluster and of its Helm release."), nil
 }
 
 // askContext asks for the context if there are several and the current one does not have the cluster.
@@ -28,13 +28,13 @@ func (c *completion) askContext(ctx context.Context, a term.Answers) (*term.Fiel
 
 func contextField(all []string, current string) term.Field {
 	f := term.Field{
-		Label: "Context", Flag: "--context", Default: current, Help: "Which Kubernetes of the kubeconfig is to have the cluster?",
+		Label: "Context", Flag: "--context", Default: current, Help: "The context of the kubeconfig in which to run the cluster.",
 		Check: func(_ context.Context, a string) error { return oneOf(a, all...) },
 	}
 	for _, name := range all {
 		about := ""
 		if name == current {
-			about = "the current one"
+			about = "current context"
 		}
 		f.Choices = append(f.Choices, term.Choice{Value: name, About: about})
 	}
@@ -51,7 +51,7 @@ func (c *completion) askNamespace(ctx context.Context, a term.Answers) (*term.Fi
 	}
 	return &term.Field{
 		Label: "Namespace", Flag: "--namespace", Default: c.advice.Namespace,
-		Help: "Where in the Kubernetes of context " + c.advice.Context + " the cluster goes. One that does not exist is created.",
+		Help: "The namespace of the cluster in the Kubernetes cluster of context " + c.advice.Context + ". It is created if it does not exist.",
 	}, nil
 }
 
@@ -59,10 +59,10 @@ func (c *completion) askNamespace(ctx context.Context, a term.Answers) (*term.Fi
 func (c *completion) askRegistry(context.Context, term.Answers) (*term.Field, error) {
 	return &term.Field{
 		Label: "Image registry", Flag: "--set imageRegistry=…",
-		Help: "The registry, and the path below it, from which nodes pull the image of det-deploy. `det-deploy k8s image push` puts it there.",
+		Help: "The registry and path from which nodes pull the det-deploy image. Push it with `det-deploy k8s image push`.",
 		Check: func(_ context.Context, a string) error {
 			if a == "" || strings.ContainsAny(a, " ,=") {
-				return errors.New("must be as in registry.example.com/team")
+				return errors.New("must have the form registry.example.com/team")
 			}
 			return nil
 		},
@@ -76,8 +76,8 @@ func (c *completion) askSlotType(context.Context, term.Answers) (*term.Field, er
 	}
 	return &term.Field{
 		Label: "Slots", Flag: "--set slotType=…", Default: "cpu",
-		Help:    fmt.Sprintf("None of %d nodes has GPUs. What is a slot of a task to be?", c.advice.Nodes),
-		Choices: []term.Choice{{Value: "cpu", About: "some CPUs of a node"}, {Value: "gpu", About: "a GPU, of nodes that are added later"}, {Value: "rocm", About: "the same, of AMD"}},
+		Help:    fmt.Sprintf("None of the %d nodes has GPUs. The slot type determines the unit of resources of tasks.", c.advice.Nodes),
+		Choices: []term.Choice{{Value: "cpu", About: "CPUs of a node"}, {Value: "gpu", About: "GPUs, of nodes that are added later"}, {Value: "rocm", About: "AMD GPUs, of nodes that are added later"}},
 		Check:   func(_ context.Context, a string) error { return oneOf(a, "cpu", "gpu", "rocm") },
 	}, nil
 }
@@ -88,8 +88,8 @@ func (c *completion) askCPUs(_ context.Context, a term.Answers) (*term.Field, er
 		return nil, nil
 	}
 	return &term.Field{
-		Label: "CPUs of a slot", Flag: "--set slotResourceRequests.cpu=…", Default: strconv.Itoa(max(c.advice.CPUs, 1)),
-		Help:  "Somewhat less than a node has: the system takes its share.",
+		Label: "CPUs per slot", Flag: "--set slotResourceRequests.cpu=…", Default: strconv.Itoa(max(c.advice.CPUs, 1)),
+		Help:  "Less than the CPUs of a node, because the system uses some.",
 		Check: func(_ context.Context, a string) error { return cluster.CheckCount(a) },
 	}, nil
 }
@@ -98,7 +98,7 @@ func (c *completion) askCPUs(_ context.Context, a term.Answers) (*term.Field, er
 func (c *completion) askSlots(_ context.Context, a term.Answers) (*term.Field, error) {
 	f := &term.Field{
 		Label: "Slots per pod", Flag: "--set maxSlotsPerPod=…",
-		Help:  "The slots of one node, or the greatest common divisor of all nodes' when they differ: a larger task gets several pods.",
+		Help:  "The slots of one node or, if nodes differ, their greatest common divisor. Larger tasks get several pods.",
 		Check: func(_ context.Context, a string) error { return cluster.CheckCount(a) },
 	}
 	switch answer, _ := a.Get(pageSlotType); {

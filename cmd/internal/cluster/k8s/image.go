@@ -18,9 +18,9 @@ import (
 func newImage(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image",
-		Short: "Manage the image of det-deploy",
-		Long: `The master of a cluster on Kubernetes runs in an image of det-deploy. None is published:
-make image writes it into a file, and push puts it into your registry.`,
+		Short: "Manage the det-deploy image",
+		Long: `Manage the det-deploy image, which the master of a cluster on Kubernetes runs. No
+image is published: make image writes it to a file, and push copies it to a registry.`,
 		Example: "  det-deploy k8s image push dist/det-deploy-1.0.0-linux-amd64.tar --registry registry.example.com/team",
 	}
 	c.AddCommand(newImagePush(s, runImagePush))
@@ -41,14 +41,15 @@ func newImagePush(s *term.Streams, run func(context.Context, *imagePushOptions) 
 	o := &imagePushOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "push FILE...",
-		Short: "Push the image that make image wrote into a registry",
-		Long: `Push the image that make image wrote into a registry, and say how a cluster is installed
-from there. Files of several architectures become one image from which each node pulls
-its own. Layers that the registry has are not sent again, and a name that is taken by
-another image there is moved to this one only when you agree.
+		Short: "Push an image file to a registry",
+		Long: `Push an image that make image wrote to a registry, and print the command that installs
+a cluster with it. Files of several architectures become a multi-platform image. Layers
+that the registry has are not uploaded again. If the tag belongs to another image, it is
+moved after confirmation.
 
-It logs in as docker and podman do: with ~/.docker/config.json, its credential helpers,
-or Podman's auth.json. Without TLS it speaks to this machine only, or with --plain-http.`,
+Credentials are those of docker and podman: ~/.docker/config.json, its credential
+helpers, or Podman's auth.json. A registry without TLS must be on this machine or be
+allowed with --plain-http.`,
 		Example: `  det-deploy k8s image push dist/det-deploy-1.0.0-linux-amd64.tar --registry registry.example.com/team
   det-deploy k8s image push dist/det-deploy-1.0.0-linux-*.tar --registry localhost:5000 --yes`,
 		Args: usage.Args("FILE…"),
@@ -62,7 +63,7 @@ or Podman's auth.json. Without TLS it speaks to this machine only, or with --pla
 	}
 	f := c.Flags()
 	f.StringVar(&o.Registry, "registry", "", "registry and path to push to, the chart's imageRegistry")
-	f.BoolVar(&o.PlainHTTP, "plain-http", false, "use the registry without TLS; others on the network can read the login")
+	f.BoolVar(&o.PlainHTTP, "plain-http", false, "use a registry without TLS, which exposes credentials to the network")
 	o.AddConsent(f)
 	o.Output.AddFlag(f)
 	return c
@@ -74,9 +75,9 @@ func (o *imagePushOptions) validate() error {
 	}
 	switch {
 	case o.Registry == "":
-		return usage.Errorf("--registry is missing: name the registry, and the path below it, that nodes are to pull from")
+		return usage.Errorf("--registry is missing: give the registry and path from which nodes pull the image")
 	case strings.Contains(o.Registry, "://"):
-		return usage.Errorf("--registry: must be without %s, as in registry.example.com/team (is %q)", o.Registry[:strings.Index(o.Registry, "://")+3], o.Registry)
+		return usage.Errorf("--registry: must not contain %s; example: registry.example.com/team (is %q)", o.Registry[:strings.Index(o.Registry, "://")+3], o.Registry)
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func (o *imagePushOptions) confirmReplace(ctx context.Context, image, was string
 	if was == "" {
 		return true, nil
 	}
-	return o.Agreed(ctx, o.Yes, fmt.Sprintf("%s is another image there, %s. Give the name to this one?", image, was))
+	return o.Agreed(ctx, o.Yes, fmt.Sprintf("%s is another image, %s. Move the tag to this image?", image, was))
 }
 
 // showProgress reports progress in steps of 10 %.
@@ -155,7 +156,7 @@ func (o *imagePushOptions) imageValues(image *k8swire.Image) []string {
 func (o *imagePushOptions) say(r pushed, there bool, image *k8swire.Image) error {
 	switch {
 	case there:
-		o.Printf("%s is there already, for %s.", r.Image, r.Platforms)
+		o.Printf("%s already exists, for %s.", r.Image, r.Platforms)
 	case o.DryRun:
 		size, err := image.Bytes()
 		if err != nil {
@@ -170,7 +171,7 @@ func (o *imagePushOptions) say(r pushed, there bool, image *k8swire.Image) error
 		return nil
 	}
 	o.Printf("")
-	o.Printf("Next, with a Secret of type docker-registry as imagePullSecretName where nodes have to log in:")
+	o.Printf("Next (for a registry with login, set imagePullSecretName to a Secret of type docker-registry):")
 	o.Printf("")
 	o.Printf("  det-deploy k8s install --cluster-id lab --set maxSlotsPerPod=8 --set %s", strings.Join(r.Values, ","))
 	return nil

@@ -28,14 +28,13 @@ func newInitSecrets(s *term.Streams, run func(context.Context, *initSecretsOptio
 		Use:    "init-secrets",
 		Hidden: true,
 		Short:  "Generate missing passwords",
-		Long: `Generate the passwords of a cluster that were not given, once, in one Secret that belongs
-to no Helm release. The chart runs it before the master and before the database.
-What is there already is never changed, and of two that run at the same time one
-makes the passwords and both use them. --key NAME=OTHER makes NAME, but where OTHER is
-there already from before, NAME becomes a copy of it.
+		Long: `Generate missing passwords of a cluster, in a Secret that belongs to no Helm release. The
+chart runs it before the master and the database. Existing entries are never changed, and
+concurrent runs result in the same passwords. --key NAME=OTHER generates NAME, or copies
+OTHER if it existed before.
 
-It needs the permission to create Secrets in its namespace, which Kubernetes
-cannot limit to a name, and to get and update this one, which it can.`,
+It requires the permission to create Secrets in its namespace, which Kubernetes cannot
+restrict to a name, and to get and update this Secret.`,
 		Example: "  det-deploy k8s init-secrets --cluster-id lab --key admin-password --key determined-password=admin-password",
 		Args:    usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -50,8 +49,8 @@ cannot limit to a name, and to get and update this one, which it can.`,
 	cluster.AddID(f, &o.Cluster, "")
 	f.StringVar(&o.Secret, "secret", "", "name of the Secret (default determined-secrets-<cluster-id>)")
 	f.StringArrayVar(&o.Keys, "key", nil, "required key, or NAME=OTHER to copy OTHER where it exists; repeatable")
-	f.StringVar(&o.To, "to", "", "directory to write the entries into as well, one file each")
-	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the Secret; the pod's own, or the kubeconfig's")
+	f.StringVar(&o.To, "to", "", "directory to which the entries are also written, one file each")
+	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the Secret (default that of the pod or the kubeconfig)")
 	return c
 }
 
@@ -74,14 +73,14 @@ func (o *initSecretsOptions) splitKeys() {
 
 func (o *initSecretsOptions) validate() error {
 	if o.Cluster == "" {
-		return errors.New("--cluster-id is missing: name the cluster whose passwords they are")
+		return errors.New("--cluster-id is missing: give the cluster of the passwords")
 	}
 	if len(o.Keys) == 0 {
-		return errors.New("--key is missing: name an entry that there must be, such as admin-password")
+		return errors.New("--key is missing: give a required entry such as admin-password")
 	}
 	for _, key := range slices.Concat(o.Keys, slices.Sorted(maps.Values(o.Copies))) {
 		if !keyName.MatchString(key) {
-			return fmt.Errorf("--key may have letters, digits, - _ and . only, and begins with a letter or digit (%q)", key)
+			return fmt.Errorf("--key: must consist of letters, digits, -, _ and ., and begin with a letter or digit (is %q)", key)
 		}
 	}
 	return nil
@@ -94,6 +93,6 @@ func runInitSecrets(ctx context.Context, o *initSecretsOptions) error {
 	if err := k8swire.InitSecrets(ctx, o.SecretsWanted); err != nil {
 		return err
 	}
-	o.Notef("Secret %s has %s.", o.Secret, strings.Join(o.Keys, ", "))
+	o.Notef("Secret %s contains %s.", o.Secret, strings.Join(o.Keys, ", "))
 	return nil
 }

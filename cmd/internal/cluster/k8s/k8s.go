@@ -19,9 +19,9 @@ func New(s *term.Streams) *cobra.Command {
 		Use:   "k8s",
 		Short: "Run a cluster on Kubernetes",
 		Long: `Run a cluster in a namespace of a Kubernetes cluster: a master, its database, and
-tasks as pods. It is a Helm release of the name that --cluster-id gives; helm list
-shows it, and the same chart serves plain Helm and GitOps tools. Which Kubernetes is
-meant, --kubeconfig, --context and --namespace say as they do to kubectl.`,
+tasks as pods. The cluster is a Helm release named after --cluster-id; helm list shows
+it, and the same chart works with Helm and GitOps tools. --kubeconfig, --context and
+--namespace have the same meaning as in kubectl.`,
 		Example: `  det-deploy k8s install --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s status --cluster-id lab
   det-deploy k8s uninstall --cluster-id lab`,
@@ -48,70 +48,68 @@ func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
 	h, found := map[cluster.Verb]cluster.Help{
 		cluster.Up: {
 			Use: "install",
-			Long: `Create a cluster on Kubernetes, or bring one to what is asked for: install again
-changes what differs, repairs what is broken, continues what was interrupted, and
-does nothing else. Values are those of the chart, given as to Helm; what is left out
-keeps the value it had. On a terminal it asks for what cannot be inferred. Another
-version than the one that runs is for upgrade. Nodes pull the image of det-deploy from
-imageRegistry, where image push puts it. A release of the name that is not det-deploy's
-is left as it is; with --adopt-determined one of Determined's own chart makes room for
-the cluster, which begins with its values and without its data.`,
+			Long: `Create or update a cluster on Kubernetes. Re-running is safe: it applies changes,
+repairs drift and resumes an interrupted install. Values are given as to Helm; values
+that are not given are kept. On a terminal, install asks for settings that it cannot
+infer. To change the version, use k8s upgrade. Nodes pull the det-deploy image from
+imageRegistry; push it there with image push. A release of another chart with the same
+name is never changed, except that --adopt-determined replaces a release of Determined's
+own chart: the cluster starts with its values and without its data.`,
 			Example: `  det-deploy k8s install --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s install --cluster-id lab -n ml --create-namespace -f values.yaml --yes
   det-deploy k8s install --cluster-id lab -f values.yaml --set slotType=cpu,slotResourceRequests.cpu=3,maxSlotsPerPod=1 --dry-run`,
 		},
 		cluster.Plan: {
 			Short: "Show the plan of install for a cluster on Kubernetes",
-			Long: `Show what install with the same flags would create, change and delete: every live
-object is compared with the rendered one, and the server itself says what a change
-would come to. What is in a Secret is not shown. Nothing is asked, checked or changed.`,
+			Long: `Show what install with the same flags would create, change and delete. Live objects are
+compared with rendered ones, and the effects of a change are determined by a dry run on
+the server. Contents of Secrets are not shown. Nothing is checked or changed.`,
 			Example: "  det-deploy k8s plan --cluster-id lab --set masterPort=9090",
 		},
 		cluster.Doctor: {
-			Long: `Check what install with the same flags needs: that the server is reached and is new
-enough, what the caller may do, storage, GPUs and what maxSlotsPerPod should be,
-taints, Secrets that are named, load balancers, quotas. Each check says pass, fail or
-unknown, what was found, what is needed, and what to do. Nothing is changed. It is the
-first act of install.`,
+			Long: `Check the prerequisites of install with the same flags: access to the server and its
+version, the caller's permissions, storage, GPUs, maxSlotsPerPod, taints, referenced
+Secrets, load balancers and quotas. Each check passes, fails or is unknown, with its
+result, requirement and remedy. Nothing is changed. install runs the same checks first.`,
 			Example: `  det-deploy k8s doctor --cluster-id lab -f values.yaml
   det-deploy k8s doctor --cluster-id lab --output json`,
 		},
 		cluster.Status: {
-			Long: `Show the status of a cluster on Kubernetes: its release, whether every object is as it should
-be, its pods, where its master answers, and the pods of tasks.`,
+			Long: `Show the status of a cluster on Kubernetes: its release, drift of its objects, its pods,
+the address of its master, and the pods of tasks.`,
 		},
 		cluster.List: {
-			Long: `List clusters on Kubernetes: those of one namespace with --namespace, and else
-those of every namespace into which the caller may look. A cluster whose chart was
-applied without Helm is there as applied, and parts of one that is gone as remains.`,
+			Long: `List clusters on Kubernetes, in one namespace with --namespace, or in all namespaces
+that the caller may read. A cluster whose chart was applied without Helm has the status
+applied, and leftovers of a removed cluster the status remains.`,
 			Example: `  det-deploy k8s list
   det-deploy k8s list --context prod --output json`,
 		},
 		cluster.Logs: {
-			Short: "Show the master's logs of a cluster on Kubernetes",
-			Long: `Show the master's logs of a cluster on Kubernetes, or its database, read from
-their pods: also when the master does not answer. The log of a task is in
+			Short: "Show the master's log of a cluster on Kubernetes",
+			Long: `Show the log of a cluster's master or database on Kubernetes, read from the pods, so
+that it works even if the master does not answer. For the logs of a task, see
 det-deploy task logs.`,
 			Example: `  det-deploy k8s logs --cluster-id lab --follow
   det-deploy k8s logs --cluster-id lab --database --since 10m`,
 		},
 		cluster.Credentials: {
-			Long: `Show the address and the passwords of admin and determined with which a cluster on
-Kubernetes was created, read from the Secret in which they were made or the ones that
-the values name. A password that was changed since is not known there.`,
+			Long: `Show the address of a cluster on Kubernetes and the initial passwords of the users admin
+and determined, read from the generated Secret or those referenced by the values.
+Passwords that were changed since are not shown.`,
 		},
 		cluster.Upgrade: {
-			Long: `Upgrade a cluster on Kubernetes to this version of det-deploy, or to the image that
---set image.tag names. The new image is pulled first; then the master stops, its store
-is backed up onto a volume that outlives the cluster, and the new master is tried on a
-copy of it. Until it serves, whatever goes wrong puts the old one back, and a new
-master that does not become ready is rolled back; after an interruption the same
-command continues. Pods of tasks go on, and the new master takes them up again; with
---pause-tasks they are stopped first, if all can be run again, and are afterwards.
+			Long: `Upgrade a cluster on Kubernetes to this version of det-deploy, or to the image selected
+by --set image.tag. The new image is pulled, the master stops, its store is backed up to
+a volume that outlives the cluster, and the new master is tested on a copy of the store.
+If the upgrade fails before the new master serves, or the new master does not become
+ready, it is rolled back. After an interruption, the same command continues. Task pods
+continue, and the new master re-attaches to them; with --pause-tasks they are stopped
+before and resumed afterwards, provided that all of them are preemptible.
 
---abandon gives up an upgrade that is under way or stuck, by whomever it was begun, and
-leads back to what ran before. A new master that has answered is not given up: what it
-has written the old one cannot read.`,
+--abandon abandons an upgrade that is in progress or stuck and returns to the previous
+version. An upgrade whose new master has served cannot be abandoned, because the old
+version cannot read its store.`,
 			Example: `  det-deploy k8s upgrade --cluster-id lab
   det-deploy k8s upgrade --cluster-id lab --backup-to claim:my-backups --yes
   det-deploy k8s upgrade --cluster-id lab --backup-to s3://backups/clusters --pause-tasks
@@ -119,13 +117,13 @@ has written the old one cannot read.`,
 		},
 		cluster.Down: {
 			Use: "uninstall", Aliases: []string{"down"},
-			Long: `Remove a cluster from Kubernetes: its master stops, the pods, Jobs and Secrets that
-tasks left go, then the release. It names what it deletes before, and ends with a
-receipt: removed, kept and why, left. The volumes of the database and of backups stay,
-with the Secret that opens them, unless --delete-data says otherwise; install finds
-them again. The namespace stays. It works on a half-made cluster, without its record,
-on one whose chart was applied without Helm, when the namespace is gone, and twice; a
-release that is not det-deploy's it leaves as it is.`,
+			Long: `Remove a cluster from Kubernetes: stop its master, delete the pods, Jobs and Secrets of
+tasks, and uninstall the release. The plan is shown first, and a receipt lists removed
+and kept objects at the end. The volumes of the database and of backups are kept with
+the Secret to access them, unless --delete-data is given; install restores them. The
+namespace is kept. uninstall also removes incomplete clusters, clusters without a record
+and clusters whose chart was applied without Helm, works after the namespace was deleted,
+and can be repeated. Releases of other charts are never changed.`,
 			Example: `  det-deploy k8s uninstall --cluster-id lab
   det-deploy k8s uninstall --cluster-id lab --delete-data --yes`,
 		},

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-func TestAnUpgradeDoesNotSwallowValues(t *testing.T) {
+func TestUpgradeRejectsValueChanges(t *testing.T) {
 	t.Parallel()
 	differs := plan.Plan{Steps: []plan.Step{{ID: "k8s/release/lab", Verb: plan.Update}}}
 	for name, tc := range map[string]struct {
@@ -55,7 +55,7 @@ func TestSecretsAreNotEchoed(t *testing.T) {
 	}
 }
 
-func TestTheContextIsChosenAmongThoseThereAre(t *testing.T) {
+func TestFormOffersContexts(t *testing.T) {
 	t.Parallel()
 	f := contextField([]string{"prod", "test"}, "test")
 	if f.Default != "test" || len(f.Choices) != 2 || f.Choices[1].About == "" || f.Flag != "--context" {
@@ -66,7 +66,7 @@ func TestTheContextIsChosenAmongThoseThereAre(t *testing.T) {
 	}
 }
 
-func TestFlagsThatExcludeEachOtherAreRefusedBeforeAnythingIsAsked(t *testing.T) {
+func TestConflictingFlagsAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	s, _, _ := term.Test("", true)
 	w := &wanted{Streams: s, Adopt: true, Timeout: time.Minute}
@@ -85,7 +85,7 @@ func TestFlagsThatExcludeEachOtherAreRefusedBeforeAnythingIsAsked(t *testing.T) 
 	}
 }
 
-func TestAFormIsNotDrawnBesideALogin(t *testing.T) {
+func TestFormIsNotDrawnWithExecPlugin(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config")
 	text := "apiVersion: v1\nkind: Config\ncontexts:\n- {name: cloud, context: {cluster: a, user: u}}\n- {name: plain, context: {cluster: a}}\n" +

@@ -22,16 +22,16 @@ type listed struct {
 func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
 	all, err := k8swire.List(ctx, w.kubeAt(w.Streams))
 	l := cluster.Listing{
-		JSON: listed{"det-deploy.k8s-list/v1", all}, None: "There are no clusters there.",
+		JSON: listed{"det-deploy.k8s-list/v1", all}, None: "No clusters found.",
 		Table: term.NewTable("cluster", "namespace", "version", "release", "changed"),
 	}
 	if all.OnlyOwn {
-		l.Notes = append(l.Notes, "You may not list namespaces, so only one was looked at; --namespace names another.")
+		l.Notes = append(l.Notes, "You may not list namespaces, so only one was searched; use --namespace to search another.")
 	} else if len(all.Closed) > 0 {
-		l.Notes = append(l.Notes, fmt.Sprintf("You may not look into %s.", strings.Join(all.Closed, ", ")))
+		l.Notes = append(l.Notes, fmt.Sprintf("You may not read namespaces %s.", strings.Join(all.Closed, ", ")))
 	}
 	for _, f := range all.Foreign {
-		l.Notes = append(l.Notes, fmt.Sprintf("Release %s in namespace %s is Determined's own, %s; det-deploy leaves it as it is.", f.Cluster, f.Namespace, f.Version))
+		l.Notes = append(l.Notes, fmt.Sprintf("Release %s in namespace %s is of Determined's own chart, %s; det-deploy does not change it.", f.Cluster, f.Namespace, f.Version))
 	}
 	for _, c := range all.Clusters {
 		l.Table.Row(c.Cluster, c.Namespace, c.Version, c.Status, c.Updated.Format(time.RFC3339))

@@ -23,7 +23,7 @@ type logQuery struct {
 }
 
 func (q *logQuery) addFlags(f *pflag.FlagSet) {
-	f.BoolVar(&q.Database, "database", false, "show the database's log instead")
+	f.BoolVar(&q.Database, "database", false, "show the log of the database instead")
 	cluster.AddFollow(f, &q.Follow)
 	f.BoolVar(&q.Previous, "previous", false, "show the log before the last restart")
 	f.IntVar(&q.Tail, "tail", 0, "number of last lines to show (default all)")
@@ -36,7 +36,7 @@ func (q *logQuery) validate() error {
 	case q.Tail < 0:
 		return usage.Errorf("--tail: must be 0 or more (is %d)", q.Tail)
 	case q.Previous && q.Follow:
-		return usage.Errorf("--previous and --follow exclude each other: a container that has ended writes no more")
+		return usage.Errorf("use either --previous or --follow")
 	}
 	_, err := usage.Since(q.Since, time.Now())
 	return err

@@ -36,7 +36,7 @@ func (c *opened) Warn(ctx context.Context, v cluster.Verb) error {
 	if err != nil || len(lost) == 0 {
 		return err
 	}
-	c.w.Notef("Cluster %s takes the place of Determined's release, %s %s. What that means:", c.ID(), c.Helm.Chart, c.Helm.Version)
+	c.w.Notef("Cluster %s replaces Determined's release, %s %s. Consequences:", c.ID(), c.Helm.Chart, c.Helm.Version)
 	for _, line := range lost {
 		c.w.Notef("  - %s", line)
 	}
@@ -45,11 +45,11 @@ func (c *opened) Warn(ctx context.Context, v cluster.Verb) error {
 
 func (c *opened) warnDown(ctx context.Context) error {
 	if c.Applied {
-		c.w.Notef("The chart was applied without Helm: whatever applied it may apply it again.")
+		c.w.Notef("The chart was applied without Helm; the tool that applied it may apply it again.")
 	}
 	unseen, err := c.Target.Unseen(ctx)
 	if len(unseen) > 0 {
-		c.w.Notef("You may not list %s: what is left of these is not counted.", strings.Join(unseen, ", "))
+		c.w.Notef("You may not list %s, so their remains are not included.", strings.Join(unseen, ", "))
 	}
 	return err
 }
@@ -75,7 +75,7 @@ func (c *opened) Credentials(ctx context.Context) (cluster.Access, error) {
 func (c *opened) Absent(ctx context.Context) []string {
 	out := []string{"There is no cluster " + c.ID() + " in namespace " + c.Namespace() + "."}
 	for _, ns := range c.Elsewhere(ctx) {
-		out = append(out, "There is one in namespace "+ns+": name it with --namespace.")
+		out = append(out, "There is one in namespace "+ns+": select it with --namespace")
 	}
 	return out
 }

@@ -41,9 +41,9 @@ func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	switch v {
 	case cluster.Up, cluster.Plan, cluster.Doctor:
 		w.values.addFlags(f)
-		f.BoolVar(&w.Reset, "reset-values", false, "reset all values that are not given to the chart's defaults")
+		f.BoolVar(&w.Reset, "reset-values", false, "reset values that are not given to the chart's defaults")
 		f.BoolVar(&w.CreateNamespace, "create-namespace", false, "create the namespace if it does not exist")
-		f.BoolVar(&w.Adopt, "adopt-determined", false, "replace a release of Determined's own chart, keeping its values; its database stays and is not read")
+		f.BoolVar(&w.Adopt, "adopt-determined", false, "replace a release of Determined's own chart and keep its values; its database is kept but not read")
 		if v == cluster.Up {
 			f.BoolVar(&w.NoWait, "no-wait", false, "do not wait for the master")
 			addTimeout(f, &w.Timeout)
@@ -64,7 +64,7 @@ func (w *wanted) Validate(r cluster.Request) error {
 		return usage.Errorf("--timeout: must be more than 0 (is %s)", w.Timeout)
 	}
 	if w.Adopt && w.Reset {
-		return usage.Errorf("--adopt-determined and --reset-values exclude each other: the first takes the old release's values; leave one out with --set KEY=null")
+		return usage.Errorf("use either --adopt-determined, which keeps the release's values, or --reset-values; to remove a single value, use --set KEY=null")
 	}
 	switch r.Verb {
 	case cluster.List:
@@ -157,7 +157,7 @@ func (e *absentError) Error() string {
 // Hint names the namespaces with such a cluster, or the commands that list clusters and create this one.
 func (e *absentError) Hint() string {
 	if len(e.elsewhere) > 0 {
-		return "there is one in namespace " + strings.Join(e.elsewhere, ", ") + ": name it with --namespace"
+		return "there is one in namespace " + strings.Join(e.elsewhere, ", ") + ": select it with --namespace"
 	}
-	return "`det-deploy k8s list` shows what there is; `det-deploy k8s install --cluster-id " + e.cluster + "` makes it"
+	return "`det-deploy k8s list` lists clusters; `det-deploy k8s install --cluster-id " + e.cluster + "` creates this one"
 }

@@ -85,7 +85,7 @@ func inspectCluster(ctx context.Context, k *k8swire.Opened) (status, error) {
 // diagnoseCluster sets the state and the problems of the cluster.
 func (r *status) diagnoseCluster(ctx context.Context, k *k8swire.Opened) error {
 	if !k.Known && k.Released() {
-		r.Wrong = append(r.Wrong, "there is no record of det-deploy's: the release was made by Helm itself, or the record is lost; install writes one")
+		r.Wrong = append(r.Wrong, "there is no record: Helm itself created the release, or the record is lost; install writes a new one")
 	}
 	switch {
 	case k.Applied:
@@ -116,7 +116,7 @@ func (r *status) addAbsent(ctx context.Context, k *k8swire.Opened) error {
 	}
 	left, err := k.Target.Remains(ctx)
 	for _, f := range left {
-		r.Wrong = append(r.Wrong, f.String()+" is left of it; uninstall removes it")
+		r.Wrong = append(r.Wrong, f.String()+" remains; uninstall deletes it")
 	}
 	return err
 }
@@ -166,12 +166,12 @@ func (r *status) Print(s *term.Streams) error {
 	s.Printf("Cluster %s in namespace %s is %s%s.", r.Cluster, r.Namespace, r.State, at)
 	switch {
 	case r.Release.Status == k8swire.Applied:
-		s.Printf("It runs det-deploy %s; its chart was applied without Helm, and whatever applied it changes it.", r.Version)
+		s.Printf("It runs det-deploy %s; its chart was applied without Helm and is managed by the tool that applied it.", r.Version)
 	case r.Version != "":
-		s.Printf("It runs det-deploy %s; its release is %s, at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
+		s.Printf("It runs det-deploy %s; its release is %s at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
 	}
 	if r.Upgrade != nil {
-		s.Printf("An upgrade to %s is under way; `det-deploy k8s upgrade %s` continues it, and with --abandon gives it up.", r.Upgrade.To, r.flags)
+		s.Printf("An upgrade to %s is in progress; continue it with `det-deploy k8s upgrade %s`, or abandon it with --abandon.", r.Upgrade.To, r.flags)
 	}
 	for _, w := range r.Wrong {
 		s.Printf("  %s", w)
@@ -187,7 +187,7 @@ func (r *status) Print(s *term.Streams) error {
 	}
 	printTasks(s, r.Tasks)
 	if len(r.Wrong) > 0 && r.Upgrade == nil && r.Release.Status != k8swire.Applied {
-		s.Notef("`det-deploy k8s install %s` brings it to what it should be.", r.flags)
+		s.Notef("`det-deploy k8s install %s` repairs it.", r.flags)
 	}
 	return nil
 }
@@ -202,10 +202,10 @@ func printTasks(s *term.Streams, tasks []target.Task) {
 		}
 	}
 	if len(tasks) == 0 {
-		s.Printf("No pods of tasks.")
+		s.Printf("No task pods.")
 		return
 	}
-	line := fmt.Sprintf("%d pods of tasks:", len(tasks))
+	line := term.Count(len(tasks), "task pod") + ":"
 	for i, state := range states {
 		if i > 0 {
 			line += ","

@@ -33,11 +33,11 @@ func newTemplate(s *term.Streams, run func(context.Context, *templateOptions) er
 	c := &cobra.Command{
 		Use:   "template",
 		Short: "Print the objects of a cluster on Kubernetes, or write its chart",
-		Long: `Print the objects that install would make, as helm template does: nothing is asked of
-any Kubernetes, and the same values give the same text. Values that the chart or its
-master would refuse are reported, so it also checks a values file. With
---export it writes the chart itself into a new folder, for helm install NAME FOLDER or
-a GitOps tool. Secrets that stand in the values stand in what is printed.`,
+		Long: `Print the objects that install would create, as helm template does. No calls to
+Kubernetes are made, and the same values result in the same output. Invalid values are
+reported, so that template also validates values files. With --export, the chart is
+written to a new directory, for helm install NAME DIRECTORY or a GitOps tool. Secrets
+in the values are included in the output.`,
 		Example: `  det-deploy k8s template --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s template --cluster-id lab -f values.yaml --kube-version 1.31 >lab.yaml
   det-deploy k8s template --export determined-helm-chart`,
@@ -53,8 +53,8 @@ a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 	cluster.AddID(f, &o.Cluster, "")
 	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
 	o.addFlags(f)
-	f.StringVar(&o.KubeVersion, "kube-version", "", "version of the Kubernetes that it is for, as in 1.31 (default one that has all that the chart asks for)")
-	f.StringVar(&o.Export, "export", "", "new or empty directory for the chart")
+	f.StringVar(&o.KubeVersion, "kube-version", "", "Kubernetes version to render for, such as 1.31 (default a recent version)")
+	f.StringVar(&o.Export, "export", "", "new or empty directory to write the chart to")
 	return c
 }
 
@@ -63,13 +63,13 @@ var kubeVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+].*)?$`)
 
 func (o *templateOptions) validate() error {
 	if o.KubeVersion != "" && !kubeVersion.MatchString(o.KubeVersion) {
-		return usage.Errorf("--kube-version: must be a version as in 1.31 (is %q)", o.KubeVersion)
+		return usage.Errorf("--kube-version: must be a version such as 1.31 (is %q)", o.KubeVersion)
 	}
 	if o.Export == "" {
 		return (&Which{Cluster: o.Cluster}).validate()
 	}
 	if o.Cluster != "" || o.KubeVersion != "" || len(o.Files)+len(o.Set)+len(o.SetString)+len(o.SetFile)+len(o.SetJSON) > 0 {
-		return usage.Errorf("--export writes the chart as it is: leave --cluster-id, --kube-version and values out, and give them to helm install")
+		return usage.Errorf("--export: writes the chart itself; give --cluster-id, --kube-version and values to helm install")
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func runTemplate(_ context.Context, o *templateOptions) error {
 	}
 	noteEffects(o.Streams, effects)
 	if _, err := o.Out.Write([]byte(out.Manifest())); err != nil {
-		return fmt.Errorf("print the objects: %w", err)
+		return fmt.Errorf("cannot print the objects: %w", err)
 	}
 	return nil
 }
@@ -93,10 +93,10 @@ func runTemplate(_ context.Context, o *templateOptions) error {
 func (o *templateOptions) exportChart() error {
 	there, err := os.ReadDir(o.Export)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write the chart: %w", err)
+		return fmt.Errorf("cannot write the chart: %w", err)
 	}
 	if len(there) > 0 {
-		return usage.Errorf("--export: %s is not empty, and files of an older chart would be mixed with the new one's", o.Export)
+		return usage.Errorf("--export: %s is not empty", o.Export)
 	}
 	chart := k8swire.Chart()
 	err = fs.WalkDir(chart, ".", func(path string, d fs.DirEntry, err error) error {
@@ -114,7 +114,7 @@ func (o *templateOptions) exportChart() error {
 		return os.WriteFile(to, data, 0o644)
 	})
 	if err != nil {
-		return fmt.Errorf("write the chart: %w", err)
+		return fmt.Errorf("cannot write the chart: %w", err)
 	}
 	o.Notef("Wrote the chart to %s. To install it: helm install NAME %s --set imageRegistry=…,maxSlotsPerPod=…", o.Export, o.Export)
 	return nil

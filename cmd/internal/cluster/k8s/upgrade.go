@@ -108,7 +108,7 @@ func (w *wanted) onlyValues(p plan.Plan, runs record.Release, flags string) erro
 		return nil
 	}
 	if !w.isGiven() {
-		w.Notef("Not everything is as it should be; `det-deploy k8s install %s` brings it there.", flags)
+		w.Notef("The cluster has drifted; `det-deploy k8s install %s` repairs it.", flags)
 		return nil
 	}
 	return &onlyValuesError{runs.Version, flags}
@@ -118,10 +118,10 @@ func (w *wanted) onlyValues(p plan.Plan, runs record.Release, flags string) erro
 type onlyValuesError struct{ version, flags string }
 
 func (e *onlyValuesError) Error() string {
-	return "the cluster runs det-deploy " + e.version + " already, and only its values would change"
+	return "the cluster runs det-deploy " + e.version + " already, and only values would change"
 }
 
 // Hint names the command that changes values.
 func (e *onlyValuesError) Hint() string {
-	return "give the same values to `det-deploy k8s install " + e.flags + "`; `det-deploy k8s plan` shows what it would do"
+	return "use `det-deploy k8s install " + e.flags + "` with the same values; `det-deploy k8s plan` shows the changes"
 }

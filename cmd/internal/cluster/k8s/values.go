@@ -26,9 +26,9 @@ func newValues(s *term.Streams, run func(context.Context, *valuesOptions) error)
 	c := &cobra.Command{
 		Use:   "values",
 		Short: "Show the values of a cluster on Kubernetes, or of the chart",
-		Long: `Show the values of a cluster on Kubernetes: those that were given over the chart's
-own. Secrets are not shown. With --default it shows the chart's values.yaml, which
-explains each, and with --schema the rules that they keep; neither asks any cluster.`,
+		Long: `Show the values of a cluster on Kubernetes, merged over the chart's defaults. Secrets
+are hidden. --default shows the chart's values.yaml, which documents each value, and
+--schema its JSON schema; neither makes calls to a cluster.`,
 		Example: `  det-deploy k8s values --default
   det-deploy k8s values --cluster-id lab --given`,
 		Args: usage.Args(),
@@ -41,7 +41,7 @@ explains each, and with --schema the rules that they keep; neither asks any clus
 	}
 	f := c.Flags()
 	o.addFlags(f)
-	f.BoolVar(&o.Default, "default", false, "show the chart's values.yaml with its explanations")
+	f.BoolVar(&o.Default, "default", false, "show the chart's documented values.yaml")
 	f.BoolVar(&o.Schema, "schema", false, "show the chart's values.schema.json")
 	f.BoolVar(&o.Given, "given", false, "show only the values that were given")
 	o.Output.AddFlag(f)
@@ -52,11 +52,11 @@ func (o *valuesOptions) validate() error {
 	static := o.Default || o.Schema
 	switch {
 	case o.Default && o.Schema, o.Given && static:
-		return usage.Errorf("--default, --schema and --given exclude each other")
+		return usage.Errorf("use only one of --default, --schema and --given")
 	case static && o.Cluster != "":
-		return usage.Errorf("--default and --schema are about the chart: leave --cluster-id out")
+		return usage.Errorf("--default and --schema are about the chart: omit --cluster-id")
 	case static && o.Output == term.JSON:
-		return usage.Errorf("--output json: --default and --schema print the chart's own files")
+		return usage.Errorf("--output json: cannot be combined with --default or --schema, which print files of the chart")
 	case static:
 		return nil
 	}

@@ -73,10 +73,10 @@ func (r *started) Print(s *term.Streams) error {
 	s.Printf("")
 	next := "task run -- echo hello"
 	if r.loggedIn {
-		s.Printf("You are logged in as %s; `%s` shows the passwords. Next:", r.User, s.Command("local credentials"+idFlag(r.Cluster)))
+		s.Printf("You are logged in as %s; show the passwords with `%s`. Next:", r.User, s.Command("local credentials"+idFlag(r.Cluster)))
 	} else {
 		next = "login " + r.User
-		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
+		s.Printf("You are not logged in because the password of %s was changed. Next:", r.User)
 	}
 	s.Printf("")
 	s.Printf("  %s", s.Command(next))
@@ -95,14 +95,14 @@ func (r *started) Print(s *term.Streams) error {
 // warnExposed prints the warning that tasks are not isolated. It comes last in the output.
 func (r *started) warnExposed(s *term.Streams) {
 	s.Printf("")
-	s.Printf("WARNING: users who may submit tasks to this cluster can do whatever you can on this machine:")
-	s.Printf("tasks run as your own user, beside your files and the passwords and keys of the cluster,")
+	s.Printf("WARNING: users who may submit tasks have your full access to this machine:")
+	s.Printf("tasks run as your own user, with access to your files and to the passwords and keys of the cluster,")
 	s.Printf("because %s.", r.exposed)
 	if r.TrustUsers {
-		s.Printf("Every user of the cluster may submit tasks; `%s` takes that back.", s.Command("local up"+idFlag(r.Cluster)+" --trust-users=false"))
+		s.Printf("Every user of the cluster may submit tasks; to restrict this to administrators: `%s`.", s.Command("local up"+idFlag(r.Cluster)+" --trust-users=false"))
 		return
 	}
-	s.Printf("So only administrators may; `%s` lets every user of the cluster.", s.Command("local up"+idFlag(r.Cluster)+" --trust-users"))
+	s.Printf("Only administrators may submit tasks; to allow every user: `%s`.", s.Command("local up"+idFlag(r.Cluster)+" --trust-users"))
 }
 
 func (r *started) tasksAs() string {
@@ -110,8 +110,8 @@ func (r *started) tasksAs() string {
 	case r.Runtime == "docker":
 		return "Docker containers"
 	case r.Isolated:
-		return "plain processes, each as a separate Unix user, for no Docker daemon answers"
+		return "plain processes, each as its own Unix user, because Docker is not running"
 	default:
-		return "plain processes, for no Docker daemon answers"
+		return "plain processes, because Docker is not running"
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (c *opened) upInForeground(ctx context.Context) error {
 	d := c.Target.Place.Processes()
 	if _, alive := d.Holder(); alive {
-		return usage.Errorf("--foreground: cluster %s runs in the background; stop it with `det-deploy local down%s`, or leave the flag out", c.ID(), idFlag(c.ID()))
+		return usage.Errorf("--foreground: cluster %s runs in the background; stop it with `det-deploy local down%s`, or omit the flag", c.ID(), idFlag(c.ID()))
 	}
 	c.KeepLines() // the supervisor writes its log to the same terminal
 	ctx, c.stop = context.WithCancel(ctx)
@@ -32,7 +32,7 @@ func (c *opened) upInForeground(ctx context.Context) error {
 
 func (c *opened) upSupervised(ctx context.Context) error {
 	if !c.Target.Supervised(ctx) {
-		return errors.New("start the supervisor: it does not come up")
+		return errors.New("cannot start the supervisor: it did not come up")
 	}
 	p, err := c.Plan(ctx)
 	if err != nil {
@@ -52,6 +52,6 @@ func (c *opened) Stay(err error) error {
 		c.stop()
 		return errors.Join(err, <-c.stopped)
 	}
-	c.Notef("Ctrl-C stops the cluster.")
+	c.Notef("Press Ctrl-C to stop the cluster.")
 	return <-c.stopped
 }

@@ -19,8 +19,8 @@ func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "local",
 		Short: "Run a cluster on this machine",
-		Long: `Run a cluster on this machine: a master, agents, and a small supervisor that
-keeps them running, all as processes of yours, in one directory under
+		Long: `Run a cluster on this machine: a master, agents, and a small supervisor that keeps
+them running, all as processes of your user, in a directory under
 $XDG_STATE_HOME/det-deploy (~/.local/state/det-deploy).`,
 		Example: `  det-deploy local up
   det-deploy local status
@@ -50,9 +50,8 @@ func (Platform) Clusters(s *term.Streams) ([]string, error) { return wire.LocalC
 func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
 	h, found := map[cluster.Verb]cluster.Help{
 		cluster.Up: {
-			Long: `Create a cluster on this machine, or bring one to what is asked for: up again
-changes what differs, repairs what is broken, and does nothing else. A setting
-that is left out keeps the value it had.`,
+			Long: `Create or update a cluster on this machine. Re-running is safe: it applies changes
+and repairs drift. Settings that are not given are kept.`,
 			Example: `  det-deploy local up
   det-deploy local up --agents 2 --artificial-slots 4
   det-deploy local up --agents 0 --elastic 3
@@ -68,23 +67,23 @@ that is left out keeps the value it had.`,
 			Args: cobra.MaximumNArgs(1),
 		},
 		cluster.Credentials: {
-			Long: `Show the address and the passwords of admin and determined with which a cluster on
-this machine was created. A password that was changed since is not known here.`,
+			Long: `Show the address of a cluster on this machine and the initial passwords of the
+users admin and determined. Passwords that were changed since are not shown.`,
 			Example: `  det-deploy local credentials
   det-deploy local credentials --output json`,
 		},
 		cluster.Upgrade: {
 			Long: `Upgrade a cluster on this machine to this version of det-deploy. The master
-stops, its store is backed up, and the new master is tried on a copy of it.
-Until it serves, whatever goes wrong puts the old one back; after an
-interruption the same command continues. Tasks go on.`,
+stops, its store is backed up, and the new master is tested on a copy. If the
+upgrade fails before the new master serves, it is rolled back; after an
+interruption, the same command continues. Tasks continue.`,
 			Example: `  det-deploy local upgrade
   det-deploy local upgrade --dry-run`,
 		},
 		cluster.Down: {
-			Short: "Stop a cluster on this machine and remove it",
-			Long: `Stop a cluster on this machine and remove it. Its data stays, with the password
-that opens it, unless --delete-data says otherwise; up finds it again.`,
+			Short: "Stop and remove a cluster on this machine",
+			Long: `Stop and remove a cluster on this machine. Its data and the password to it are
+kept unless --delete-data is given; up restores them.`,
 			Example: `  det-deploy local down
   det-deploy local down --delete-data --yes`,
 		},

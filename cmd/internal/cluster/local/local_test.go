@@ -16,13 +16,13 @@ import (
 )
 
 // The most important warning is printed last and names the remedy.
-func TestUpEndsWithWhoOwnsTheMachine(t *testing.T) {
+func TestUpWarnsOfMissingIsolationLast(t *testing.T) {
 	t.Parallel()
 	for _, trusted := range []bool{false, true} {
 		s, out, _ := term.Test("", false)
 		(&started{Cluster: "lab", TrustUsers: trusted, exposed: "det-deploy does not run as root"}).warnExposed(s)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		if !strings.HasPrefix(lines[0], "WARNING: users who may submit tasks to this cluster can do whatever you can") {
+		if !strings.HasPrefix(lines[0], "WARNING: users who may submit tasks have your full access to this machine") {
 			t.Errorf("got %q first", lines[0])
 		}
 		flag := "`det-deploy local up --cluster-id lab --trust-users`"
@@ -44,9 +44,9 @@ func TestUpReadsItsFlags(t *testing.T) {
 		fail string
 	}{
 		{"nothing is given", nil, nil, ""},
-		{"only what is named counts as given", []string{"--port", "8080", "--tls"}, []document.Given{{Path: "port", Value: "8080", Source: "--port"}, {Path: "tls", Value: "true", Source: "--tls"}}, ""},
+		{"only the given flags", []string{"--port", "8080", "--tls"}, []document.Given{{Path: "port", Value: "8080", Source: "--port"}, {Path: "tls", Value: "true", Source: "--tls"}}, ""},
 		{"a file's path becomes absolute", []string{"--db-url-file", "/a/../b"}, []document.Given{{Path: "db_url_file", Value: "/b", Source: "--db-url-file"}}, ""},
-		{"an id that no path may have", []string{"--cluster-id", "../x"}, nil, `--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is "../x")`},
+		{"an id that no path may have", []string{"--cluster-id", "../x"}, nil, `--cluster-id: must have up to 31 lower-case letters, digits and inner hyphens, beginning with a letter (is "../x")`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +74,7 @@ func TestUpReadsItsFlags(t *testing.T) {
 	}
 }
 
-func TestAContextIsForgottenWithItsCluster(t *testing.T) {
+func TestDownDeletesContext(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		context contexts.Context

@@ -30,7 +30,7 @@ func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 	if all, err := place.Logs(); err != nil || len(all) == 0 {
 		return errorOrAbsent(err, o.Cluster)
 	} else if o.Process != "" && !slices.Contains(all, o.Process) {
-		return usage.Errorf("cluster %s has no process %s; it has %s", o.Cluster, o.Process, strings.Join(all, ", "))
+		return usage.Errorf("cluster %s has no process %s; choose from %s", o.Cluster, o.Process, strings.Join(all, ", "))
 	}
 	at := make(map[string]int64)
 	for {
@@ -38,7 +38,7 @@ func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 			return err
 		}
 		if wait.For(ctx, followInterval) != nil {
-			return nil //nolint:nilerr // stopping is how following ends
+			return nil //nolint:nilerr // an interrupt ends following without an error
 		}
 	}
 }
@@ -61,7 +61,7 @@ func (o *selection) show(place target.Place, at map[string]int64) error {
 			continue
 		}
 		if err := o.showNew(place.Log(name), name, at); err != nil {
-			return fmt.Errorf("read the log of %s: %w", name, err)
+			return fmt.Errorf("cannot read the log of %s: %w", name, err)
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func (c *opened) Fits(context.Context) error {
 		return err
 	}
 	if c.Recovered {
-		c.Notef("The record of cluster %s was lost; its settings were read back from its files.", c.ID())
+		c.Notef("The record of cluster %s was lost; its settings were restored from its files.", c.ID())
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func (c *opened) Releases(context.Context) (runs, to record.Release, err error) 
 
 // Absent returns the message for a cluster that does not exist.
 func (c *opened) Absent(context.Context) []string {
-	return []string{"Cluster " + c.ID() + " is not up."}
+	return []string{"Cluster " + c.ID() + " does not exist."}
 }
 
 // Kept returns nothing because the receipt lists the remaining data.
@@ -90,7 +90,7 @@ func (c *opened) readPassword(file string) (string, error) {
 		return "", &absentError{c.ID()}
 	}
 	if err != nil {
-		return "", fmt.Errorf("read a password of cluster %s: %w", c.ID(), err)
+		return "", fmt.Errorf("cannot read a password of cluster %s: %w", c.ID(), err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

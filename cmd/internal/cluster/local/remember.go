@@ -22,7 +22,7 @@ func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 	if t.Spec.TLS {
 		data, err := os.ReadFile(t.Place.CA())
 		if err != nil {
-			return false, fmt.Errorf("read the cluster's certificate: %w", err)
+			return false, fmt.Errorf("cannot read the cluster's certificate: %w", err)
 		}
 		ca = string(data)
 	}
@@ -58,7 +58,7 @@ func goodSession(ctx context.Context, f contexts.File, t *target.Target) (user s
 		return "", "", nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("log in as admin: %w", err)
+		return "", "", fmt.Errorf("cannot log in as admin: %w", err)
 	}
 	return "admin", contexts.Token(text), nil
 }

@@ -33,7 +33,7 @@ func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, 
 		return nil, "", err
 	}
 	h := installer.Health{State: installer.StateOf(p), Wrong: []string{}}
-	h.AddSteps(p, "`det-deploy local up"+idFlag(c.ID())+"` brings it to what it should be.")
+	h.AddSteps(p, "`det-deploy local up"+idFlag(c.ID())+"` repairs it.")
 	r := &status{Schema: "det-deploy.local-status/v1", Cluster: c.ID(), URL: c.Target.Spec.URL(), State: h.State, Wrong: h.Wrong, try: h.Try}
 	r.Restrictions = c.listRestrictions(ctx)
 	if why, isolated := c.Target.Isolated(ctx); !isolated {

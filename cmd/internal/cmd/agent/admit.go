@@ -15,9 +15,9 @@ func newAdmit(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{}, runAdmit, &cobra.Command{
 		Use:   "admit AGENT…",
 		Short: "Restore revoked agents",
-		Long: `Let agents join again that "det-deploy agent revoke" keeps out. Their old
-credentials stay void: an agent needs a join token, or a proof of its identity
-if the master launched its machine. "det-deploy agent list --revoked" lists them.`,
+		Long: `Let revoked agents join again. Their previous credentials remain void: an agent needs
+a join token, or proof of its identity if the master launched its machine. List
+revoked agents with "det-deploy agent list --revoked".`,
 		Example: "  det-deploy agent admit gpu-3",
 	})
 }
@@ -31,7 +31,7 @@ func runAdmit(ctx context.Context, o *command.Remote, master *client.Client) err
 	done, err := command.ForEach(o.Args, func(id string) (string, error) {
 		err := master.AdmitAgent(ctx, id)
 		if err == nil {
-			o.Tell("Agent %s may join again.", id)
+			o.Tell("Admitted agent %s. It may join again.", id)
 		}
 		return id, err
 	})

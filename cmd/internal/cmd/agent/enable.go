@@ -20,7 +20,7 @@ func newEnable(s *term.Streams) *cobra.Command {
 }
 
 func runEnable(ctx context.Context, o *agentOptions, master *client.Client) error {
-	return o.changeAgents(ctx, master, "enabled", change{
+	return o.changeAgents(ctx, master, "Enabled", change{
 		agent: func(id string) (*apiv1.Agent, error) { return master.EnableAgent(ctx, id) },
 		slot:  func(id string) (*apiv1.Slot, error) { return master.EnableSlot(ctx, id, o.Slot) },
 	})
@@ -37,8 +37,8 @@ func newDisable(s *term.Streams) *cobra.Command {
 	c := o.addSelection(command.NewRemote(s, o, runDisable, &cobra.Command{
 		Use:   "disable [AGENT…]",
 		Short: "Disable agents, or drain them",
-		Long: `Keep tasks from starting on agents. Tasks that run there are killed, or, with
---drain, go on to their end.`,
+		Long: `Prevent tasks from starting on agents. Running tasks are killed, or, with --drain,
+run to completion.`,
 		Example: "  det-deploy agent disable i-0abc --drain\n  det-deploy agent disable i-0abc --slot 3\n  det-deploy agent disable --all --drain",
 	}))
 	c.Flags().BoolVar(&o.Drain, "drain", false, "let running tasks finish")
@@ -46,11 +46,11 @@ func newDisable(s *term.Streams) *cobra.Command {
 }
 
 func runDisable(ctx context.Context, o *disableOptions, master *client.Client) error {
-	state := "disabled"
+	did := "Disabled"
 	if o.Drain {
-		state = "draining: what runs there continues to its end"
+		did = "Draining"
 	}
-	return o.changeAgents(ctx, master, state, change{
+	return o.changeAgents(ctx, master, did, change{
 		agent: func(id string) (*apiv1.Agent, error) { return master.DisableAgent(ctx, id, o.Drain) },
 		slot:  func(id string) (*apiv1.Slot, error) { return master.DisableSlot(ctx, id, o.Slot, o.Drain) },
 	})

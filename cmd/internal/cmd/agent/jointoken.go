@@ -35,15 +35,15 @@ func newCreateToken(s *term.Streams) *cobra.Command {
 	c := command.NewRemote(s, o, runCreateToken, &cobra.Command{
 		Use:   "create",
 		Short: "Create a token that lets machines join a pool",
-		Long: `Create a token that lets machines join one resource pool until it expires, and
-with --uses no more machines than that. It is printed once and is a secret: put
-it in a file that only root can read, and name the file in agent.yaml as
-join_token_file.`,
+		Long: `Create a token that lets machines join one resource pool until it expires, and with
+--uses at most that number of machines. The token is printed once. It is a secret:
+store it in a file that only root can read, and set join_token_file in agent.yaml to
+the file.`,
 		Example: "  det-deploy agent join-token create --pool default --uses 1 --valid-for 1h > join-token",
 	})
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
 	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "lifetime of the token")
-	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join with it; 0 is unlimited")
+	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join; 0 is unlimited")
 	return c
 }
 
@@ -52,7 +52,7 @@ func (o *createTokenOptions) Validate() error {
 	case o.Life < time.Second:
 		return errors.New("--valid-for: must be 1s or more")
 	case o.Uses < 0 || o.Uses > math.MaxInt32:
-		return errors.New("--uses: must not be negative, and be a number of machines")
+		return errors.New("--uses: must be 0 or more, and fit into 32 bits")
 	}
 	return nil
 }
@@ -80,8 +80,8 @@ func newListTokens(s *term.Streams) *cobra.Command {
 	}, &cobra.Command{
 		Use:   "list",
 		Short: "List the join tokens that have not expired",
-		Long: `List the join tokens that have not expired. The tokens themselves are not kept.
-One that "det-deploy master join-token" printed is listed from its first use on.`,
+		Long: `List the join tokens that have not expired, without the tokens themselves. A token of
+"det-deploy master join-token" is listed from its first use on.`,
 		Example: "  det-deploy agent join-token list",
 	})
 }
@@ -109,9 +109,9 @@ func newRevokeToken(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{}, runRevokeToken, &cobra.Command{
 		Use:   "revoke TOKEN…",
 		Short: "Revoke join tokens",
-		Long: `Revoke join tokens, named by their ids or by their whole text: one that
-"det-deploy master join-token" printed and no agent has used is known by its text
-only. Agents that have joined stay; "det-deploy agent revoke" ends them.`,
+		Long: `Revoke join tokens by their IDs or their text. An unused token of
+"det-deploy master join-token" can be revoked only by its text. Agents that have
+joined stay connected; disconnect them with "det-deploy agent revoke".`,
 		Example: "  det-deploy agent join-token revoke 4QJ7ZK2M5W3X6Y7A",
 	})
 }
@@ -120,7 +120,7 @@ func runRevokeToken(ctx context.Context, o *command.Remote, master *client.Clien
 	revoked, err := command.ForEach(o.Args, func(name string) (*apiv1.JoinToken, error) {
 		j, err := master.RevokeJoinToken(ctx, name)
 		if err == nil {
-			o.Tell("Join token %s is revoked.", j.GetId())
+			o.Tell("Revoked join token %s.", j.GetId())
 		}
 		return j, err
 	})

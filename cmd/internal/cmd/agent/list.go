@@ -28,17 +28,17 @@ type listOptions struct {
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
 	c := command.NewRemote(s, o, runList, &cobra.Command{
-		Use: "list", Short: "List the agents of the cluster, or all their slots",
+		Use: "list", Short: "List agents or their slots",
 		Example: "  det-deploy agent list\n  det-deploy agent list --by-slot",
 	})
-	c.Flags().BoolVar(&o.BySlot, "by-slot", false, "one line per slot")
+	c.Flags().BoolVar(&o.BySlot, "by-slot", false, "list slots, one per line")
 	c.Flags().BoolVar(&o.Revoked, "revoked", false, "list revoked agents")
 	return c
 }
 
 func (o *listOptions) Validate() error {
 	if o.BySlot && o.Revoked {
-		return usage.Errorf("--by-slot and --revoked exclude each other")
+		return usage.Errorf("use either --by-slot or --revoked")
 	}
 	return nil
 }

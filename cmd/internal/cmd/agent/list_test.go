@@ -12,7 +12,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func TestASickAgentIsListedWithItsReason(t *testing.T) {
+func TestListShowsReasonOfSickAgent(t *testing.T) {
 	t.Parallel()
 	agents := []*apiv1.Agent{
 		{Id: "a", Draining: true, Sick: &apiv1.AgentSickness{
@@ -35,7 +35,7 @@ func TestASickAgentIsListedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentDoesNotRunIsListedWithTheReason(t *testing.T) {
+func TestListShowsRestrictionsOfAgents(t *testing.T) {
 	t.Parallel()
 	const noRunc = "runc is not installed on this machine; install runc, for example with `apt-get install runc`, and restart the agent"
 	agents := []*apiv1.Agent{

@@ -24,10 +24,10 @@ func newRevoke(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runRevoke, &cobra.Command{
 		Use:   "revoke AGENT…",
 		Short: "Revoke agents' credentials",
-		Long: `Revoke agents' credentials. The connection of an agent is cut
-at once, its tasks are ended or queued again, and its credential is void. A
-machine that the master launched is terminated. No join token and no proof of
-identity lets the agent in again until "det-deploy agent admit" takes this back.`,
+		Long: `Revoke agents' credentials. The agents are disconnected, their tasks are killed or
+queued again, and machines that the master launched are terminated. Revoked agents
+cannot join again, neither with a join token nor with proof of identity, until
+"det-deploy agent admit".`,
 		Example: "  det-deploy agent revoke gpu-3\n  det-deploy agent revoke gpu-3 gpu-4 --yes",
 	})
 	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
@@ -42,7 +42,7 @@ type revoked struct {
 }
 
 func runRevoke(ctx context.Context, o *revokeOptions) error {
-	if ok, err := o.Agreed(ctx, o.Yes, "Revoke these agents? What runs on them is ended."); err != nil || !ok {
+	if ok, err := o.Agreed(ctx, o.Yes, "Revoke these agents? Their tasks are killed or queued again."); err != nil || !ok {
 		return err
 	}
 	master, err := o.Dial(o.Streams)
@@ -68,9 +68,9 @@ func (o *revokeOptions) revokeAgent(ctx context.Context, master *client.Client, 
 		return r, err
 	}
 	if r.Connected {
-		o.Tell("Agent %s is revoked and disconnected. `det-deploy agent admit %s` lets it join again.", id, id)
+		o.Tell("Revoked and disconnected agent %s. To let it join again: `det-deploy agent admit %s`", id, id)
 	} else {
-		o.Tell("Agent %s is revoked. No agent of that name was connected. `det-deploy agent admit %s` lets it join.", id, id)
+		o.Tell("Revoked agent %s, which was not connected. To let it join: `det-deploy agent admit %s`", id, id)
 	}
 	return r, nil
 }

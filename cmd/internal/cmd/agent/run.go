@@ -24,17 +24,17 @@ func newRun(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run",
 		Short: "Run an agent in the foreground",
-		Long: `Run an agent in the foreground until it is interrupted. Its containers go on
-without it, and it takes them up again when it is started the next time.
+		Long: `Run an agent in the foreground until it is interrupted. Containers keep running; the
+next agent re-attaches.
 
-Settings come from agent.yaml, over them DET_* variables, over those flags.
-Without --config-file /etc/determined/agent.yaml is read if it is there.`,
+Settings come from agent.yaml, DET_* variables and flags, in increasing order of
+precedence. The default of --config-file is /etc/determined/agent.yaml, if it exists.`,
 		Example: `  det-deploy agent run --master-host master.example.com --join-token-file join-token
   det-deploy agent run --config-file agent.yaml --show-config`,
 		Args: cobra.NoArgs,
 	})
 	o.addFlags(c.Flags())
-	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
+	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print all settings with their sources, run nothing")
 	return c
 }
 

@@ -22,18 +22,18 @@ type agentOptions struct {
 
 func (o *agentOptions) addSelection(c *cobra.Command) *cobra.Command {
 	c.Flags().BoolVarP(&o.All, "all", "a", false, "all agents")
-	c.Flags().StringVar(&o.Slot, "slot", "", "change only this slot")
+	c.Flags().StringVar(&o.Slot, "slot", "", "slot to change instead of the whole agent")
 	return c
 }
 
 func (o *agentOptions) Validate() error {
 	switch {
 	case o.All && len(o.Args) > 0:
-		return usage.Errorf("--all and names of agents exclude each other")
+		return usage.Errorf("use either --all or AGENT")
 	case !o.All && len(o.Args) == 0:
-		return usage.Errorf("AGENT is missing; --all selects every agent")
+		return usage.Errorf("AGENT is missing; use --all for every agent")
 	case o.Slot != "" && len(o.Args) != 1:
-		return usage.Errorf("--slot needs exactly one AGENT")
+		return usage.Errorf("--slot: requires exactly one AGENT")
 	}
 	return nil
 }
@@ -46,12 +46,12 @@ type change struct {
 
 // changeAgents applies an operation to the selected agents. It prints each changed agent, even if other
 // changes fail.
-func (o *agentOptions) changeAgents(ctx context.Context, master *client.Client, state string, do change) error {
+func (o *agentOptions) changeAgents(ctx context.Context, master *client.Client, did string, do change) error {
 	if o.Slot != "" {
 		slots, err := command.ForEach(o.Args, func(id string) (*apiv1.Slot, error) {
 			slot, err := do.slot(id)
 			if err == nil {
-				o.Tell("Slot %s of agent %s is %s.", o.Slot, id, state)
+				o.Tell("%s slot %s of agent %s.", did, o.Slot, id)
 			}
 			return slot, err
 		})
@@ -61,7 +61,7 @@ func (o *agentOptions) changeAgents(ctx context.Context, master *client.Client, 
 	agents, err := command.ForEach(ids, func(id string) (*apiv1.Agent, error) {
 		agent, err := do.agent(id)
 		if err == nil {
-			o.Tell("Agent %s is %s.", id, state)
+			o.Tell("%s agent %s.", did, id)
 		}
 		return agent, err
 	})

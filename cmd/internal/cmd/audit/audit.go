@@ -31,16 +31,16 @@ func New(s *term.Streams) *cobra.Command {
 	c := command.NewRemote(s, o, runAudit, &cobra.Command{
 		Use:   "audit",
 		Short: "Show the audit log",
-		Long: `Show the cluster's audit log, oldest entry first: logins, users, passwords, keys,
-agents, kills, priorities and configuration, with who, from where, when, and
-whether it was done. For administrators.`,
+		Long: `Show the cluster's audit log, oldest entry first: logins and changes of users,
+passwords, keys, agents, tasks, priorities and configuration, with user, address, time
+and outcome. For administrators only.`,
 		Example: `  det-deploy audit --since 24h
   det-deploy audit --user ada --action task.kill
   det-deploy audit --follow --output json`,
 	})
 	f := c.Flags()
 	f.StringVar(&o.User, "user", "", "show only actions of this user")
-	f.StringVar(&o.Action, "action", "", "show only this action; user. shows all that begin so")
+	f.StringVar(&o.Action, "action", "", "show only this action, or with a trailing dot all actions of a group, such as user.")
 	f.StringVar(&o.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
 	return c
@@ -73,8 +73,8 @@ func text(e *apiv1.AuditEntry) string {
 	for _, p := range [][2]string{
 		{"target", e.GetTarget()},
 		{"from", e.GetAddress()},
-		{"in", e.GetAllocationId()},
-		{"because", e.GetReason()},
+		{"allocation", e.GetAllocationId()},
+		{"reason", e.GetReason()},
 		{"details", e.GetDetails()},
 	} {
 		if p[1] != "" {

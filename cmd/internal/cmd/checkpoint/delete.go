@@ -23,10 +23,10 @@ func newDelete(s *term.Streams) *cobra.Command {
 	c := command.NewRemote(s, o, runDelete, &cobra.Command{
 		Use:   "delete CHECKPOINT…",
 		Short: "Delete checkpoints and their files",
-		Long: `Delete checkpoints: all of those that are named, or none. What is in use is not
-deleted: a registered model version, what an open trial continues from, what a trial
-started from, and what is being downloaded. The files are deleted by a task in the
-experiment's image; until it has ended the checkpoints are deleting.`,
+		Long: `Delete checkpoints and their files: all named checkpoints, or none if one of them is in
+use by a registered model version, a running trial, a trial that started from it, or a
+download. A task in the experiment's image deletes the files; until it has ended, the
+checkpoints have the state deleting.`,
 		Example: "  det-deploy checkpoint delete 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --yes",
 	})
 	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
@@ -34,14 +34,14 @@ experiment's image; until it has ended the checkpoints are deleting.`,
 }
 
 func runDelete(ctx context.Context, o *deleteOptions, master *client.Client) error {
-	question := fmt.Sprintf("Delete %d checkpoints with all their files? That is irreversible.", len(o.Args))
+	question := fmt.Sprintf("Delete %s with all files? This is irreversible.", term.Count(len(o.Args), "checkpoint"))
 	if ok, err := o.Agreed(ctx, o.Yes, question); err != nil || !ok {
 		return err
 	}
 	if err := master.DeleteCheckpoints(ctx, o.Args...); err != nil {
 		return err
 	}
-	o.Tell("The files of %d checkpoints are being deleted.", len(o.Args))
+	o.Tell("Deleting the files of %s.", term.Count(len(o.Args), "checkpoint"))
 	if o.Output != term.JSON {
 		return nil
 	}

@@ -29,9 +29,9 @@ func newDownload(s *term.Streams) *cobra.Command {
 	c := command.NewRemote(s, o, runDownload, &cobra.Command{
 		Use:   "download CHECKPOINT",
 		Short: "Download the files of a checkpoint through the master",
-		Long: `Download the files of a checkpoint through the master, which reads the storages of the
-cluster and its workspaces, and those with keys of their own. Files that are there
-already are replaced.`,
+		Long: `Download the files of a checkpoint through the master, which can read the storage of
+the cluster and its workspaces, and storage with its own keys. Existing files are
+replaced.`,
 		Example: "  det-deploy checkpoint download 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --to model",
 	})
 	c.Flags().StringVar(&o.To, "to", "", "directory for the files (default checkpoints/CHECKPOINT)")
@@ -57,9 +57,9 @@ func runDownload(ctx context.Context, o *downloadOptions, master *client.Client)
 	}
 	err = d.unpack(body)
 	if err = errors.Join(err, body.Close()); err != nil {
-		return fmt.Errorf("download checkpoint %s into %s: %w", d.Checkpoint, d.Directory, err)
+		return fmt.Errorf("cannot download checkpoint %s to %s: %w", d.Checkpoint, d.Directory, err)
 	}
-	return o.AnswerNote(d, "%d files with %d bytes are in %s.", d.Files, d.Bytes, d.Directory)
+	return o.AnswerNote(d, "Downloaded %s (%d bytes) to %s.", term.Count(d.Files, "file"), d.Bytes, d.Directory)
 }
 
 // unpack extracts the files of an archive. It returns an error for a file outside of the directory.
@@ -74,7 +74,7 @@ func (d *downloaded) unpack(from io.Reader) error {
 	defer root.Close() //nolint:errcheck // its files are closed
 	z, err := gzip.NewReader(from)
 	if err != nil {
-		return fmt.Errorf("read the archive: %w", err)
+		return fmt.Errorf("cannot read the archive: %w", err)
 	}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()

@@ -48,9 +48,9 @@ func newList(s *term.Streams) *cobra.Command {
 	}, &cobra.Command{
 		Use:   "list",
 		Short: "List checkpoints, oldest first",
-		Long: `List the checkpoints of an experiment, of a trial, or of all. One that is deleting waits
-for the task that deletes its files; when such a task has failed, the list says why and
-the task is tried again. The states are active, completed, deleting, deleted, error and
+		Long: `List the checkpoints of an experiment, of a trial, or all. Checkpoints in the state
+deleting wait for the task that deletes their files; a failed task is retried, and the
+list shows the reason. States: active, completed, deleting, deleted, error,
 partially_deleted.`,
 		Example: "  det-deploy checkpoint list --experiment 7\n  det-deploy checkpoint list --state deleting",
 	})
@@ -62,7 +62,7 @@ partially_deleted.`,
 
 func (o *listOptions) Validate() error {
 	if o.Given("experiment") && o.Given("trial") {
-		return usage.Errorf("--experiment and --trial exclude each other: a trial is of one experiment")
+		return usage.Errorf("use either --experiment or --trial")
 	}
 	for _, s := range o.States {
 		if !slices.Contains(states(), s) {

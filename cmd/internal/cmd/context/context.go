@@ -15,7 +15,7 @@ import (
 
 // New returns `det-deploy context`.
 func New(s *term.Streams) *cobra.Command {
-	return command.NewNoun(s, "context", "Choose which cluster commands talk to", "  det-deploy context list\n  det-deploy context use lab",
+	return command.NewNoun(s, "context", "Manage contexts", "  det-deploy context list\n  det-deploy context use lab",
 		newList, newShow, newUse, newRemove)
 }
 

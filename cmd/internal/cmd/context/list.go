@@ -12,7 +12,7 @@ import (
 
 func newList(s *term.Streams) *cobra.Command {
 	return command.New(s, &command.Local{}, runList, &cobra.Command{
-		Use: "list", Short: "List the known clusters", Example: "  det-deploy context list",
+		Use: "list", Short: "List contexts", Example: "  det-deploy context list",
 	})
 }
 

@@ -13,8 +13,8 @@ import (
 func newRemove(s *term.Streams) *cobra.Command {
 	return command.New(s, &command.Local{}, runRemove, &cobra.Command{
 		Use:     "remove NAME",
-		Short:   "Remove a cluster's context and its session",
-		Long:    "Remove a cluster's context and its session. The cluster itself is not touched.",
+		Short:   "Delete a context and its session",
+		Long:    "Delete a context and its session. The cluster is not changed.",
 		Example: "  det-deploy context remove lab",
 	})
 }
@@ -35,5 +35,5 @@ func runRemove(ctx context.Context, o *command.Local) error {
 	if err != nil {
 		return err
 	}
-	return o.AnswerNote(gone, "Context %s is forgotten.", gone.Name)
+	return o.AnswerNote(gone, "Deleted context %s.", gone.Name)
 }

@@ -37,7 +37,7 @@ func trust(c contexts.Context) string {
 	case c.Fingerprint != "":
 		return "pinned, SHA-256 " + c.Fingerprint
 	case c.CA != "":
-		return "signed by the authority in the context"
+		return "signed by the CA in the context"
 	default:
 		return ""
 	}

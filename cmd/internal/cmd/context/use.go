@@ -29,5 +29,5 @@ func runUse(ctx context.Context, o *command.Local) error {
 	if err != nil {
 		return err
 	}
-	return o.AnswerNote(chosen, "Commands talk to %s, %s.", chosen.Name, chosen.Master)
+	return o.AnswerNote(chosen, "Switched to context %q (%s).", chosen.Name, chosen.Master)
 }

@@ -15,7 +15,7 @@ import (
 // change is a verb that makes the same request for each experiment.
 type change struct {
 	verb, short, long string
-	// done is the rest of the message printed for each experiment.
+	// done is the format of the message printed for each experiment.
 	done string
 	do   func(ctx context.Context, master *client.Client, id int32) error
 }
@@ -43,7 +43,7 @@ func (v change) run(ctx context.Context, o *command.Remote, master *client.Clien
 		if err != nil {
 			return nil, err
 		}
-		o.Tell("Experiment %d "+v.done+".", id)
+		o.Tell(v.done, id)
 		reply, err := master.Experiment(ctx, id)
 		if client.KindOf(err) == client.NotFound {
 			return &apiv1.Experiment{Id: id, State: apiv1.Experiment_STATE_DELETED}, nil
@@ -54,25 +54,25 @@ func (v change) run(ctx context.Context, o *command.Remote, master *client.Clien
 }
 
 func newPause(s *term.Streams) *cobra.Command {
-	return request("pause", "Pause experiments", "Let trials save themselves and give their slots back, until the experiment is activated.", "is paused").command(s)
+	return request("pause", "Pause experiments", "Checkpoint the trials and release their slots until the experiment is activated.", "Paused experiment %d.").command(s)
 }
 
 func newActivate(s *term.Streams) *cobra.Command {
-	return request("activate", "Continue paused experiments", "Run paused experiments on from the latest checkpoints of their trials.", "is active").command(s)
+	return request("activate", "Resume paused experiments", "Resume the trials of paused experiments from their latest checkpoints.", "Activated experiment %d.").command(s)
 }
 
 func newCancel(s *term.Streams) *cobra.Command {
-	return request("cancel", "End experiments once their trials have saved themselves", "", "ends once its trials have saved themselves").command(s)
+	return request("cancel", "Cancel experiments after their trials have saved checkpoints", "", "Canceling experiment %d. It ends when its trials have saved checkpoints.").command(s)
 }
 
 func newKill(s *term.Streams) *cobra.Command {
-	return request("kill", "Kill experiments", "End experiments at once. One that has ended already stays as it is.", "is killed").command(s)
+	return request("kill", "Kill experiments", "Kill experiments immediately. Ended experiments are not changed.", "Killed experiment %d.").command(s)
 }
 
 func newArchive(s *term.Streams) *cobra.Command {
-	return request("archive", "Take ended experiments out of the usual lists", "", "is archived").command(s)
+	return request("archive", "Hide ended experiments from lists", "", "Archived experiment %d.").command(s)
 }
 
 func newUnarchive(s *term.Streams) *cobra.Command {
-	return request("unarchive", "Put archived experiments back into the usual lists", "", "is archived no more").command(s)
+	return request("unarchive", "Show archived experiments in lists again", "", "Unarchived experiment %d.").command(s)
 }

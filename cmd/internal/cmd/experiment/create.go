@@ -28,23 +28,23 @@ func newCreate(s *term.Streams) *cobra.Command {
 	o := &createOptions{}
 	c := command.NewRemote(s, o, runCreate, &cobra.Command{
 		Use: "create FILE", Short: "Create an experiment from a configuration file",
-		Long: `Create an experiment from a configuration file, with the program in a directory. It
-prints the number of the experiment.`,
+		Long: `Create an experiment from a configuration file, with the files of a directory, and
+print its ID.`,
 		Example: "  det-deploy experiment create train.yaml --context .\n  det-deploy experiment create train.yaml --validate",
 	})
 	f := c.Flags()
 	f.StringVar(&o.ContextDir, "context", "", "directory to copy into the task's working directory")
 	f.BoolVar(&o.Paused, "paused", false, "create the experiment paused")
 	f.BoolVar(&o.ValidateOnly, "validate", false, "check the configuration and create nothing")
-	f.Int32Var(&o.Project, "project-id", 0, "project of the experiment (default as the file says)")
-	f.StringVar(&o.Template, "template", "", "template that the file is laid over")
+	f.Int32Var(&o.Project, "project-id", 0, "project ID (default as in the file)")
+	f.StringVar(&o.Template, "template", "", "template under the configuration in the file")
 	return c
 }
 
 func runCreate(ctx context.Context, o *createOptions, master *client.Client) error {
 	text, err := os.ReadFile(o.Args[0])
 	if err != nil {
-		return usage.Errorf("read the experiment's configuration: %w", err)
+		return usage.Errorf("cannot read the experiment's configuration: %w", err)
 	}
 	files, err := directory.Read(o.ContextDir)
 	if err != nil {
@@ -64,7 +64,7 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 		o.Tell("Warning: %s", w)
 	}
 	if len(reply.GetWarnings()) > 0 {
-		o.Tell("Warning: trials need more slots than the resource pool has; they wait until it has grown.")
+		o.Tell("Warning: trials need more slots than the resource pool has; they wait until it grows.")
 	}
 	if o.ValidateOnly {
 		return o.AnswerNote(reply, "The configuration is valid.")

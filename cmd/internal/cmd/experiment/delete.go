@@ -20,10 +20,10 @@ type deleteOptions struct {
 func newDelete(s *term.Streams) *cobra.Command {
 	o := &deleteOptions{}
 	c := command.NewRemote(s, o, runDelete, &cobra.Command{
-		Use: "delete EXPERIMENT…", Short: "Delete ended experiments with all they have",
-		Long: `Delete ended experiments with their checkpoints, metrics and logs (irreversible).
-Checkpoints that something else needs, as a version of a model, keep an experiment
-from being deleted.`,
+		Use: "delete EXPERIMENT…", Short: "Delete ended experiments and their data",
+		Long: `Delete ended experiments with their checkpoints, metrics and logs (irreversible). An
+experiment cannot be deleted while its checkpoints are in use, for example by a model
+version.`,
 		Example: "  det-deploy experiment delete 7 --yes",
 	})
 	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
@@ -35,7 +35,7 @@ func runDelete(ctx context.Context, o *deleteOptions, master *client.Client) err
 	if err != nil || !agreed {
 		return err
 	}
-	remove := change{verb: "delete", done: "is being deleted", do: func(ctx context.Context, master *client.Client, id int32) error {
+	remove := change{verb: "delete", done: "Deleting experiment %d.", do: func(ctx context.Context, master *client.Client, id int32) error {
 		return master.DeleteExperiment(ctx, id)
 	}}
 	return remove.run(ctx, &o.Remote, master)

@@ -18,7 +18,7 @@ func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.GetExperimentResponse]{
 		Fetch: command.ByNumber(noun, (*client.Client).Experiment), Pairs: pairs,
 	}, &cobra.Command{
-		Use: "describe EXPERIMENT", Short: "Show one experiment: how far it is, and what it found",
+		Use: "describe EXPERIMENT", Short: "Show an experiment's status and results",
 		Example: "  det-deploy experiment describe 7",
 	})
 }

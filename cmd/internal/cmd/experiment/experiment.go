@@ -10,7 +10,7 @@ import (
 
 // New returns `det-deploy experiment`.
 func New(s *term.Streams) *cobra.Command {
-	return command.NewNoun(s, noun, "Look at and manage experiments", "  det-deploy experiment preview search.yaml\n  det-deploy experiment list",
+	return command.NewNoun(s, noun, "Manage experiments", "  det-deploy experiment preview search.yaml\n  det-deploy experiment list",
 		newPreview, newCreate, newList, newDescribe, newHistory,
 		newPause, newActivate, newCancel, newKill, newArchive, newUnarchive, newDelete)
 }

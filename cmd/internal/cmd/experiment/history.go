@@ -23,9 +23,9 @@ func newHistory(s *term.Streams) *cobra.Command {
 			return []any{e.GetNumber(), show.Time(e.GetTime()), e.GetUsername(), e.GetText()}
 		},
 	}, &cobra.Command{
-		Use: "history EXPERIMENT", Short: "Show what happened to an experiment, and why",
-		Long: `Show what happened to an experiment, the oldest first: who asked for what, when
-each run began and why it ended, and what the search decided upon which report.`,
+		Use: "history EXPERIMENT", Short: "Show the history of an experiment",
+		Long: `Show the history of an experiment, oldest event first: user requests, the start and end
+of each run, and each search decision and the report that caused it.`,
 		Example: "  det-deploy experiment history 7",
 	})
 }

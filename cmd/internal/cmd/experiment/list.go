@@ -49,7 +49,7 @@ func (o *listOptions) Validate() error {
 	for i, s := range o.States {
 		name := strings.ReplaceAll(strings.ToUpper(s), " ", "_")
 		if n, found := apiv1.Experiment_State_value["STATE_"+name]; !found || n == 0 {
-			return usage.Errorf("--state %s: no experiment has this state", s)
+			return usage.Errorf("--state %s: unknown state; see the STATE column of `det-deploy experiment list --all`", s)
 		}
 		o.States[i] = name
 	}

@@ -34,25 +34,25 @@ func newPreview(s *term.Streams) *cobra.Command {
 	o := &previewOptions{}
 	c := command.New(s, o, runPreview, &cobra.Command{
 		Use:   "preview FILE",
-		Short: "Show what an experiment would be: its trials, what they take, what keeps them waiting",
-		Long: `Show what an experiment would be, without a cluster: how many trials there are
-and how far they go, the hyperparameters of the first, and the slots they take at once.
-With how long a trial takes for a unit of the time metric, or in all, it also shows the
-slot-hours, and what they cost: at --price, or with --ask-cluster at slot_price of the pool.
+		Short: "Preview the trials, resources and cost of an experiment",
+		Long: `Preview an experiment without a cluster: the number of trials and their lengths, the
+hyperparameters of the first trials, and the slots used concurrently. If the duration
+of a trial is given, per unit of the time metric or in total, the slot-hours and their
+cost are included, at --price or, with --ask-cluster, at the pool's slot_price.
 
---simulate plays recorded curves through the search: CSV with a header and the columns
-trial, the time metric and the metric. It shows which trials would have been stopped.`,
+--simulate runs the search on recorded curves: a CSV file with a header and the columns
+trial, the time metric and the metric. It shows the trials that would be stopped.`,
 		Example: `  det-deploy experiment preview search.yaml
   det-deploy experiment preview search.yaml --override searcher.max_trials=64 --hours-per-unit 0.1
   det-deploy experiment preview search.yaml --simulate curves.csv --output json`,
 	})
 	f := c.Flags()
-	f.StringArrayVar(&o.Overrides, "override", nil, "setting laid over the file, such as searcher.max_trials=8")
-	f.StringVar(&o.Simulate, "simulate", "", "file of recorded curves (CSV) to play through the search")
-	f.BoolVar(&o.AskCluster, "ask-cluster", false, "ask the cluster about the resource pool: what keeps trials waiting, and its price")
-	f.Float64Var(&o.HoursPerUnit, "hours-per-unit", 0, "hours that a trial takes for one unit of the time metric")
-	f.Float64Var(&o.HoursPerTrial, "hours-per-trial", 0, "hours that a trial takes that ends by itself")
-	f.Float64Var(&o.Price, "price", 0, "dollars that a slot costs in an hour (default the pool's slot_price, with --ask-cluster)")
+	f.StringArrayVar(&o.Overrides, "override", nil, "setting that overrides the file, such as searcher.max_trials=8; repeatable")
+	f.StringVar(&o.Simulate, "simulate", "", "CSV file with recorded curves to simulate")
+	f.BoolVar(&o.AskCluster, "ask-cluster", false, "query the cluster for the resource pool's capacity and price")
+	f.Float64Var(&o.HoursPerUnit, "hours-per-unit", 0, "hours per unit of the time metric for a trial")
+	f.Float64Var(&o.HoursPerTrial, "hours-per-trial", 0, "hours per trial that is not stopped early")
+	f.Float64Var(&o.Price, "price", 0, "price of a slot in USD per hour (default the pool's slot_price, with --ask-cluster)")
 	f.IntVar(&o.First, "first", 5, "number of trials to show with their hyperparameters")
 	return c
 }
@@ -95,7 +95,7 @@ func runPreview(ctx context.Context, o *previewOptions) error {
 	}
 	answer := previewed{}
 	if answer.Preview, err = preview.Of(x, known); err != nil {
-		return usage.Errorf("preview %s: %w", o.Args[0], err)
+		return usage.Errorf("cannot preview %s: %w", o.Args[0], err)
 	}
 	for _, w := range warnings {
 		answer.Warnings = append(answer.Warnings, w.String())
@@ -113,7 +113,7 @@ func runPreview(ctx context.Context, o *previewOptions) error {
 func (o *previewOptions) readConfiguration() (config.Experiment, document.Errors, error) {
 	raw, err := os.ReadFile(o.Args[0])
 	if err != nil {
-		return config.Experiment{}, nil, usage.Errorf("read the experiment's configuration: %w", err)
+		return config.Experiment{}, nil, usage.Errorf("cannot read the experiment's configuration: %w", err)
 	}
 	d, err := config.Parse(raw, o.Args[0], o.Overrides)
 	if err != nil {
@@ -138,11 +138,11 @@ func nameFlag(err error) error {
 func simulate(path string, c search.Config) (*search.Simulation, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usage.Errorf("read the curves: %w", err)
+		return nil, usage.Errorf("cannot read the curves: %w", err)
 	}
 	curves, err := preview.ReadCurves(f, c)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, usage.Errorf("read %s: %w", path, err)
+		return nil, usage.Errorf("cannot read %s: %w", path, err)
 	}
 	s, err := c.Simulate(curves)
 	return &s, err

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/preview"
 )
 
-func TestAPreviewTakesThePriceThatTheOwnerOfThePoolStates(t *testing.T) {
+func TestPreviewUsesPoolPrice(t *testing.T) {
 	t.Parallel()
 	spot := 1.0
 	stated := &apiv1.SlotPrice{PerHour: 3, SpotPerHour: &spot, Currency: "EUR"}

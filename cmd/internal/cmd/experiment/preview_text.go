@@ -14,8 +14,8 @@ import (
 func (o *previewOptions) printPreview(a previewed) error {
 	p := a.Preview
 	pairs := [][2]string{
-		{"Trials", fmt.Sprintf("%d, %d at once", p.Trials, p.Concurrent)},
-		{"Slots", fmt.Sprintf("%d per trial, %d at once", p.SlotsPerTrial, p.Slots)},
+		{"Trials", fmt.Sprintf("%d, %d concurrently", p.Trials, p.Concurrent)},
+		{"Slots", fmt.Sprintf("%d per trial, %d concurrently", p.SlotsPerTrial, p.Slots)},
 	}
 	pairs = append(pairs, describeUsage("Expected", p.Expected)...)
 	pairs = append(pairs, describeUsage("At most", p.AtMost)...)
@@ -84,7 +84,7 @@ func simulationTable(s *search.Simulation) *term.Table {
 	}
 	t := term.NewTable(">TRIAL", ">REACHED", ">BEST", "END")
 	for _, v := range s.Trials {
-		end := "ran to its end"
+		end := "ran to completion"
 		if v.Stopped {
 			end = "stopped by the search"
 		}

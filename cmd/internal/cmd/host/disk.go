@@ -20,15 +20,15 @@ type dataDisk struct {
 var diskName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 
 func (d *dataDisk) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.Volume, "volume", "", "data volume of a master: vol-…")
-	f.StringVar(&d.Device, "device", "", "name that the volume is attached under, for types whose disks do not carry their volume's id")
-	f.StringVar(&d.Name, "disk-name", "", "name that the data disk of a master is attached under on Google Cloud: det-data")
+	f.StringVar(&d.Volume, "volume", "", "data volume of a master, such as vol-0123456789abcdef0")
+	f.StringVar(&d.Device, "device", "", "device name of the volume, for instance types whose disks do not expose the volume ID")
+	f.StringVar(&d.Name, "disk-name", "", "device name of a master's data disk on Google Cloud, such as det-data")
 }
 
 // checkName returns an error if the disk name is invalid.
 func (d *dataDisk) checkName() error {
 	if d.Name != "" && !diskName.MatchString(d.Name) {
-		return usage.Errorf("--disk-name must be the name of a disk: lower-case letters, digits and hyphens (%q)", d.Name)
+		return usage.Errorf("--disk-name: must consist of lower-case letters, digits and hyphens (is %q)", d.Name)
 	}
 	return nil
 }

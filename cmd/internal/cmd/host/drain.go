@@ -21,14 +21,14 @@ func newDrain(s *term.Streams) *cobra.Command {
 	o := &drainOptions{}
 	c := command.New(s, o, runDrain, &cobra.Command{
 		Use:   "drain",
-		Short: "Wait for the tasks of a machine that shuts down",
-		Long: `Wait for the tasks of a machine that shuts down, as an agent's unit does before the
-agent stops: Google Cloud shuts a machine down while it announces a preemption. It
-waits until the master knows the end of every task, for 25 seconds at most. On a
-machine that stays up it does nothing.`,
+		Short: "Wait for the tasks of a machine that is shutting down",
+		Long: `Wait for the tasks of a machine that is shutting down. The systemd unit of an agent runs
+it before it stops the agent, because Google Cloud shuts a machine down while it
+announces a preemption. It waits at most 25 seconds until the master knows the end of
+every task. On a machine that is not shutting down, it returns immediately.`,
 		Example: "  det-deploy host drain --data-dir /var/lib/determined-agent",
 	})
-	c.Flags().StringVar(&o.DataDir, "data-dir", "", "directory of the agent")
+	c.Flags().StringVar(&o.DataDir, "data-dir", "", "data directory of the agent")
 	return c
 }
 

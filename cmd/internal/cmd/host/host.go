@@ -37,27 +37,27 @@ func (o *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Region, "region", "", "AWS region")
 	f.StringVar(&o.Bucket, "control-bucket", "", "control bucket of the cluster, for a master")
-	f.StringVar(&o.Endpoint, "aws-endpoint", "", "endpoint that replaces Amazon's, for closed networks and tests")
-	f.StringVar(&o.Logs, "journal-group", "", "CloudWatch group or log of Cloud Logging for the journal, for an agent; a master's manifest names it")
-	f.BoolVar(&o.Metrics, "report-use", false, "send the machine's metrics to CloudWatch or Cloud Monitoring, for an agent; a master's manifest says so")
+	f.StringVar(&o.Endpoint, "aws-endpoint", "", "endpoint that replaces those of AWS, for isolated networks and tests")
+	f.StringVar(&o.Logs, "journal-group", "", "CloudWatch log group or Cloud Logging log for an agent's journal; for a master, set in its manifest")
+	f.BoolVar(&o.Metrics, "report-use", false, "send an agent's machine metrics to CloudWatch or Cloud Monitoring; for a master, set in its manifest")
 }
 
 func (o *settings) Validate() error {
 	switch {
 	case o.Role != master && o.Role != agent:
-		return usage.Errorf("--role must be %s or %s (%s)", master, agent, cmp.Or(o.Role, "not given"))
+		return usage.Errorf("--role: must be %s or %s (is %s)", master, agent, cmp.Or(o.Role, "not set"))
 	case o.Cloud != wire.CloudAWS && o.Cloud != wire.CloudGCP:
-		return usage.Errorf("--cloud must be %s or %s (%q)", wire.CloudAWS, wire.CloudGCP, o.Cloud)
+		return usage.Errorf("--cloud: must be %s or %s (is %q)", wire.CloudAWS, wire.CloudGCP, o.Cloud)
 	case o.Cloud != wire.CloudAWS && (o.Region != "" || o.Endpoint != ""):
-		return usage.Errorf("--region and --aws-endpoint are for --cloud %s: other machines ask their metadata server", wire.CloudAWS)
+		return usage.Errorf("--region and --aws-endpoint require --cloud %s", wire.CloudAWS)
 	case o.Cluster == "":
 		return usage.Errorf("--cluster-id is missing")
 	case o.Role == master && o.Bucket == "":
-		return usage.Errorf("--control-bucket is missing: it is where a master reads what to run")
+		return usage.Errorf("--control-bucket is missing: a master reads its manifest from it")
 	case o.Role == master && (o.Logs != "" || o.Metrics):
-		return usage.Errorf("--journal-group and --report-use are for --role %s: a master's manifest says both", agent)
+		return usage.Errorf("--journal-group and --report-use require --role %s; a master's manifest contains both", agent)
 	case o.Role == agent && o.Bucket != "":
-		return usage.Errorf("--control-bucket is for --role %s: an agent has no part in the control bucket", master)
+		return usage.Errorf("--control-bucket requires --role %s", master)
 	}
 	return nil
 }

@@ -36,11 +36,11 @@ func newInstall(s *term.Streams) *cobra.Command {
 	o := &installOptions{}
 	c := command.New(s, o, runInstall, &cobra.Command{
 		Use:   "install",
-		Short: "Set up this machine for a cluster in the cloud",
-		Long: `Set up this machine for a cluster in the cloud, now and after every boot:
-keep this program, write the units, enable and start them. It is what a machine's
-user data or startup script runs at the first boot. Run again it changes nothing.
-Without a volume the root disk holds a master's data.`,
+		Short: "Set up this machine for a cluster in a cloud",
+		Long: `Set up this machine for a cluster in a cloud: install this program, write systemd
+units, and enable and start them. The user data or startup script of a machine runs it
+at the first boot. It can be repeated. Without a volume, a master's data is on the root
+disk.`,
 		Example: `  det-deploy host install --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012 --yes
   det-deploy host install --cloud gcp --role master --cluster-id lab --control-bucket det-deploy-lab-415104041262 --disk-name det-data --yes
   det-deploy host install --role agent --cluster-id lab --master-url https://10.0.0.5:8443 --master-ca ca.pem --dry-run`,
@@ -48,11 +48,11 @@ Without a volume the root disk holds a master's data.`,
 	f := c.Flags()
 	o.settings.addFlags(f)
 	o.dataDisk.addFlags(f)
-	f.StringVar(&o.Master, "master-url", "", "address of the master, for an agent: https://10.0.0.5:8443")
+	f.StringVar(&o.Master, "master-url", "", "address of the master for an agent, such as https://10.0.0.5:8443")
 	f.StringVar(&o.MasterCA, "master-ca", "", "CA file for the master's certificate")
-	f.StringVar(&o.MasterName, "master-name", "", "name in the master's certificate, when it is not the address's host")
-	f.StringVar(&o.Runtime, "runtime", agentconfig.RuntimeDocker, "docker, process, or auto, until the master says another")
-	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.StringVar(&o.MasterName, "master-name", "", "name in the master's certificate, if it is not the host of the address")
+	f.StringVar(&o.Runtime, "runtime", agentconfig.RuntimeDocker, "initial container runtime until the master configures another: docker, process or auto")
+	f.BoolVar(&o.DryRun, "dry-run", false, "show what would change, change nothing")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	return c
 }
@@ -62,7 +62,7 @@ func (o *installOptions) Validate() error {
 		return err
 	}
 	if o.Role == master && o.Master != "" {
-		return usage.Errorf("--master-url is for --role %s", agent)
+		return usage.Errorf("--master-url requires --role %s", agent)
 	}
 	if err := o.checkDisk(); err != nil {
 		return err
@@ -78,15 +78,15 @@ func (o *installOptions) Validate() error {
 func (o *installOptions) checkDisk() error {
 	switch {
 	case o.Volume != "" && o.Name != "":
-		return usage.Errorf("--volume and --disk-name exclude each other")
+		return usage.Errorf("use either --volume or --disk-name")
 	case o.Role == agent && o.Volume != "":
-		return usage.Errorf("--volume is for --role %s", master)
+		return usage.Errorf("--volume requires --role %s", master)
 	case o.Role == agent && o.Name != "":
-		return usage.Errorf("--disk-name is for --role %s", master)
+		return usage.Errorf("--disk-name requires --role %s", master)
 	case o.Cloud == wire.CloudAWS && o.Name != "":
-		return usage.Errorf("--disk-name is for --cloud %s; here it is --volume", wire.CloudGCP)
+		return usage.Errorf("--disk-name requires --cloud %s; use --volume", wire.CloudGCP)
 	case o.Cloud == wire.CloudGCP && o.Volume != "":
-		return usage.Errorf("--volume is for --cloud %s; here it is --disk-name", wire.CloudAWS)
+		return usage.Errorf("--volume requires --cloud %s; use --disk-name", wire.CloudAWS)
 	}
 	return o.checkName()
 }
@@ -96,7 +96,7 @@ func (o *installOptions) checkDisk() error {
 func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
 	u, err := url.Parse(o.Master)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return agentconfig.Agent{}, fmt.Errorf("--master-url must begin with https:// or http:// (%q)", o.Master)
+		return agentconfig.Agent{}, fmt.Errorf("--master-url: must begin with https:// or http:// (is %q)", o.Master)
 	}
 	a := agentconfig.DefaultAgent()
 	a.MasterHost = u.Hostname()
@@ -130,7 +130,7 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	if o.DryRun {
 		return nil
 	}
-	if ok, err := o.Agreed(ctx, o.Yes, "Do this?"); err != nil || !ok {
+	if ok, err := o.Agreed(ctx, o.Yes, "Set up this machine?"); err != nil || !ok {
 		return err
 	}
 	for _, s := range steps {
@@ -156,7 +156,7 @@ func (o *installOptions) steps() ([]wire.Step, error) {
 	}
 	text, err := document.Marshal(a)
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", a.ConfigFile, err)
+		return nil, fmt.Errorf("cannot write %s: %w", a.ConfigFile, err)
 	}
 	return wire.AgentMachine(o.Host, o.flagArgs(), a.ConfigFile, text, a.DataDir)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-func TestTheAgentReadsWhatItIsGiven(t *testing.T) {
+func TestAgentReadsLocalConfiguration(t *testing.T) {
 	t.Parallel()
 	o := &installOptions{Master: "https://10.0.0.5:8443", MasterCA: "/etc/determined/ca.pem", MasterName: "det-deploy-master", Runtime: "docker"}
 	o.Host = wire.Host{Role: agent, Cluster: "lab"}
@@ -42,7 +42,7 @@ func TestTheAgentReadsWhatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestTheUnitRunsWithTheSettingsGiven(t *testing.T) {
+func TestUnitHasGivenSettings(t *testing.T) {
 	t.Parallel()
 	o := settings{wire.Host{Role: agent, Cloud: wire.CloudAWS, Cluster: "lab", Logs: "/det-deploy/lab", Metrics: true, Endpoint: "http://e"}}
 	if err := o.Validate(); err != nil {
@@ -62,7 +62,7 @@ func TestTheUnitRunsWithTheSettingsGiven(t *testing.T) {
 }
 
 // The command accepts the arguments of the startup script on Google Cloud.
-func TestAStartupScriptsArgumentsAreTaken(t *testing.T) {
+func TestInstallAcceptsStartupScriptArguments(t *testing.T) {
 	t.Parallel()
 	sums := map[string]string{"amd64": strings.Repeat("ab", 32)}
 	for _, boot := range []interface{ Render() ([]byte, error) }{
@@ -97,7 +97,7 @@ func TestAStartupScriptsArgumentsAreTaken(t *testing.T) {
 }
 
 // The services of a machine get the settings of its installation.
-func TestAMachineAtGoogleIsSetUp(t *testing.T) {
+func TestSetUpMachineOnGoogleCloud(t *testing.T) {
 	t.Parallel()
 	o := &installOptions{}
 	o.Host = wire.Host{Role: master, Cloud: wire.CloudGCP, Cluster: "lab", Bucket: "b"}

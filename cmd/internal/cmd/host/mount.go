@@ -26,29 +26,29 @@ func newMount(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runMount, &cobra.Command{
 		Use:   "mount",
 		Short: "Mount the data volume of a master",
-		Long: `Mount the data volume of a master, as its unit does before the master starts.
-The disk is found by the volume's id, or on Google Cloud by the name that it is
-attached under. It is formatted only when it is blank: a
-disk that holds anything but ext4 or xfs is refused and left as it is. A volume
-that was enlarged is used in full.`,
+		Long: `Mount the data volume of a master. The systemd unit of the master runs it before the
+master starts. The disk is found by its volume ID or, on Google Cloud, by its device
+name. A blank disk is formatted; a disk with other contents than an ext4 or xfs file
+system causes an error and is not changed. The file system is grown to the size of the
+volume.`,
 		Example: `  det-deploy host mount --volume vol-0123456789abcdef0
   det-deploy host mount --disk-name det-data`,
 	})
 	f := c.Flags()
 	o.addFlags(f)
-	f.StringVar(&o.At, "at", wire.DataDir, "directory to mount it at")
+	f.StringVar(&o.At, "at", wire.DataDir, "mount point")
 	return c
 }
 
 func (o *mountOptions) Validate() error {
 	switch {
 	case o.Name != "" && (o.Volume != "" || o.Device != ""):
-		return usage.Errorf("--disk-name excludes --volume and --device")
+		return usage.Errorf("use either --disk-name or --volume and --device")
 	case o.Name == "" && !strings.HasPrefix(o.Volume, "vol-"):
-		return usage.Errorf("--volume must be a volume's id, vol-… (%q)", o.Volume)
+		return usage.Errorf("--volume: must be a volume ID, vol-… (is %q)", o.Volume)
 	}
 	if !filepath.IsAbs(o.At) {
-		return usage.Errorf("--at must be absolute (%q)", o.At)
+		return usage.Errorf("--at: must be an absolute path (is %q)", o.At)
 	}
 	return o.checkName()
 }

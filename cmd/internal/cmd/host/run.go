@@ -20,13 +20,13 @@ func newRun(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run",
 		Short: "Run the node services in the foreground",
-		Long: `Run the node services in the foreground until it is interrupted. A master's
-machine follows the manifest in the cluster's control bucket: it fetches program
-and configuration, starts, holds or stops the master, and says how it is. An
-agent's machine proves its identity for the agent and tells it when its cloud is
-about to take the machine back. Both carry their journal and their use to
-CloudWatch, or to Cloud Logging and Cloud Monitoring, where that is wanted.
-Without --region the machine is asked.`,
+		Long: `Run the node services in the foreground until they are interrupted. On a master's
+machine they follow the manifest in the cluster's control bucket: they fetch the program
+and configuration, start, hold or stop the master, and report its state. On an agent's
+machine they prove the machine's identity for the agent and notify it of an imminent
+interruption. Both send journal and metrics to CloudWatch, or to Cloud Logging and
+Cloud Monitoring, if configured. The default of --region comes from the machine's
+metadata.`,
 		Example: `  det-deploy host run --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012
   det-deploy host run --role agent --cluster-id lab --journal-group /det-deploy/lab --report-use
   det-deploy host run --cloud gcp --role agent --cluster-id lab --journal-group det-deploy-lab --report-use`,

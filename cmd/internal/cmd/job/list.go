@@ -36,7 +36,7 @@ func newList(s *term.Streams) *cobra.Command {
 			}
 		},
 	}, &cobra.Command{
-		Use: "list", Short: "List the jobs that wait and run, first in line first", Example: "  det-deploy job list --pool gpu",
+		Use: "list", Short: "List waiting and running jobs in queue order", Example: "  det-deploy job list --pool gpu",
 	})
 	c.Flags().StringVar(&o.Pool, "pool", "", "show only this resource pool")
 	return c

@@ -26,7 +26,7 @@ func newUpdate(s *term.Streams) *cobra.Command {
 	o := &updateOptions{}
 	c := command.NewRemote(s, o, runUpdate, &cobra.Command{
 		Use:   "update JOB",
-		Short: "Change a job's priority, pool, limit or place in the queue",
+		Short: "Change a job's priority, pool, slot limit or queue position",
 		Example: `  det-deploy job update 7c2e --priority 10
   det-deploy job update 7c2e --ahead-of 91aa
   det-deploy job update 7c2e --max-slots 4`,
@@ -47,7 +47,7 @@ func (o *updateOptions) Validate() error {
 		}
 	}
 	if n != 1 {
-		return usage.Errorf("give exactly one of --priority, --pool, --max-slots, --ahead-of and --behind-of")
+		return usage.Errorf("use exactly one of --priority, --pool, --max-slots, --ahead-of and --behind-of")
 	}
 	if o.Given("priority") && (o.Priority < 1 || o.Priority > 99) {
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
@@ -82,7 +82,7 @@ func runUpdate(ctx context.Context, o *updateOptions, master *client.Client) err
 		return err
 	}
 	if o.Output != term.JSON {
-		o.Notef("Job %s is changed.", o.Args[0])
+		o.Notef("Updated job %s.", o.Args[0])
 		return nil
 	}
 	return o.printJob(ctx, master)

@@ -28,13 +28,12 @@ func New(s *term.Streams) *cobra.Command {
 	o := &loginOptions{}
 	c := command.New(s, o, runLogin, &cobra.Command{
 		Use:   "login USER",
-		Short: "Log in to a cluster and remember it",
-		Long: `Log in to a cluster and remember it as a context.
+		Short: "Log in to a cluster and save it as a context",
+		Long: `Log in to a cluster and save it as a context.
 
-A master whose certificate no authority of this machine has signed is trusted
-only when --fingerprint or --ca-file says so, or when you have compared the
-fingerprint that is shown. It is in the master's log and in the output of
-"det-deploy local up".`,
+If no known authority signed the master's certificate, the certificate must be trusted
+by --fingerprint or --ca-file, or by comparing the displayed fingerprint with the one in
+the master's log or in the output of "det-deploy local up".`,
 		Example: `  det-deploy login admin
   det-deploy login ada --master https://det.example.com:8443 --name lab
   det-deploy login ci --password-stdin < password.txt`,
@@ -48,7 +47,7 @@ fingerprint that is shown. It is in the master's log and in the output of
 
 func (o *loginOptions) Validate() error {
 	if o.CAFile != "" && o.Fingerprint != "" {
-		return usage.Errorf("--ca-file and --fingerprint exclude each other: either is enough")
+		return usage.Errorf("use either --ca-file or --fingerprint")
 	}
 	return nil
 }
@@ -81,12 +80,12 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if b, err := f.Load(); err != nil {
 		return err
 	} else if old, taken := b.Get(c.Name); taken && old.Master != c.Master {
-		return usage.Errorf("context %s is another master, %s: choose a name with --name", c.Name, old.Master)
+		return usage.Errorf("context %s belongs to another master, %s: choose another name with --name", c.Name, old.Master)
 	}
 	if err := f.Save(ctx, c); err != nil {
 		return err
 	}
-	return o.AnswerNote(c, "Logged in to %s as %s. Commands talk to context %s.", c.Master, c.User, c.Name)
+	return o.AnswerNote(c, "Logged in to %s as %s. Switched to context %q.", c.Master, c.User, c.Name)
 }
 
 // password reads the password from stdin or prompts for it.
@@ -125,7 +124,7 @@ func (o *loginOptions) session(ctx context.Context, c contexts.Context, password
 func readCA(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("read the authority: %w", err)
+		return "", fmt.Errorf("cannot read the CA file: %w", err)
 	}
 	return string(raw), nil
 }

@@ -24,7 +24,7 @@ func runLogout(ctx context.Context, o *command.Remote) error {
 		return err
 	}
 	if !named || c.Token == "" {
-		return o.AnswerNote(c, "There is no session with %s.", c.Master)
+		return o.AnswerNote(c, "Not logged in to %s.", c.Master)
 	}
 	master, err := c.Client()
 	if err != nil {

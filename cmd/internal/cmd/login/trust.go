@@ -29,7 +29,7 @@ func (o *loginOptions) trustMaster(ctx context.Context, c contexts.Context) (con
 	}
 	shown, err := client.Peek(ctx, c.Master)
 	if err != nil {
-		return c, fmt.Errorf("log in as %s: %w", o.Args[0], err)
+		return c, fmt.Errorf("cannot log in as %s: %w", o.Args[0], err)
 	}
 	if shown.Trusted || client.SameFingerprint(shown.Fingerprint, c.Fingerprint) {
 		return c, nil
@@ -40,13 +40,13 @@ func (o *loginOptions) trustMaster(ctx context.Context, c contexts.Context) (con
 // accept shows a certificate to the user and pins it if they confirm it.
 func (o *loginOptions) accept(ctx context.Context, c contexts.Context, shown client.Certificate) (contexts.Context, error) {
 	if c.Fingerprint != "" {
-		o.Notef("The certificate of %s is NOT the one that was accepted before.", c.Master)
-		o.Notef("  before  %s", c.Fingerprint)
+		o.Notef("The certificate of %s has CHANGED.", c.Master)
+		o.Notef("  previous %s", c.Fingerprint)
 	} else {
-		o.Notef("No authority known here signs the certificate of %s.", c.Master)
+		o.Notef("The certificate of %s is not signed by a known authority.", c.Master)
 	}
 	o.Notef("  SHA-256 %s", shown.Fingerprint)
-	o.Notef("  for     %s, until %s", shown.Subject, shown.Expires.UTC().Format(time.DateOnly))
+	o.Notef("  subject  %s, expires %s", shown.Subject, shown.Expires.UTC().Format(time.DateOnly))
 	ok, err := o.Confirm(ctx, term.Question{Text: "Is this the fingerprint of your master?", Flag: "--fingerprint " + shown.Fingerprint + " if that is your master's"})
 	if err != nil {
 		return c, err
@@ -62,18 +62,18 @@ func (o *loginOptions) accept(ctx context.Context, c contexts.Context, shown cli
 type declinedError struct{ master string }
 
 func (e *declinedError) Error() string {
-	return fmt.Sprintf("log in to %s: its certificate was not accepted, and nothing was sent", e.master)
+	return fmt.Sprintf("cannot log in to %s: the certificate was not accepted; no credentials were sent", e.master)
 }
 
 func (e *declinedError) Hint() string {
-	return "compare the fingerprint with the master's log, or name its authority with --ca-file"
+	return "compare the fingerprint with the master's log, or give its CA with --ca-file"
 }
 
 // wrongError reports a rejected login.
 type wrongError struct{ user string }
 
 func (e *wrongError) Error() string {
-	return fmt.Sprintf("log in as %s: the user or the password is wrong", e.user)
+	return fmt.Sprintf("cannot log in as %s: wrong user or password", e.user)
 }
 
 // Denied selects the exit code for denied requests.

@@ -24,26 +24,25 @@ func newBackup(s *term.Streams) *cobra.Command {
 	o := &backupOptions{}
 	c := command.New(s, o, runBackup, &cobra.Command{
 		Use:   "backup",
-		Short: "Back up the master's state into one file",
-		Long: `Back up the master's state into one file: users, tasks, their logs, the
-cluster's identity and its keys. The master may be running. The file is as
-secret as the database is, and readable by its owner only. A file s3://BUCKET/NAME is
-an object: it is written with the keys and at the server of checkpoint_storage where
-that is of type s3, and else with those of the environment or the machine.
+		Short: "Back up the master's state to a file",
+		Long: `Back up the master's state to a file: users, tasks, logs, and the cluster's identity and
+keys. The master may be running. The file contains secrets and is readable only by its
+owner. With s3://BUCKET/NAME, the backup is an object, written with the endpoint and keys
+of checkpoint_storage if that has type s3, or those of the environment or the machine.
 
-It can be restored into either kind of database.`,
+A backup can be restored into either kind of database.`,
 		Example: "  det-deploy master backup --config-file master.yaml --file cluster.backup",
 		Args:    cobra.NoArgs,
 	})
 	o.addStateFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "file to write, which must not exist, or s3://BUCKET/NAME")
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be written, write nothing")
 	return c
 }
 
 func checkFile(path string) error {
 	if path == "" {
-		return usage.Errorf("--file is missing: name the backup's file")
+		return usage.Errorf("--file is missing: give the path of the backup")
 	}
 	return nil
 }
@@ -69,11 +68,11 @@ func runBackup(ctx context.Context, o *backupOptions) error {
 	answer := written{File: o.Path, Bytes: size, DryRun: o.DryRun}
 	switch {
 	case o.DryRun:
-		return o.AnswerNote(answer, "The backup would have %d bytes; nothing was written.", size)
+		return o.AnswerNote(answer, "The backup would have %d bytes.", size)
 	case strings.HasPrefix(o.Path, "s3://"):
 		return o.AnswerNote(answer,
-			"Wrote %s, %d bytes. To restore it, copy it into a file, then: det-deploy master restore --config-file FILE --file COPY", o.Path, size)
+			"Wrote %s (%d bytes). To restore it, copy it to a file, then run: det-deploy master restore --config-file FILE --file COPY", o.Path, size)
 	default:
-		return o.AnswerNote(answer, "Wrote %s, %d bytes. To restore it: det-deploy master restore --config-file FILE --file %s", o.Path, size, o.Path)
+		return o.AnswerNote(answer, "Wrote %s (%d bytes). To restore it: det-deploy master restore --config-file FILE --file %s", o.Path, size, o.Path)
 	}
 }

@@ -29,7 +29,7 @@ func (c *configFile) addFlags(f *pflag.FlagSet) {
 
 func (c *configFile) addDocumentFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.File, "config-file", "", "master.yaml to read (DET_CONFIG_FILE)")
-	f.StringVar(&c.Values, "from-helm-values", "", "file with the values of the Helm chart to read instead, as the chart writes it")
+	f.StringVar(&c.Values, "from-helm-values", "", "file with Helm values to read instead, as written by the chart")
 	c.flags = f
 }
 
@@ -61,7 +61,7 @@ func (c *configFile) read(s *term.Streams, overrides []document.Given) (config.L
 	case c.Values == "":
 		return config.LoadDocument(given.Files(c.File, s.Getenv), overrides)
 	case c.File != "":
-		return config.Loaded{}, usage.Check(errors.New("--config-file and --from-helm-values exclude each other: keep one"))
+		return config.Loaded{}, usage.Check(errors.New("use either --config-file or --from-helm-values"))
 	default:
 		return helm.Load(c.Values, overrides)
 	}

@@ -26,15 +26,14 @@ func newJoinToken(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runJoinToken, &cobra.Command{
 		Use:   "join-token",
 		Short: "Print a token that lets machines join a pool",
-		Long: `Print a token that lets machines join one resource pool until it expires. It is
-a secret: put it in a file that only root can read, and name the file in
-agent.yaml as join_token_file. With --uses, as many machines may join with it
-and no more.
+		Long: `Print a token that lets machines join one resource pool until it expires, and with
+--uses at most that number of machines. It is a secret: store it in a file that only
+root can read, and set join_token_file in agent.yaml to the file.
 
-The command reads the master's store, so it runs where the master runs; the
-master may be running. The token is in "det-deploy agent join-token list" from
-its first use on; "det-deploy agent join-token create" makes one that is there
-at once.`,
+The command reads the master's store and has to run on the master's machine; the
+master may be running. "det-deploy agent join-token list" shows the token from its
+first use on; for a token that is listed immediately, use
+"det-deploy agent join-token create".`,
 		Example: `  det-deploy master join-token --pool default --valid-for 1h > join-token
   det-deploy master join-token --uses 1 > join-token`,
 		Args: cobra.NoArgs,
@@ -42,7 +41,7 @@ at once.`,
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
 	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "lifetime of the token")
-	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join with it; 0 is unlimited")
+	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join; 0 is unlimited")
 	return c
 }
 
@@ -51,7 +50,7 @@ func (o *joinTokenOptions) Validate() error {
 		return errors.New("--valid-for: must be more than 0")
 	}
 	if o.Uses < 0 {
-		return errors.New("--uses: must not be negative")
+		return errors.New("--uses: must be 0 or more")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type logsOptions struct {
 func newLogs(s *term.Streams) *cobra.Command {
 	o := &logsOptions{}
 	c := command.NewRemote(s, o, runLogs, &cobra.Command{
-		Use: "logs", Short: "Show the master's own log",
+		Use: "logs", Short: "Show the master's log",
 		Example: "  det-deploy master logs --tail 100\n  det-deploy master logs --follow",
 	})
 	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")

@@ -21,10 +21,10 @@ func newRehearse(s *term.Streams) *cobra.Command {
 		Use:    "rehearse",
 		Hidden: true,
 		Short:  "Test on a copy of the store whether this version can serve it",
-		Long: `Try on a copy of a master's store whether this program could serve it, and end: it
-brings the copy up to date and puts a master together on it that does nothing. The
-store itself is only read. That is how an upgrade on Kubernetes finds out while the
-way back is still open; master run --on-hold does the same and stays.`,
+		Long: `Test on a copy of a master's store whether this version can serve it: migrate the copy
+and start an idle master on it. The store itself is only read. An upgrade on Kubernetes
+runs this while it can still be rolled back; master run --on-hold does the same and keeps
+running.`,
 		Example: "  det-deploy master rehearse --config-file master.yaml",
 	})
 	o.addFlags(c.Flags())
@@ -52,5 +52,5 @@ func runRehearse(ctx context.Context, o *rehearseOptions) error {
 		return err
 	}
 	return o.AnswerNote(rehearsed{"det-deploy.rehearsal/v1", r.SchemaFrom, r.SchemaTo, r.Tasks},
-		"This program can serve the store: schema %d becomes %d, and %d tasks go on.", r.SchemaFrom, r.SchemaTo, r.Tasks)
+		"This version can serve the store: it would migrate schema %d to %d and resume %s.", r.SchemaFrom, r.SchemaTo, term.Count(r.Tasks, "task"))
 }

@@ -22,9 +22,9 @@ func newRestore(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runRestore, &cobra.Command{
 		Use:   "restore",
 		Short: "Restore a backup into an empty store",
-		Long: `Read a backup into the store that master.yaml names. The store must be empty: a
-restore never overwrites, so it asks nothing. A damaged or truncated file is
-refused, and then nothing of it is kept.`,
+		Long: `Restore a backup into the store of master.yaml. The store must be empty, because a
+restore never overwrites data. A damaged or truncated backup causes an error, and
+nothing is restored.`,
 		Example: "  det-deploy master restore --config-file master.yaml --file cluster.backup",
 		Args:    cobra.NoArgs,
 	})

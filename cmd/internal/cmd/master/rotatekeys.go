@@ -20,10 +20,10 @@ func newRotateKeys(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runRotateKeys, &cobra.Command{
 		Use:   "rotate-keys",
 		Short: "Rotate the key of join tokens and agents' credentials",
-		Long: `Rotate the key of join tokens and agents' credentials. What the key before it
-has signed stays good until the next rotation, and agents that connect meanwhile
-get a new credential: rotate, let every agent connect, and rotate again to end
-whatever was signed before.`,
+		Long: `Rotate the key that signs join tokens and agents' credentials. Tokens and credentials of
+the previous key remain valid until the next rotation, and agents that connect in the
+meantime get new credentials. To invalidate everything signed before: rotate, wait until
+all agents have connected, and rotate again.`,
 		Example: "  det-deploy master rotate-keys\n  det-deploy master rotate-keys --yes --output json",
 	})
 	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
@@ -36,7 +36,7 @@ type rotated struct {
 }
 
 func runRotateKeys(ctx context.Context, o *rotateKeysOptions) error {
-	if ok, err := o.Agreed(ctx, o.Yes, "Make a new key? What was signed before the last rotation is refused from then on."); err != nil || !ok {
+	if ok, err := o.Agreed(ctx, o.Yes, "Rotate the key? Tokens and credentials from before the last rotation become invalid."); err != nil || !ok {
 		return err
 	}
 	master, err := o.Dial(o.Streams)
@@ -47,5 +47,5 @@ func runRotateKeys(ctx context.Context, o *rotateKeysOptions) error {
 	if err := master.RotateKeys(ctx); err != nil {
 		return err
 	}
-	return o.AnswerNote(rotated{true}, "The master signs with a new key. Agents get a new credential when they connect the next time.")
+	return o.AnswerNote(rotated{true}, "Rotated the key. Agents get new credentials when they connect the next time.")
 }

@@ -24,24 +24,23 @@ func newRun(s *term.Streams) *cobra.Command {
 	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run",
 		Short: "Run a master in the foreground",
-		Long: `Run a master in the foreground until it is interrupted. Tasks and agents go on
-without it, and it takes them up again when it is started the next time.
+		Long: `Run a master in the foreground until it is interrupted. Tasks and agents keep running;
+the next master re-attaches.
 
-Settings come from master.yaml, over them DET_* variables, over those flags.
-Without --config-file the first of /etc/determined/master.yaml,
-/usr/local/determined/etc/master.yaml and /usr/local/pedl/etc/master.yaml is
-read, or none. In a cluster on Kubernetes the Helm chart gives --from-helm-values.
+Settings come from master.yaml, DET_* variables and flags, in increasing order of
+precedence. The default of --config-file is the first existing file of
+/etc/determined/master.yaml, /usr/local/determined/etc/master.yaml and
+/usr/local/pedl/etc/master.yaml. On Kubernetes, the Helm chart sets --from-helm-values.
 
-With --on-hold it tries on a copy of its store whether it could serve, says on
-/info what came of it, and refuses everything else. That is how an upgrade finds
-out while the way back is still open; started without the flag it serves.`,
+With --on-hold the master tests its store on a copy, reports the result at /info, and
+rejects all other requests. An upgrade uses this while it can still be rolled back.`,
 		Example: `  det-deploy master run --config-file master.yaml
   det-deploy master run --data-dir /srv/master --port 9000 --show-config`,
 		Args: cobra.NoArgs,
 	})
 	o.addFlags(c.Flags())
-	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
-	c.Flags().BoolVar(&o.OnHold, "on-hold", false, "test the store on a copy and serve nothing")
+	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print all settings with their sources, run nothing")
+	c.Flags().BoolVar(&o.OnHold, "on-hold", false, "test the store on a copy, serve nothing")
 	return c
 }
 

@@ -17,7 +17,7 @@ func newShow(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{}, runShow, &cobra.Command{
 		Use:     "show",
 		Short:   "Show a master's configuration, without secrets",
-		Long:    "Show a master's configuration, without secrets. Only an admin may look.",
+		Long:    "Show a master's configuration, without secrets. For administrators only.",
 		Example: "  det-deploy master config show",
 	})
 }
@@ -29,7 +29,7 @@ func runShow(ctx context.Context, o *command.Remote, master *client.Client) erro
 	}
 	raw, err := yaml.Marshal(reply.GetConfig().AsMap())
 	if err != nil {
-		return fmt.Errorf("print the configuration: %w", err)
+		return fmt.Errorf("cannot print the configuration: %w", err)
 	}
 	return o.AnswerLine(reply.GetConfig(), "%s", strings.TrimSpace(string(raw)))
 }

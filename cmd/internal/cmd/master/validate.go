@@ -23,7 +23,7 @@ func newValidate(s *term.Streams) *cobra.Command {
 		}
 		return l.Warnings, listUnfit(l), listUnbuilt(l)
 	})
-	c.Flags().BoolVar(&ofChart, "chart-values", false, "FILE has the values of the Helm chart instead, as the chart writes it")
+	c.Flags().BoolVar(&ofChart, "chart-values", false, "FILE contains Helm values, as written by the chart")
 	return c
 }
 

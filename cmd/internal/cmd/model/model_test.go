@@ -36,7 +36,7 @@ func registry(t *testing.T) string {
 	return s.URL
 }
 
-func TestModelsAreShown(t *testing.T) {
+func TestListAndDescribeModels(t *testing.T) {
 	t.Parallel()
 	master, err := client.New(client.Config{URL: registry(t)})
 	if err != nil {

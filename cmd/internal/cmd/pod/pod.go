@@ -30,16 +30,15 @@ func newInit(s *term.Streams) *cobra.Command {
 	o := &initOptions{}
 	c := command.New(s, o, runInit, &cobra.Command{
 		Use:   "init",
-		Short: "Put a task's files into its volume",
-		Long: `Put a task's files into its volume. This is the program
-of the init container of a task's pod: it unpacks the files that are in the pod's
-Secret into the pod's volume, and fetches the files that the user sent along from
-the master, waiting while the master is away. It runs as the task's own user.`,
+		Short: "Write a task's files to its volume",
+		Long: `Write a task's files to its volume. The init container of a task's pod runs it as the
+task's user: it unpacks files from the pod's Secret, and downloads the user's files from
+the master, retrying while the master is unavailable.`,
 		Example: "  det-deploy pod init --order /run/determined-order --files /run/determined-files",
 	})
 	f := c.Flags()
-	f.StringVar(&o.Order, "order", "", "directory with the order, the pod's Secret")
-	f.StringVar(&o.Files, "files", "", "directory to put the files into, the pod's volume")
+	f.StringVar(&o.Order, "order", "", "directory of the pod's Secret, with the instructions")
+	f.StringVar(&o.Files, "files", "", "directory of the pod's volume, for the files")
 	return c
 }
 

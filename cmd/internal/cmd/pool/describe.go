@@ -17,7 +17,7 @@ import (
 
 func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.ResourcePool]{Fetch: fetchPool, Pairs: pairs}, &cobra.Command{
-		Use: "describe POOL", Short: "Show one resource pool", Example: "  det-deploy pool describe gpu",
+		Use: "describe POOL", Short: "Show a resource pool", Example: "  det-deploy pool describe gpu",
 	})
 }
 
@@ -47,7 +47,7 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 		{"Type", show.Enum(p.GetType(), "RESOURCE_POOL_TYPE_")},
 		{"Default for", describeDefaults(p)},
 		{"Agents", agents(p)},
-		{"Slots", fmt.Sprintf("%d in use, %d in all", p.GetSlotsUsed(), p.GetSlotsAvailable())},
+		{"Slots", fmt.Sprintf("%d in use of %d", p.GetSlotsUsed(), p.GetSlotsAvailable())},
 		{"Auxiliary", fmt.Sprintf("%d running, room for %d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity())},
 		{"Device", show.Enum(p.GetSlotType(), "TYPE_")},
 		{"Tasks", fmt.Sprintf("%d running, %d waiting", p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount())},
@@ -58,7 +58,7 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 		{"Slot price", show.SlotPrice(p.GetSlotPrice())},
 	}
 	if d := p.GetDetails().GetPriorityScheduler(); d != nil {
-		out = append(out, [2]string{"Priority", fmt.Sprintf("%d unless a task says otherwise", d.GetDefaultPriority())},
+		out = append(out, [2]string{"Priority", fmt.Sprintf("%d by default", d.GetDefaultPriority())},
 			[2]string{"Preemption", show.YesNo(d.GetPreemption())})
 	}
 	out = append(out, describePolicy(p.GetTaskPolicy())...)
@@ -85,7 +85,7 @@ func machines(m *apiv1.PoolMachines) [][2]string {
 	}
 	out := [][2]string{{"Machines", counts}}
 	if m.GetDemand() > 0 {
-		out = append(out, [2]string{"Demand", fmt.Sprintf("%d more for what waits", m.GetDemand())})
+		out = append(out, [2]string{"Demand", fmt.Sprintf("%d more for waiting tasks", m.GetDemand())})
 	}
 	for _, r := range m.GetRefusals() {
 		text := r.GetReason()
@@ -104,7 +104,7 @@ func machines(m *apiv1.PoolMachines) [][2]string {
 func agents(p *apiv1.ResourcePool) string {
 	s := strconv.Itoa(int(p.GetNumAgents()))
 	if p.GetMaxAgents() > 0 {
-		s += fmt.Sprintf(", between %d and %d", p.GetMinAgents(), p.GetMaxAgents())
+		s += fmt.Sprintf(", min %d, max %d", p.GetMinAgents(), p.GetMaxAgents())
 	}
 	return s
 }

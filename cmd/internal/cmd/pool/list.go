@@ -23,7 +23,7 @@ func newList(s *term.Streams) *cobra.Command {
 		Heads: []string{"POOL", "TYPE", ">AGENTS", "SLOTS", "DEVICE", "AUXILIARY", ">RUNNING", ">WAITING", "DEFAULT FOR", "NOTE"},
 		Row:   formatPool,
 	}, &cobra.Command{
-		Use: "list", Short: "List the resource pools, with what they have and who waits", Example: "  det-deploy pool list",
+		Use: "list", Short: "List resource pools with their capacity and queues", Example: "  det-deploy pool list",
 	})
 }
 
@@ -46,7 +46,7 @@ func note(m *apiv1.PoolMachines) string {
 		out = append(out, "refused: "+r.GetKind())
 	}
 	if len(m.GetProblems()) > 0 {
-		out = append(out, "see pool describe")
+		out = append(out, "see `pool describe`")
 	}
 	return strings.Join(out, ", ")
 }
@@ -65,7 +65,7 @@ func newHistory(s *term.Streams) *cobra.Command {
 			}
 		},
 	}, &cobra.Command{
-		Use: "history POOL", Short: "List the machines that were launched for a pool, and why they went",
+		Use: "history POOL", Short: "List the machines launched for a pool, with the reasons of their end",
 		Example: "  det-deploy pool history gpu\n  det-deploy pool history gpu --output json",
 	})
 }

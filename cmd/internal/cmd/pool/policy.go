@@ -31,9 +31,9 @@ func describePolicy(p *apiv1.TaskPolicy) [][2]string {
 		{"Images", list(p.GetImages(), "all")},
 		{"Root", show.YesNo(p.GetRoot())},
 		{"Privileged", show.YesNo(p.GetPrivileged())},
-		{"Host", list(hostParts(p), "nothing of it")},
-		{"Most shm", amount(p.GetMaxShmSize())},
-		{"Most memory", amount(p.GetMaxMemory())},
+		{"Host", list(hostParts(p), "none")},
+		{"Max shm", amount(p.GetMaxShmSize())},
+		{"Max memory", amount(p.GetMaxMemory())},
 	}
 	for _, w := range p.GetWarnings() {
 		out = append(out, [2]string{"Warning", w})

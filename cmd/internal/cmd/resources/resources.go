@@ -10,6 +10,6 @@ import (
 
 // New returns `det-deploy resources`.
 func New(s *term.Streams) *cobra.Command {
-	return command.NewNoun(s, "resources", "Show what the cluster was used for",
+	return command.NewNoun(s, "resources", "Show resource usage",
 		"  det-deploy resources usage --by project --since 720h", newUsage)
 }

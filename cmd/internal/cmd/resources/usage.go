@@ -37,14 +37,13 @@ func newUsage(s *term.Streams) *cobra.Command {
 		Row:   formatUsage,
 	}, &cobra.Command{
 		Use: "usage", Short: "Show slot-hours and cost by experiment, project, workspace, user or pool",
-		Long: `Show the slot-hours of a time and what they cost, the largest first. The cost is that of
-slot_price of the pool when the slots were given; slot-hours of pools without it are shown
-in the last column. Commands, and experiments that were deleted, are in one line without an
-ID.`,
+		Long: `Show the slot-hours of a period and their cost, largest first. The cost is based on the
+pool's slot_price at the time; slot-hours in pools without a price are in the last
+column. Commands and deleted experiments are summed up in a line without an ID.`,
 		Example: "  det-deploy resources usage --by project\n  det-deploy resources usage --by user --since 2026-01-01T00:00:00Z --output json",
 	})
-	c.Flags().StringVar(&o.By, "by", "experiment", "what is summed up: experiment, project, workspace, user or pool")
-	c.Flags().StringVar(&o.Since, "since", "720h", "show use since a duration such as 24h, or a time such as 2006-01-02T15:04:05Z")
+	c.Flags().StringVar(&o.By, "by", "experiment", "group by experiment, project, workspace, user or pool")
+	c.Flags().StringVar(&o.Since, "since", "720h", "show usage since a duration such as 24h, or a time such as 2006-01-02T15:04:05Z")
 	return c
 }
 

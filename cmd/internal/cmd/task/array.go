@@ -19,7 +19,7 @@ func parseArray(text string) (*apiv1.TaskArray, error) {
 	}
 	m := arrayForm.FindStringSubmatch(text)
 	if m == nil {
-		return nil, usage.Errorf("--array %q: must be a number of tasks, or FIRST-LAST; lists, steps and a limit on how many run at once are not supported", text)
+		return nil, usage.Errorf("--array %q: must be a number of tasks, or FIRST-LAST; lists, steps and concurrency limits are not supported", text)
 	}
 	first, _ := strconv.Atoi(m[1]) // the expression matches digits only
 	if m[2] == "" {

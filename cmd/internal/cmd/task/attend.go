@@ -22,7 +22,7 @@ func (o *runOptions) attendTask(ctx context.Context, master *client.Client, id s
 		return o.handleInterrupt(ctx, master, id)
 	}
 	if err != nil {
-		o.Notef("The task runs on. Follow it with: det-deploy task logs --follow %s", id)
+		o.Notef("The task continues. Follow it with: det-deploy task logs --follow %s", id)
 		return exit.With(exit.NotTheTask, err)
 	}
 	reply, err := master.Command(ctx, id)
@@ -56,7 +56,7 @@ func (o *runOptions) handleInterrupt(ctx context.Context, master *client.Client,
 	kill := true
 	if o.CanAsk() {
 		o.Notef("")
-		answer, err := o.Confirm(ctx, term.Question{Text: "Kill the task too? Otherwise it runs on."})
+		answer, err := o.Confirm(ctx, term.Question{Text: "Kill the task, too?"})
 		kill = err == nil && answer
 	}
 	if !kill {
@@ -66,14 +66,14 @@ func (o *runOptions) handleInterrupt(ctx context.Context, master *client.Client,
 	if _, err := master.Kill(ctx, id); err != nil {
 		return exit.With(exit.NotTheTask, err)
 	}
-	o.Notef("Task %s is killed. Read its log with: det-deploy task logs %s", id, id)
+	o.Notef("Killed task %s. Read its log with: det-deploy task logs %s", id, id)
 	return exit.With(exit.Interrupted, nil)
 }
 
 // leftError reports that the command was interrupted and its task continues.
 type leftError struct{ id string }
 
-func (e *leftError) Error() string { return "interrupted; task " + e.id + " runs on" }
+func (e *leftError) Error() string { return "interrupted; task " + e.id + " continues" }
 func (e *leftError) Hint() string  { return "det-deploy task kill " + e.id }
 
 // taskOutcome returns the result of `task run`: the task's exit code, or 125 if the task ended without

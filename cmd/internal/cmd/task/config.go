@@ -29,16 +29,16 @@ func (o *runOptions) readConfig() (*structpb.Struct, error) {
 		tree["entrypoint"] = o.Args
 	}
 	if tree["entrypoint"] == nil {
-		return nil, usage.Errorf("%s has no entrypoint: name one there, or put the command behind --", o.ConfigFile)
+		return nil, usage.Errorf("%s has no entrypoint: add one, or put the command after --", o.ConfigFile)
 	}
 	// The configuration is sent as JSON, which has neither dates nor numeric keys.
 	raw, err := json.Marshal(tree)
 	if err != nil {
-		return nil, usage.Errorf("read %s: %w", o.ConfigFile, err)
+		return nil, usage.Errorf("cannot read %s: %w", o.ConfigFile, err)
 	}
 	s := &structpb.Struct{}
 	if err := s.UnmarshalJSON(raw); err != nil {
-		return nil, fmt.Errorf("write the task's configuration: %w", err)
+		return nil, fmt.Errorf("cannot encode the task's configuration: %w", err)
 	}
 	return s, nil
 }
@@ -50,11 +50,11 @@ func readConfig(path string) (map[string]any, error) {
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, usage.Errorf("read the task's configuration: %w", err)
+		return nil, usage.Errorf("cannot read the task's configuration: %w", err)
 	}
 	err = yaml.NewDecoder(bytes.NewReader(raw)).Decode(&tree)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, usage.Errorf("read %s: %w", path, err)
+		return nil, usage.Errorf("cannot read %s: %w", path, err)
 	}
 	return tree, nil
 }
@@ -122,7 +122,7 @@ func (w *wanted) layEnv(tree map[string]any) error {
 		if !has {
 			value, ok := os.LookupEnv(key)
 			if !ok {
-				return usage.Errorf("--env %s: there is no such variable here; give its value as %s=VALUE", key, key)
+				return usage.Errorf("--env %s: the variable is not set here; use %s=VALUE", key, key)
 			}
 			e = key + "=" + value
 		}
@@ -143,7 +143,7 @@ func listVariables(tree map[string]any) ([]any, error) {
 	}
 	list, ok := env["environment_variables"].([]any)
 	if !ok {
-		return nil, usage.Errorf("environment.environment_variables in the task's configuration is an object; write it as a list of KEY=VALUE to add to it with --env")
+		return nil, usage.Errorf("environment.environment_variables in the task's configuration is an object; for --env, change it to a list of KEY=VALUE")
 	}
 	return list, nil
 }
@@ -155,7 +155,7 @@ func (w *wanted) layMounts(tree map[string]any) error {
 	}
 	list, ok := tree["bind_mounts"].([]any)
 	if !ok && tree["bind_mounts"] != nil {
-		return usage.Errorf("bind_mounts in the task's configuration is not a list, so --mount cannot be added")
+		return usage.Errorf("bind_mounts in the task's configuration is not a list; for --mount, change it to a list")
 	}
 	for _, m := range w.Mounts {
 		parts := strings.Split(m, ":")

@@ -15,7 +15,7 @@ import (
 
 func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.GetCommandResponse]{Fetch: fetchTask, Pairs: pairs}, &cobra.Command{
-		Use: "describe TASK", Short: "Show one task: what it is, why it waits, how it ended",
+		Use: "describe TASK", Short: "Show a task",
 		Example: "  det-deploy task describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
@@ -31,7 +31,7 @@ func pairs(reply *apiv1.GetCommandResponse) [][2]string {
 		{"Name", c.GetDescription()},
 		{"User", c.GetUsername()},
 		{"State", show.Enum(c.GetState(), "STATE_")},
-		{"Waits because", waits(c)},
+		{"Reason", waits(c)},
 		{"Pool", c.GetResourcePool()},
 		{"Slots", slotsOf(reply)},
 		{"Started", started(c)},

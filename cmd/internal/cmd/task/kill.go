@@ -17,7 +17,7 @@ func newKill(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{}, runKill, &cobra.Command{
 		Use:     "kill TASK…",
 		Short:   "Kill tasks, or all tasks of an array",
-		Long:    "End tasks at once. One that has ended already stays as it is. The ID of an array ends all of its tasks.",
+		Long:    "Kill tasks immediately. Ended tasks are not changed. The ID of an array kills all of its tasks.",
 		Example: "  det-deploy task kill 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
@@ -29,7 +29,7 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 			return killArray(ctx, o, master, id, err)
 		}
 		if err == nil {
-			o.Tell("Task %s is killed.", id)
+			o.Tell("Killed task %s.", id)
 		}
 		return []*apiv1.Command{c}, err
 	})
@@ -45,6 +45,6 @@ func killArray(ctx context.Context, o *command.Remote, master *client.Client, id
 	if err != nil {
 		return nil, err
 	}
-	o.Tell("%d tasks of array %s are killed.", n, id)
+	o.Tell("Killed %s of array %s.", term.Count(int(n), "task"), id)
 	return master.ArrayCommands(ctx, id)
 }

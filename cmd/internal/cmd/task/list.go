@@ -38,7 +38,7 @@ func newList(s *term.Streams) *cobra.Command {
 		Example: "  det-deploy task list\n  det-deploy task list --all --output json",
 	})
 	o.AddAllFlag(c.Flags())
-	c.Flags().StringVar(&o.ArrayID, "array-id", "", "only the tasks of this array, by index")
+	c.Flags().StringVar(&o.ArrayID, "array-id", "", "show only the tasks of this array, sorted by index")
 	return c
 }
 

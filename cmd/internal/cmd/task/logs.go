@@ -16,8 +16,7 @@ func newLogs(s *term.Streams) *cobra.Command {
 	c := command.NewRemote(s, o, runLogs, &cobra.Command{
 		Use:   "logs TASK",
 		Short: "Show a task's logs",
-		Long: `Show a task's logs. With --output json each line is one object, of the form
-that the API has.`,
+		Long:  `Show a task's logs. With --output json, each line is an object in the format of the API.`,
 		Example: `  det-deploy task logs 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --tail 50
   det-deploy task logs --follow 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a
   det-deploy task logs --since 10m --rank 0 --level warning 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a`,

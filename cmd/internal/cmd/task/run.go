@@ -41,18 +41,17 @@ func newRun(s *term.Streams) *cobra.Command {
 	o := &runOptions{}
 	c := command.New(s, o, runRun, &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARGUMENT…]",
-		Short: "Run a program on the cluster and show what it prints",
-		Long: `Run a program on the cluster and show what it prints.
+		Short: "Run a program on the cluster and show its output",
+		Long: `Run a program on the cluster and show its output.
 
-It ends with the program's own exit code, or with 125 when not the program but
-det-deploy or the cluster went wrong. Ctrl-C asks whether to kill the task, and
-kills it where there is no terminal to ask on. One argument is a shell command line, several
-are a program and its arguments.
+The exit code is that of the program, or 125 if det-deploy or the cluster failed. Ctrl-C
+asks whether to kill the task; without a terminal, it kills the task. A single argument
+is a shell command line; several arguments are a program and its arguments.
 
-With --array as many tasks are made in one call, all or none, and the array's ID
-is printed: they are not waited for. Each finds its index in DET_TASK_ARRAY_INDEX,
-beside DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. "task list --array-id" shows them
-and "task kill" with the array's ID ends them.`,
+With --array, many tasks are created at once, all or none, and the ID of the array is
+printed without waiting for them. The environment of each task contains
+DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
+"task list --array-id", and kill them with "task kill" and the ID of the array.`,
 		Example: `  det-deploy task run -- python train.py --epochs 3
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
   det-deploy task run --detach --config job.yaml
@@ -65,12 +64,12 @@ and "task kill" with the array's ID ends them.`,
 	f.StringVar(&o.Image, "image", "", "container image (default the cluster's)")
 	f.StringVar(&o.ConfigFile, "config", "", "YAML file with the task's configuration; flags override it")
 	f.StringVar(&o.ContextDir, "context", "", "directory of files for the task")
-	f.StringArrayVarP(&o.Env, "env", "e", nil, "environment variable, KEY=VALUE, or KEY to copy it from here")
+	f.StringArrayVarP(&o.Env, "env", "e", nil, "environment variable as KEY=VALUE, or KEY to copy it from here; repeatable")
 	f.IntVar(&o.Priority, "priority", 0, "priority from 1 to 99; on agents 1 is served first, on Kubernetes 99 (default the pool's)")
 	f.StringVar(&o.Name, "name", "", "name of the task (default generated)")
 	f.StringVar(&o.WorkDir, "work-dir", "", "working directory of the program")
-	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount, HOST:CONTAINER[:ro]")
-	f.StringVar(&o.Array, "array", "", "run many tasks: N for the indices 0 to N-1, or FIRST-LAST")
+	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount as HOST:CONTAINER[:ro]; repeatable")
+	f.StringVar(&o.Array, "array", "", "number of tasks with indices from 0, or FIRST-LAST for the indices")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the task ID and exit")
 	return c
 }
@@ -86,15 +85,15 @@ func (o *runOptions) Validate() error {
 func (o *runOptions) checkFlags() error {
 	switch {
 	case len(o.Args) == 0 && o.ConfigFile == "":
-		return usage.Errorf("COMMAND is missing: put it behind --, or name a file with its entrypoint by --config")
+		return usage.Errorf("COMMAND is missing: put it after --, or give a file with an entrypoint by --config")
 	case o.Slots < 0:
 		return usage.Errorf("--slots %d: must be 0 or more", o.Slots)
 	case o.Given("priority") && (o.Priority < 1 || o.Priority > 99):
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
 	case o.Array != "" && o.ContextDir != "":
-		return usage.Errorf("--context and --array exclude each other: put the files into the image, or into a directory that the tasks mount")
+		return usage.Errorf("use either --context or --array; the tasks of an array get files from the image or a mounted directory")
 	case o.Output == term.JSON && !o.Detach && o.Array == "":
-		return usage.Errorf("--output json needs --detach: without it the answer is what the task prints")
+		return usage.Errorf("--output json: requires --detach, because the output is that of the task")
 	}
 	_, err := parseArray(o.Array)
 	return err
@@ -152,7 +151,7 @@ func (o *runOptions) announceTask(launched *apiv1.LaunchCommandResponse) {
 func (o *runOptions) tellWarnings(launched *apiv1.LaunchCommandResponse) {
 	for _, w := range launched.GetWarnings() {
 		if w == apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED {
-			o.Notef("warning: there are not as many slots now; the task waits until there are.")
+			o.Notef("warning: there are fewer slots than requested; the task waits for more.")
 		}
 	}
 }

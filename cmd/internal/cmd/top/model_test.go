@@ -121,7 +121,7 @@ func TestEveryFrameFitsItsScreen(t *testing.T) {
 	}
 }
 
-func TestWhatIsSelectedStaysWhileItIsThere(t *testing.T) {
+func TestSelectionIsKept(t *testing.T) {
 	t.Parallel()
 	m := open()
 	if cmd := press(t, m, "down"); m.task != "wait" || cmd() != "log of wait" {
@@ -131,7 +131,7 @@ func TestWhatIsSelectedStaysWhileItIsThere(t *testing.T) {
 	next.tasks = next.tasks[1:]
 	m.Update(lookedMsg{snapshot: next})
 	if m.task != "wait" {
-		t.Errorf("got %q, want what was selected", m.task)
+		t.Errorf("got %q, want the selected one", m.task)
 	}
 	m.Update(logMsg{task: "train", lines: []string{"late"}})
 	if len(m.log) != 0 {
@@ -144,7 +144,7 @@ func TestWhatIsSelectedStaysWhileItIsThere(t *testing.T) {
 	}
 }
 
-func TestAMasterThatIsAwayLeavesWhatWasSeen(t *testing.T) {
+func TestUnavailableMasterKeepsLastSnapshot(t *testing.T) {
 	t.Parallel()
 	m := open()
 	m.Update(lookedMsg{err: errors.New("connection refused")})
@@ -157,7 +157,7 @@ func TestAMasterThatIsAwayLeavesWhatWasSeen(t *testing.T) {
 	}
 }
 
-func TestItEndsByKey(t *testing.T) {
+func TestTopQuitsByKey(t *testing.T) {
 	t.Parallel()
 	for _, key := range []tea.KeyPressMsg{{Text: "q"}, {Code: 'c', Mod: tea.ModCtrl}} {
 		if _, cmd := open().Update(key); cmd == nil || cmd() != tea.Quit() {

@@ -35,10 +35,10 @@ func New(s *term.Streams) *cobra.Command {
 	o := &topOptions{}
 	c := command.New(s, o, runTop, &cobra.Command{
 		Use:   "top",
-		Short: "Watch machines, queue and logs of a cluster",
-		Long: `Watch a cluster on the whole screen: its machines and their slots, the tasks that run and
-wait with the reason of each wait, and the log of the selected task. The keys are listed at
-the bottom. It needs a terminal; scripts use the lists with --output json.`,
+		Short: "Watch the machines, queue and logs of a cluster",
+		Long: `Watch a cluster on a full-screen display: machines and their slots, running and waiting
+tasks with the reasons for waiting, and the log of the selected task. Keys are listed at
+the bottom. It requires a terminal; scripts can use the list commands with --output json.`,
 		Example: "  det-deploy top\n  det-deploy top --master lab",
 	})
 	o.AddFlag(c.Flags())

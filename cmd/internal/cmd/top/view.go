@@ -68,8 +68,8 @@ func (m *model) renderCounts() string {
 			running++
 		}
 	}
-	return fmt.Sprintf("%d machines · %d of %d slots used · %d tasks running, %d waiting · %s",
-		len(m.snapshot.machines), used, slots, running, waiting, m.snapshot.at.Format(time.TimeOnly))
+	return fmt.Sprintf("%s · %d of %d slots used · %s running, %d waiting · %s",
+		term.Count(len(m.snapshot.machines), "machine"), used, slots, term.Count(running, "task"), waiting, m.snapshot.at.Format(time.TimeOnly))
 }
 
 func (m *model) machineTable() *term.Table {
@@ -85,7 +85,7 @@ func (m *model) machineTable() *term.Table {
 }
 
 func (m *model) taskTable() *term.Table {
-	t := term.NewTable("TASK", "NAME", "USER", "POOL", "STATE", "SLOTS", "FOR", "WAITS BECAUSE")
+	t := term.NewTable("TASK", "NAME", "USER", "POOL", "STATE", "SLOTS", "FOR", "REASON")
 	for _, one := range m.snapshot.tasks {
 		t.Row(one.id[:min(8, len(one.id))], term.CutLine(term.Harmless(one.name), 20), one.user, one.pool, one.state,
 			fmt.Sprintf("%d/%d", one.held, one.asked), m.since(one.submitted), one.reason)

@@ -19,7 +19,7 @@ func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.GetTrialResponse]{
 		Fetch: fetchTrial, Pairs: pairs,
 	}, &cobra.Command{
-		Use: "describe TRIAL", Short: "Show one trial: how far it is, what it found, why it ended",
+		Use: "describe TRIAL", Short: "Show a trial's status and results",
 		Example: "  det-deploy trial describe 12",
 	})
 }
@@ -35,8 +35,8 @@ func pairs(reply *apiv1.GetTrialResponse) [][2]string {
 		{"ID", strconv.Itoa(int(m.GetId()))},
 		{"Experiment", strconv.Itoa(int(m.GetExperimentId()))},
 		{"State", show.Enum(m.GetState(), "STATE_")},
-		{"Because", m.GetReason()},
-		{"Doing", m.GetRunnerState()},
+		{"Reason", m.GetReason()},
+		{"Runner state", m.GetRunnerState()},
 		{"Hyperparameters", formatHyperparameters(m)},
 		{"Steps", strconv.Itoa(int(m.GetTotalBatchesProcessed()))},
 		{"Best", formatBest(m)},
@@ -54,7 +54,7 @@ func describeRuns(m *apiv1.Trial) string {
 	if m.GetRestarts() == 0 {
 		return strconv.Itoa(int(m.GetRun()))
 	}
-	return fmt.Sprintf("%d, %d of them after a failure", m.GetRun(), m.GetRestarts())
+	return fmt.Sprintf("%d, %d after a failure", m.GetRun(), m.GetRestarts())
 }
 
 func describeCheckpoints(m *apiv1.Trial) string {

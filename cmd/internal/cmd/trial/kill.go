@@ -14,7 +14,7 @@ import (
 
 func newKill(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{}, runKill, &cobra.Command{
-		Use: "kill TRIAL…", Short: "Kill trials", Long: "End trials at once. The search continues without them.",
+		Use: "kill TRIAL…", Short: "Kill trials", Long: "Kill trials immediately. The search continues without them.",
 		Example: "  det-deploy trial kill 12",
 	})
 }
@@ -28,7 +28,7 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 		if err != nil {
 			return nil, err
 		}
-		o.Tell("Trial %d is killed.", id)
+		o.Tell("Killed trial %d.", id)
 		return master.Trial(ctx, id)
 	})
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetExperimentTrialsResponse{Trials: killed}))

@@ -15,8 +15,8 @@ func newLogs(s *term.Streams) *cobra.Command {
 	o := &command.LogOptions{}
 	c := command.NewRemote(s, o, runLogs, &cobra.Command{
 		Use: "logs TRIAL", Short: "Show a trial's logs",
-		Long: `Show a trial's logs, those of all its runs. With --output json each line is one
-object, of the form that the API has.`,
+		Long: `Show the logs of all runs of a trial. With --output json, each line is an object in the
+format of the API.`,
 		Example: "  det-deploy trial logs 12 --tail 50\n  det-deploy trial logs --follow --rank 0 12",
 	})
 	o.AddLogFlags(c.Flags(), "trial")

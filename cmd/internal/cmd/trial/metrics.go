@@ -29,11 +29,11 @@ func newMetrics(s *term.Streams) *cobra.Command {
 	o := &metricsOptions{}
 	c := command.NewRemote(s, o, runMetrics, &cobra.Command{
 		Use: "metrics TRIAL", Short: "Show the metrics of a trial",
-		Long: `Show what became of each metric of a trial, or with --group each report of a group.
-Programs report to the groups training and validation, and to those that they name.`,
+		Long: `Show a summary of each metric of a trial or, with --group, each report of a group. The
+groups are training, validation, and those named by programs.`,
 		Example: "  det-deploy trial metrics 12\n  det-deploy trial metrics 12 --group validation --output json",
 	})
-	c.Flags().StringVar(&o.Group, "group", "", "group whose reports are shown, such as validation")
+	c.Flags().StringVar(&o.Group, "group", "", "group whose reports to show, such as validation")
 	return c
 }
 

@@ -10,7 +10,7 @@ import (
 
 // New returns `det-deploy trial`.
 func New(s *term.Streams) *cobra.Command {
-	return command.NewNoun(s, noun, "Look at and end trials of experiments", "  det-deploy trial list 7\n  det-deploy trial logs 12 --follow",
+	return command.NewNoun(s, noun, "Manage trials of experiments", "  det-deploy trial list 7\n  det-deploy trial logs 12 --follow",
 		newList, newDescribe, newMetrics, newLogs, newKill)
 }
 

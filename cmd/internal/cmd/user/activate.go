@@ -34,9 +34,9 @@ func runActivate(ctx context.Context, o *activateOptions, master *client.Client)
 	if err != nil {
 		return err
 	}
-	state := "active"
+	did := "Activated"
 	if !o.Active {
-		state = "not active"
+		did = "Deactivated"
 	}
-	return o.AnswerNote(u, "User %s is %s.", o.Args[0], state)
+	return o.AnswerNote(u, "%s user %s.", did, o.Args[0])
 }

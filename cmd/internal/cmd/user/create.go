@@ -22,7 +22,7 @@ type createOptions struct {
 func newCreate(s *term.Streams) *cobra.Command {
 	o := &createOptions{}
 	c := command.NewRemote(s, o, runCreate, &cobra.Command{
-		Use: "create USER", Short: "Create a user, who is active at once",
+		Use: "create USER", Short: "Create an active user",
 		Example: "  det-deploy user create ada --admin\n  det-deploy user create ci --password-stdin < password.txt",
 	})
 	c.Flags().BoolVar(&o.Admin, "admin", false, "administrator rights")
@@ -42,5 +42,5 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 	if err != nil {
 		return err
 	}
-	return o.AnswerNote(u, "User %s is created.", u.GetUsername())
+	return o.AnswerNote(u, "Created user %s.", u.GetUsername())
 }

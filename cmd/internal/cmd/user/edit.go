@@ -38,9 +38,9 @@ func newEdit(s *term.Streams) *cobra.Command {
 	f.StringVar(&o.DisplayName, "display-name", "", "display name")
 	f.BoolVar(&o.Admin, "admin", false, "administrator rights")
 	f.StringVar(&o.AgentUser, "agent-user", "", "Unix user of the user's tasks")
-	f.Int32Var(&o.AgentUID, "agent-uid", 0, "user ID")
+	f.Int32Var(&o.AgentUID, "agent-uid", 0, "Unix user ID for --agent-user")
 	f.StringVar(&o.AgentGroup, "agent-group", "", "Unix group of the user's tasks")
-	f.Int32Var(&o.AgentGID, "agent-gid", 0, "group ID")
+	f.Int32Var(&o.AgentGID, "agent-gid", 0, "Unix group ID for --agent-group")
 	return c
 }
 
@@ -53,9 +53,9 @@ func (o *editOptions) Validate() error {
 	}
 	switch {
 	case account != 0 && account != 4:
-		return usage.Errorf("a Unix account takes all of --agent-user, --agent-uid, --agent-group and --agent-gid")
+		return usage.Errorf("a Unix account requires all of --agent-user, --agent-uid, --agent-group and --agent-gid")
 	case account == 0 && !o.Given("rename") && !o.Given("display-name") && !o.Given("admin"):
-		return usage.Errorf("nothing to change: give --rename, --display-name, --admin or the four --agent-… flags")
+		return usage.Errorf("nothing to change: use --rename, --display-name, --admin or the four --agent-… flags")
 	}
 	return nil
 }
@@ -85,5 +85,5 @@ func runEdit(ctx context.Context, o *editOptions, master *client.Client) error {
 	if err != nil {
 		return err
 	}
-	return o.AnswerNote(u, "User %s is changed.", u.GetUsername())
+	return o.AnswerNote(u, "Updated user %s.", u.GetUsername())
 }

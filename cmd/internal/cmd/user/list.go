@@ -33,7 +33,7 @@ func newList(s *term.Streams) *cobra.Command {
 			}
 		},
 	}, &cobra.Command{
-		Use: "list", Short: "List the users", Example: "  det-deploy user list --all",
+		Use: "list", Short: "List users", Example: "  det-deploy user list --all",
 	})
 	c.Flags().BoolVarP(&o.All, "all", "a", false, "include inactive users")
 	return c

@@ -40,12 +40,12 @@ func (p *passwordSource) readTwice(ctx context.Context, s *term.Streams, user st
 	if err := checkRule(first); err != nil {
 		return "", err
 	}
-	second, err := s.Password(ctx, term.Question{Text: "The same again:", Flag: "--password-stdin"})
+	second, err := s.Password(ctx, term.Question{Text: "Repeat the password:", Flag: "--password-stdin"})
 	if err != nil {
 		return "", err
 	}
 	if first != second {
-		return "", usage.Errorf("the two passwords are different; nothing was changed")
+		return "", usage.Errorf("the passwords do not match; nothing was changed")
 	}
 	return first, nil
 }
@@ -68,12 +68,12 @@ func newPassword(s *term.Streams) *cobra.Command {
 	o := &passwordOptions{}
 	c := command.NewRemote(s, o, runPassword, &cobra.Command{
 		Use:   "change-password [USER]",
-		Short: "Change your password, or as an admin another user's",
-		Long: `Change your password, or as an admin another user's. To change your own you are
-asked for the old one, too. With --password-stdin the old one is not read: log
-in again first, and change it within ten minutes.
+		Short: "Change your password, or another user's as an administrator",
+		Long: `Change your password, or another user's as an administrator. For your own, the current
+password is required. With --password-stdin it is not read; instead, you must have logged
+in within the last ten minutes.
 
-It ends the logins of the user, and the tokens of their tools inside tasks.`,
+The user's sessions and the tokens of their tools inside tasks end.`,
 		Example: "  det-deploy user change-password\n  det-deploy user change-password ada",
 		Args:    cobra.MaximumNArgs(1),
 	})
@@ -105,5 +105,5 @@ func runPassword(ctx context.Context, o *passwordOptions, master *client.Client)
 	if err != nil {
 		return err
 	}
-	return o.AnswerNote(u, "The password of %s is changed.", name)
+	return o.AnswerNote(u, "Changed the password of %s.", name)
 }

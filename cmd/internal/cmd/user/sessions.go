@@ -15,7 +15,7 @@ import (
 
 // newSessions returns `det-deploy user sessions`.
 func newSessions(s *term.Streams) *cobra.Command {
-	return command.NewNoun(s, "sessions", "Manage logins", "  det-deploy user sessions list\n  det-deploy user sessions end all",
+	return command.NewNoun(s, "sessions", "Manage sessions", "  det-deploy user sessions list\n  det-deploy user sessions end all",
 		newSessionsList, newSessionsEnd)
 }
 
@@ -26,7 +26,7 @@ type sessionsOptions struct {
 }
 
 func (o *sessionsOptions) addUser(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&o.User, "user", "", "user who owns them; admins only (default: yourself)")
+	c.Flags().StringVar(&o.User, "user", "", "owner of the sessions, for administrators (default yourself)")
 	return c
 }
 
@@ -47,9 +47,9 @@ func newSessionsList(s *term.Streams) *cobra.Command {
 		Row:   formatSession,
 	}, &cobra.Command{
 		Use:   "list",
-		Short: "List your logins, or as an admin another user's",
-		Long: `List your logins and the tokens of your tools inside tasks, newest first. The last
-use is shown to ten minutes.`,
+		Short: "List your sessions, or another user's as an administrator",
+		Long: `List your sessions and the tokens of your tools inside tasks, newest first. The time of
+the last use has a precision of ten minutes.`,
 		Example: "  det-deploy user sessions list\n  det-deploy user sessions list --user ada",
 	}))
 }
@@ -65,7 +65,7 @@ func fetchSessions(ctx context.Context, o *sessionsOptions, master *client.Clien
 func formatSession(s *apiv1.Session) []any {
 	this := ""
 	if s.GetCurrent() {
-		this = "this one"
+		this = "current"
 	}
 	from := cmp.Or(s.GetAddress(), "unknown")
 	if s.GetAllocationId() != "" {
@@ -78,9 +78,9 @@ func newSessionsEnd(s *term.Streams) *cobra.Command {
 	o := &sessionsOptions{}
 	return o.addUser(command.NewRemote(s, o, runSessionsEnd, &cobra.Command{
 		Use:   "end SESSION",
-		Short: "Revoke logins of a user",
-		Long: `End one of your logins or the token of your tools inside a task, or all of them
-with the word all, also the one that asks. Tasks go on.`,
+		Short: "End sessions",
+		Long: `End one of your sessions or the token of your tools inside a task. The argument all ends
+all of them, including the current session. Tasks continue.`,
 		Example: "  det-deploy user sessions end 0f3a9c2b7d51e846\n  det-deploy user sessions end all --user ada",
 	}))
 }
@@ -100,5 +100,5 @@ func runSessionsEnd(ctx context.Context, o *sessionsOptions, master *client.Clie
 	if err != nil {
 		return err
 	}
-	return o.AnswerNote(ended{u.GetUsername(), n}, "%d sessions of %s are ended.", n, u.GetUsername())
+	return o.AnswerNote(ended{u.GetUsername(), n}, "Ended %s of %s.", term.Count(int(n), "session"), u.GetUsername())
 }

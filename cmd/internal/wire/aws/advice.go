@@ -64,7 +64,7 @@ func (a Advice) Room(ctx context.Context, name string, n int) error {
 	types, err := a.facts.Types(ctx, name)
 	q, limited := facts.VCPUQuota(name, false)
 	if err != nil || types[name].VCPU == 0 || !limited {
-		return nil //nolint:nilerr // the checks tell what could not be asked
+		return nil //nolint:nilerr // the checks report the error
 	}
 	limit, err := a.facts.Limit(ctx, q)
 	if err != nil {

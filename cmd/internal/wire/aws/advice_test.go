@@ -9,7 +9,7 @@ import (
 )
 
 // Every type that the form offers works. With the stock image, it offers only types with a driver.
-func TestTheFormLeavesOutGPUsWithoutADriver(t *testing.T) {
+func TestFormOmitsGPUsWithoutDriver(t *testing.T) {
 	t.Parallel()
 	a := Advice{facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)}}
 	for stock, want := range map[bool]int{true: 0, false: 3} {

@@ -15,7 +15,7 @@ func openedWith(settings map[string]string) *opened {
 
 // The record of another version may contain unknown settings. The cluster can still be removed, because
 // its resources are found by their tags.
-func TestWhatCannotBeReadWantsNothing(t *testing.T) {
+func TestUnreadableSettingsAreEmpty(t *testing.T) {
 	t.Parallel()
 	a := openedWith(map[string]string{
 		"region": "us-west-2", "cluster.yaml": "from_the_future: true\n",
@@ -32,7 +32,7 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 }
 
 // Settings that an earlier version accepted are read, so that a new rule does not lock the cluster out.
-func TestSettingsOfAnEarlierVersionAreRead(t *testing.T) {
+func TestSettingsOfEarlierVersionAreRead(t *testing.T) {
 	t.Parallel()
 	a := openedWith(map[string]string{
 		"region": "us-west-2", "inbound-cidr": "203.0.113.7/32", "agent-public-ip": "false",

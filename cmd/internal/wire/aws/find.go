@@ -65,7 +65,7 @@ func locate(ctx context.Context, q Request) (region string, who facts.Caller, er
 func bucketRegion(ctx context.Context, home api.Clients, name string) (string, error) {
 	out, err := home.S3.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name})
 	if err != nil {
-		return "", fmt.Errorf("ask where bucket %s is: %w", name, err)
+		return "", fmt.Errorf("cannot determine the region of bucket %s: %w", name, err)
 	}
 	switch where := string(out.LocationConstraint); where {
 	case "": // S3 reports us-east-1 as an empty location
@@ -132,7 +132,7 @@ func listBuckets(ctx context.Context, c api.Clients) ([]string, error) {
 	for {
 		out, err := c.S3.ListBuckets(ctx, in)
 		if err != nil {
-			return nil, fmt.Errorf("list buckets: %w", err)
+			return nil, fmt.Errorf("cannot list buckets: %w", err)
 		}
 		for _, b := range out.Buckets {
 			names = append(names, *b.Name)

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-func TestAStreamIsAMachineAndItsUnit(t *testing.T) {
+func TestParseStreamName(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	got := machineLog(types.FilteredLogEvent{

@@ -9,7 +9,7 @@ import (
 )
 
 // A region that does not answer only loses its place in the list.
-func TestARegionThatDoesNotAnswerHoldsNobodyUp(t *testing.T) {
+func TestUnavailableRegionDoesNotDelayList(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

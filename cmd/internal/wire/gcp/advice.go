@@ -154,7 +154,7 @@ func (a Advice) findMachine(ctx context.Context, name string) (facts.Type, error
 	case !found:
 		return t, fmt.Errorf("there is no machine type %s in %s", name, a.facts.Clients.Region)
 	case len(t.Zones) == 0:
-		return t, errors.New("no zone of " + a.facts.Clients.Region + " has its GPUs")
+		return t, errors.New("no zone of " + a.facts.Clients.Region + " offers its GPUs")
 	}
 	return t, facts.CheckGPUs(wanted, t.VCPU)
 }
@@ -165,12 +165,12 @@ func (a Advice) Room(ctx context.Context, name string, n int) error {
 	t, err := a.findMachine(ctx, name)
 	quotas, quotaErr := a.facts.Quotas(ctx)
 	if err != nil || quotaErr != nil {
-		return nil //nolint:nilerr // the checks tell what could not be asked
+		return nil //nolint:nilerr // the checks report the error
 	}
 	use, _ := quotas.UsageOf(unitOf(t))
 	for _, metric := range slices.Sorted(maps.Keys(use)) {
 		if q, need := quotas[metric], use[metric]*n; need > q.Limit-q.Used {
-			return fmt.Errorf("%d of %s take %d of the quota %s of %s, which leaves %d of %d; request an increase at %s",
+			return fmt.Errorf("%d of %s use %d of the quota %s of %s, which leaves %d of %d; request an increase at %s",
 				n, name, need, metric, q.Where, max(q.Limit-q.Used, 0), q.Limit, facts.QuotasPage(a.facts.Clients.Project))
 		}
 	}

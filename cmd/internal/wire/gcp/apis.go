@@ -21,7 +21,7 @@ func Prepare(ctx context.Context, q Request) (question string, apply func(contex
 	f := facts.Facts{Clients: c}
 	off, err := f.DisabledAPIs(ctx, facts.RequiredAPIs())
 	if err != nil || len(off) == 0 {
-		return "", nil, nil //nolint:nilerr // the checks say what could not be asked
+		return "", nil, nil //nolint:nilerr // the checks report the error
 	}
 	question = "Project " + c.Project + " has not enabled " + strings.Join(off, ", ") + ". Enable them?"
 	return question, func(ctx context.Context) error { return f.EnableAPIs(ctx, off) }, nil

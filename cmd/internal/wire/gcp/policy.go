@@ -21,18 +21,18 @@ func Role(who string) (string, error) {
 	r := role{Stage: "GA"}
 	switch who {
 	case "master":
-		r.Title, r.Description = "det-deploy master", "What the master of a det-deploy cluster does in its project."
+		r.Title, r.Description = "det-deploy master", "Runs the master of a det-deploy cluster."
 		r.IncludedPermissions = identity.MasterPermissions()
 	case "agent":
-		r.Title, r.Description = "det-deploy agent", "What agents of a det-deploy cluster do in their project."
+		r.Title, r.Description = "det-deploy agent", "Runs the agents of a det-deploy cluster."
 		r.IncludedPermissions = identity.AgentPermissions()
 	default:
-		r.Title, r.Description = "det-deploy installer", "What installing, changing and removing det-deploy clusters takes."
+		r.Title, r.Description = "det-deploy installer", "Installs, changes and removes det-deploy clusters."
 		r.IncludedPermissions = identity.InstallerPermissions()
 	}
 	text, err := yaml.Marshal(r)
 	if err != nil {
-		return "", fmt.Errorf("write the role of the %s: %w", who, err)
+		return "", fmt.Errorf("cannot encode the role of the %s: %w", who, err)
 	}
 	return string(text), nil
 }

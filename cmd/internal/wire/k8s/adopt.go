@@ -22,8 +22,8 @@ func (k *Opened) checkOwner(adopt bool) error {
 	}
 	return &cloud.Error{
 		Kind: cloud.NotFound, Op: "adopt", Resource: "release " + k.Helm.Name,
-		Fix: "leave --adopt-determined out, or name the right --cluster-id and --namespace; `helm list --all-namespaces` shows them",
-		Err: fmt.Errorf("there is no release of Determined's chart of that name in namespace %s", k.Helm.Namespace),
+		Fix: "omit --adopt-determined, or correct --cluster-id and --namespace; `helm list --all-namespaces` shows releases",
+		Err: fmt.Errorf("there is no release of Determined's chart with that name in namespace %s", k.Helm.Namespace),
 	}
 }
 
@@ -42,7 +42,7 @@ func (e *unadoptableError) Unwrap() error { return e.error }
 
 // Hint explains how to remove the value.
 func (e *unadoptableError) Hint() string {
-	return "these come from the old release or from what you give: leave one out with --set KEY=null, or give another; `det-deploy k8s values --default` explains each"
+	return "these values come from the old release or from this command: remove one with --set KEY=null or replace it; `det-deploy k8s values --default` documents each"
 }
 
 func (k *Opened) wrapUnadoptable(err error, adopt bool) error {

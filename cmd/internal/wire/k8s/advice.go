@@ -57,7 +57,7 @@ func Advise(ctx context.Context, at At, cluster string) (Advice, error) {
 	}
 	nodes, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return a, nil //nolint:nilerr // who may not see nodes is asked without a proposal
+		return a, nil //nolint:nilerr // without permission to list nodes, the form has no defaults
 	}
 	a.Nodes = len(nodes.Items)
 	for _, slotType := range []string{"gpu", "rocm"} {

@@ -16,13 +16,13 @@ import (
 type appliedError struct{ cluster, namespace string }
 
 func (e *appliedError) Error() string {
-	return fmt.Sprintf("the chart of cluster %s in namespace %s was applied without Helm, and det-deploy would change it against whatever applied it", e.cluster, e.namespace)
+	return fmt.Sprintf("the chart of cluster %s in namespace %s was applied without Helm and is managed by another tool", e.cluster, e.namespace)
 }
 
 // Hint names the alternatives.
 func (e *appliedError) Hint() string {
-	return fmt.Sprintf("change it where it was applied from: `det-deploy k8s template` renders the chart of this version; "+
-		"`det-deploy k8s uninstall --cluster-id %s --namespace %s` removes what was applied, and keeps the data", e.cluster, e.namespace)
+	return fmt.Sprintf("change it with the tool that applied it, with the chart of this version from `det-deploy k8s template`; "+
+		"`det-deploy k8s uninstall --cluster-id %s --namespace %s` removes the cluster and keeps the data", e.cluster, e.namespace)
 }
 
 // recordOf returns the store for the record of a cluster that is being removed. It is in the cluster's

@@ -191,7 +191,7 @@ func (k *Opened) currentValues(q Request) (chart.Values, error) {
 	if !k.Released() {
 		base = nil
 		if err := yaml.Unmarshal([]byte(k.Record.Settings[valuesSetting]), &base); err != nil {
-			return nil, fmt.Errorf("read the values that the record remembers: %w", err)
+			return nil, fmt.Errorf("cannot read the recorded values: %w", err)
 		}
 	}
 	if given == nil {
@@ -231,8 +231,8 @@ func (k *Opened) missingSecrets(values chart.Values, reset bool) error {
 	}
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "continue the install",
-		Fix: "give it again with --set-file or --values, as the first time, or forget all with --reset-values",
-		Err: fmt.Errorf("the record keeps no secrets, and %s was given to the one that was interrupted", strings.Join(lost, ", ")),
+		Fix: "give it again with --set-file or --values, or discard all values with --reset-values",
+		Err: fmt.Errorf("secrets are not recorded, and the interrupted install was given %s", strings.Join(lost, ", ")),
 	}
 }
 
@@ -249,7 +249,7 @@ func (k *Opened) Released() bool {
 func (k *Opened) runInstall(ctx context.Context, s *term.Streams, q Request, store record.Store, gate *resource.Gate) error {
 	text, err := yaml.Marshal(k.Target.Values.Remembered())
 	if err != nil {
-		return fmt.Errorf("remember the values: %w", err)
+		return fmt.Errorf("cannot encode the values: %w", err)
 	}
 	settings := map[string]string{valuesSetting: string(text)}
 	if secrets := k.Target.Values.Secrets(); len(secrets) > 0 {

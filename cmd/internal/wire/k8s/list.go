@@ -176,7 +176,7 @@ func Chart() fs.FS { return templates.Chart(build.Read().Version) }
 func ChartFile(name string) (string, error) {
 	b, err := fs.ReadFile(Chart(), name)
 	if err != nil {
-		return "", fmt.Errorf("read the chart: %w", err)
+		return "", fmt.Errorf("cannot read the chart: %w", err)
 	}
 	return string(b), nil
 }
@@ -189,7 +189,7 @@ func Effective(values chart.Values) (chart.Values, error) {
 	}
 	var own chart.Values
 	if err := yaml.Unmarshal([]byte(text), &own); err != nil {
-		return nil, fmt.Errorf("read the chart's values: %w", err)
+		return nil, fmt.Errorf("cannot read the chart's values: %w", err)
 	}
 	return values.Over(own).Shown(), nil
 }
@@ -198,7 +198,7 @@ func Effective(values chart.Values) (chart.Values, error) {
 func FormatValues(values chart.Values) (string, error) {
 	text, err := yaml.Marshal(values)
 	if err != nil {
-		return "", fmt.Errorf("print the values: %w", err)
+		return "", fmt.Errorf("cannot encode the values: %w", err)
 	}
 	return strings.TrimRight(string(text), "\n"), nil
 }

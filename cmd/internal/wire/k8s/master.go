@@ -21,7 +21,7 @@ func masterTakes(out helm.Rendered, cluster string) error {
 			Data map[string][]byte `json:"data"`
 		}
 		if err := yaml.Unmarshal([]byte(o.YAML), &s); err != nil {
-			return fmt.Errorf("read the chart's %s: %w", o, err)
+			return fmt.Errorf("cannot read the chart's %s: %w", o, err)
 		}
 		l, err := values.Read(s.Data["values.yaml"], "values", nil)
 		if err != nil {

@@ -79,7 +79,7 @@ func (e *refusedError) Hint() string {
 	if len(e.kept) == 0 {
 		return ""
 	}
-	return "values that are not given are kept as they were: remove this one with --set " + e.kept[0] + "=null, or reset all that are not given with --reset-values"
+	return "values that are not given are kept: remove this one with --set " + e.kept[0] + "=null, or reset all that are not given with --reset-values"
 }
 
 // locateRefusal adds to the problems of a document.Errors the file and line, or the flag, that each value
@@ -140,7 +140,7 @@ func (k *Opened) requireGoodValues(ctx context.Context, q Request) error {
 		return err
 	}
 	for _, path := range refused.kept {
-		k.OtherEffects = append(k.OtherEffects, "The cluster's own value "+path+" is dropped: its master does not start with it.")
+		k.OtherEffects = append(k.OtherEffects, "The current value "+path+" is dropped because the master does not start with it.")
 	}
 	return nil
 }

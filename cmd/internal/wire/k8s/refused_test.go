@@ -54,7 +54,7 @@ func must(t *testing.T, err error) {
 
 const mistypedPath = "taskContainerDefaults.cpuPodSpec.spec.tolerationss"
 
-func TestACorrectedFileRepairsAClusterWhoseMasterDoesNotStart(t *testing.T) {
+func TestCorrectedValuesRepairFailedInstall(t *testing.T) {
 	t.Parallel()
 	k, q := openedWith(t, mistypedValues(t), 0)
 	must(t, k.requireGoodValues(t.Context(), q))
@@ -65,11 +65,11 @@ func TestACorrectedFileRepairsAClusterWhoseMasterDoesNotStart(t *testing.T) {
 		t.Errorf("got %v, want the other values kept", k.Target.Values)
 	}
 	if len(k.OtherEffects) != 1 || !strings.Contains(k.OtherEffects[0], mistypedPath+" is dropped") {
-		t.Errorf("got %q, want it told", k.OtherEffects)
+		t.Errorf("got %q, want a note", k.OtherEffects)
 	}
 }
 
-func TestARefusedValueThatIsKeptIsNotDroppedSilently(t *testing.T) {
+func TestDroppedValueIsReported(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		ready int32

@@ -54,7 +54,7 @@ func awsEnv(t *testing.T, yaml string) (master.Env, provider.AWS) {
 }
 
 // The provider block of an old cluster in the manual is sufficient for a fleet.
-func TestAnOldClustersBlockIsAFleet(t *testing.T) {
+func TestProviderBlockOfOldClusterIsSufficient(t *testing.T) {
 	t.Parallel()
 	yaml, err := os.ReadFile("../../../../docs/examples/pedl-master.yaml")
 	if err != nil {
@@ -108,7 +108,7 @@ resource_pools:
       tag_value: lab
 `
 
-func TestMachinesArePinnedToTheMastersAuthority(t *testing.T) {
+func TestLocalMachinesPinMasterCertificate(t *testing.T) {
 	t.Parallel()
 	source, err := certificate.OpenAuthority(t.TempDir(), []string{"master", "10.0.0.1"}, time.Now)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestMachinesArePinnedToTheMastersAuthority(t *testing.T) {
 	}
 }
 
-func TestWhatAMachineWouldNeedIsNamed(t *testing.T) {
+func TestMissingSettingsOfAWSMachine(t *testing.T) {
 	t.Parallel()
 	s, p := awsEnv(t, strings.NewReplacer("MASTER", "http://local-ipv4:8080", "TAG", "k", "security: {tls: auto}\n", "").Replace(onAWS))
 	_, err := awsFleet(t.Context(), s, fleet.At(elsewhere{}), p)

@@ -39,7 +39,7 @@ func uploadServer(ctx context.Context, c *config.CheckpointStorage) (server uplo
 		server.SecretKey, err = secretResolver().Resolve(ctx, c.S3.SecretKey)
 	}
 	if err != nil {
-		return server, fmt.Errorf("read the keys of checkpoint_storage: %w", err)
+		return server, fmt.Errorf("cannot read the keys of checkpoint_storage: %w", err)
 	}
 	return server, nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // A backup in a bucket equals a backup in a file. It is written with the keys of the checkpoint storage.
-func TestABackupInABucketCanBeRestored(t *testing.T) {
+func TestBackupInBucketCanBeRestored(t *testing.T) {
 	t.Parallel()
 	a := motest.Open(t)
 	cfg := config.DefaultMaster()
@@ -55,7 +55,7 @@ func TestABackupInABucketCanBeRestored(t *testing.T) {
 	}
 	data, err := io.ReadAll(out.Body)
 	if err != nil || int64(len(data)) != size || size == 0 {
-		t.Fatalf("got %d bytes (%v), want the %d that were said", len(data), err, size)
+		t.Fatalf("got %d bytes (%v), want the reported %d", len(data), err, size)
 	}
 	file := filepath.Join(t.TempDir(), "backup")
 	if err := os.WriteFile(file, data, 0o600); err != nil {

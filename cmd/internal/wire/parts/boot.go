@@ -29,14 +29,14 @@ func trustOf(source certificate.Source, host string) (ca, name string, err error
 	}
 	pair, err := source.Certificate()
 	if err != nil {
-		return "", "", fmt.Errorf("read the master's certificate: %w", err)
+		return "", "", fmt.Errorf("cannot read the master's certificate: %w", err)
 	}
 	if len(pair.Certificate) == 0 {
 		return "", "", nil
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {
-		return "", "", fmt.Errorf("read the master's certificate: %w", err)
+		return "", "", fmt.Errorf("cannot read the master's certificate: %w", err)
 	}
 	if leaf.VerifyHostname(host) != nil && len(leaf.DNSNames) > 0 {
 		name = leaf.DNSNames[0]

@@ -72,7 +72,7 @@ func (g *googleBuckets) openBucket(ctx context.Context, c config.CheckpointStora
 	if g.clients == nil {
 		clients, err := g.open(context.WithoutCancel(ctx))
 		if err != nil {
-			return nil, fmt.Errorf("open Cloud Storage: %w", err)
+			return nil, fmt.Errorf("cannot open Cloud Storage: %w", err)
 		}
 		g.clients = &clients
 	}

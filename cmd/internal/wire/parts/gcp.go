@@ -112,13 +112,13 @@ func (g *gcpProvider) openClients(ctx context.Context, env master.Env, p provide
 	switch {
 	case err != nil && p.Project == "" && own == "":
 		return api.Clients{}, &cloud.Error{
-			Kind: cloud.Invalid, Op: "find the project of agents", Fix: "set provider.project; it is known on Compute Engine instances only", Err: err,
+			Kind: cloud.Invalid, Op: "find the project of agents", Fix: "set provider.project, because the master does not run on a Google Cloud machine", Err: err,
 		}
 	case err != nil:
 		return api.Clients{}, err
 	case own != "" && clients.Project != own:
 		return api.Clients{}, &cloud.Error{
-			Kind: cloud.Invalid, Op: "configure provider.project", Fix: "remove provider.project; a network of another project is named by its path in network_interface",
+			Kind: cloud.Invalid, Op: "configure provider.project", Fix: "remove provider.project; for a network of another project, give its path in network_interface",
 			Err: fmt.Errorf("agents cannot be in project %s while the master is in %s", clients.Project, own),
 		}
 	}

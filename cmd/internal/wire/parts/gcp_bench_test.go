@@ -68,7 +68,7 @@ func BenchmarkQueueToInsert(b *testing.B) {
 		began := time.Now()
 		l.Decided("default", scene, pool.Decide(scene, began))
 		for w.Changes() <= i {
-			time.Sleep(100 * time.Microsecond) //nolint:forbidigo // a measurement waits for what it measures
+			time.Sleep(100 * time.Microsecond) //nolint:forbidigo // a benchmark may wait
 		}
 		took = append(took, time.Since(began))
 	}

@@ -35,7 +35,7 @@ func inBubble(t *testing.T, extra string, do func(t *testing.T, w *googleWorld))
 
 const agentAccount = "det-agent@" + gcptest.Project + ".iam.gserviceaccount.com"
 
-func TestATaskGetsAMachineOfGoogleAndAnIdleOneGoes(t *testing.T) {
+func TestTaskLaunchesMachineAndIdleMachineIsDeleted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		extra string
@@ -68,7 +68,7 @@ func TestATaskGetsAMachineOfGoogleAndAnIdleOneGoes(t *testing.T) {
 }
 
 // An idle pool makes one list call every half hour.
-func TestAPoolAtRestAsksGoogleSeldom(t *testing.T) {
+func TestIdlePoolMakesFewCalls(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "", func(t *testing.T, w *googleWorld) {
 		w.later(time.Minute)
@@ -80,7 +80,7 @@ func TestAPoolAtRestAsksGoogleSeldom(t *testing.T) {
 	})
 }
 
-func TestWithoutMachinesInAZoneTheNextIsTriedAtOnce(t *testing.T) {
+func TestZoneWithoutCapacityIsSkipped(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "      zones: [us-west1-a, us-west1-b]", func(t *testing.T, w *googleWorld) {
 		w.google.StockOut(zoneA, "", -1)
@@ -112,7 +112,7 @@ func countOps(w *googleWorld, op string) (n int) {
 	return n - 1 // without the master's own machine
 }
 
-func TestAPreemptedMachineIsDeletedAndTheHistorySaysSo(t *testing.T) {
+func TestPreemptedMachineIsDeletedAndRecorded(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		spot string
@@ -174,7 +174,7 @@ func (w *googleWorld) history(name, want string) {
 }
 
 // If a master is killed during a launch, its successor has exactly one machine.
-func TestAMasterThatIsKilledWhileItLaunchesMakesNoSecondMachine(t *testing.T) {
+func TestMasterKilledDuringLaunchMakesNoSecondMachine(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
 		for n := 1; n <= 6; n++ {
@@ -197,7 +197,7 @@ func TestAMasterThatIsKilledWhileItLaunchesMakesNoSecondMachine(t *testing.T) {
 
 // If a master is killed at any second, its successor finds the machine, accepts its agent and launches no
 // other machine.
-func TestAMasterThatIsKilledAnyTimeFindsItsMachine(t *testing.T) {
+func TestKilledMasterFindsItsMachine(t *testing.T) {
 	t.Parallel()
 	for seconds := 0; seconds < 20; seconds += faults.Stride(rest.Choose(9, 3)) {
 		t.Run(fmt.Sprint(seconds), func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestAMasterThatIsKilledAnyTimeFindsItsMachine(t *testing.T) {
 }
 
 // A restarted master knows its machines from the ledger before Google lists them.
-func TestAMachineIsLetInBeforeTheFirstListAfterARestart(t *testing.T) {
+func TestMachineJoinsBeforeFirstListAfterRestart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "", func(t *testing.T, w *googleWorld) {
 		name := w.submit("one", "default").later(time.Minute).on("one")
@@ -235,7 +235,7 @@ func TestAMachineIsLetInBeforeTheFirstListAfterARestart(t *testing.T) {
 }
 
 // Foreign machines with the same label are never deleted.
-func TestAForeignMachineWithTheLabelIsLeftAlone(t *testing.T) {
+func TestForeignMachineWithLabelIsKept(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "", func(t *testing.T, w *googleWorld) {
 		for _, name := range []string{"theirs", "det-cluster-1-default-aaaaaaaaaaaa-0"} {
@@ -252,7 +252,7 @@ func TestAForeignMachineWithTheLabelIsLeftAlone(t *testing.T) {
 }
 
 // Pool names may contain characters that labels cannot, and similar names remain distinct.
-func TestPoolsWhoseNamesAreNoLabels(t *testing.T) {
+func TestPoolNamesThatAreNotLabels(t *testing.T) {
 	t.Parallel()
 	const head = "resource_manager: {type: agent, default_aux_resource_pool: GPU Pool, default_compute_resource_pool: gpu pool}\n"
 	one := head + strings.Replace(onGoogle(""), "pool_name: default", "pool_name: GPU Pool", 1)
@@ -278,18 +278,18 @@ func TestPoolsWhoseNamesAreNoLabels(t *testing.T) {
 
 // The manual's option 2 is the default account with the scope Compute Engine: Read Write. Option 1 is an
 // account with the roles Compute Admin and Service Account User.
-func TestAMasterThatSomebodyInstalledRunsItsPools(t *testing.T) {
+func TestRolesOfManualAreSufficient(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		roles, scopes []string
 		extra         string
 	}{
-		"the scope alone":              {[]string{"roles/editor"}, []string{"compute"}, ""},
-		"the scope, agents' account":   {[]string{"roles/editor"}, []string{"compute"}, "      service_account: {email: " + agentAccount + "}"},
-		"the role":                     {[]string{"roles/compute.admin"}, nil, ""},
-		"the roles of both":            {[]string{"roles/compute.admin", "roles/iam.serviceAccountUser"}, nil, "      service_account: {email: " + agentAccount + "}"},
-		"the scope, a spot pool":       {[]string{"roles/editor"}, []string{"compute"}, "      spot: true"},
-		"the scope, its own zone said": {[]string{"roles/editor"}, []string{"compute"}, "      zone: us-west1-a\n      project: " + gcptest.Project},
+		"the scope alone":                         {[]string{"roles/editor"}, []string{"compute"}, ""},
+		"the scope, agents' account":              {[]string{"roles/editor"}, []string{"compute"}, "      service_account: {email: " + agentAccount + "}"},
+		"the role":                                {[]string{"roles/compute.admin"}, nil, ""},
+		"the roles of both":                       {[]string{"roles/compute.admin", "roles/iam.serviceAccountUser"}, nil, "      service_account: {email: " + agentAccount + "}"},
+		"the scope, a spot pool":                  {[]string{"roles/editor"}, []string{"compute"}, "      spot: true"},
+		"the scope, with its own zone configured": {[]string{"roles/editor"}, []string{"compute"}, "      zone: us-west1-a\n      project: " + gcptest.Project},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,7 +322,7 @@ func (w *googleWorld) prove(name string) cloud.Proof {
 	return proof
 }
 
-func TestImpostorsAreNotLetIn(t *testing.T) {
+func TestForgedProofsAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, extra := range map[string]string{
 		"with a service account": "      service_account: {email: " + agentAccount + "}",
@@ -339,7 +339,7 @@ func TestImpostorsAreNotLetIn(t *testing.T) {
 				w.insert(zoneB, "impostor", copyOf)
 				w.later(20 * time.Second)
 				if err := w.whyRefused("impostor"); err == nil {
-					t.Error("a machine that the master did not launch was let in")
+					t.Error("a machine that the master did not launch was admitted")
 				}
 				for what, proof := range w.forgeProofs(mine) {
 					if err := w.admit(proof); cloud.KindOf(err) != cloud.Denied {

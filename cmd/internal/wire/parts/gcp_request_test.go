@@ -42,7 +42,7 @@ func (i *insertions) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // The golden files hold the exact requests to Google for the pools of the manuals.
-func TestThePoolsOfTheManualsAskForTheseMachines(t *testing.T) {
+func TestPoolsOfManualsRequests(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"gcp-master", "gcp-registry-master"} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func ownPools(agent string) string {
 }
 
 // A master installed by `gcp up` runs its pools with its own role, whose conditions depend on names only.
-func TestAMasterRunsItsPoolsOnItsOwnRole(t *testing.T) {
+func TestInstalledRolesAreSufficient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := openGoogle(t, onGoogle(""), slow(), gcptest.Caller{})

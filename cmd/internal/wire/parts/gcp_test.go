@@ -36,7 +36,7 @@ func awayFromGoogle(t *testing.T) *gcpProvider {
 }
 
 // The manual's provider block with its values filled in is sufficient for a fleet on Google Cloud.
-func TestTheSecondDiskOfTheManualIsAFleet(t *testing.T) {
+func TestProviderBlockOfManualIsSufficient(t *testing.T) {
 	t.Parallel()
 	yaml, err := os.ReadFile("../../../../docs/examples/gcp-master.yaml")
 	if err != nil {
@@ -133,7 +133,7 @@ func TestEverySettingReachesTheFleet(t *testing.T) {
 	}
 }
 
-func TestAPoolOfGoogleShowsWhatIsConfiguredOfItsMachines(t *testing.T) {
+func TestDescribeGCP(t *testing.T) {
 	t.Parallel()
 	p, env := awayFromGoogle(t), gcpEnv(t, manySettings)
 	m, err := p.Machines(t.Context(), env, env.Config.ResourcePools[0])
@@ -157,7 +157,7 @@ func TestAPoolOfGoogleShowsWhatIsConfiguredOfItsMachines(t *testing.T) {
 	}
 }
 
-func TestWhatAMachineOfGoogleWouldNeedIsNamed(t *testing.T) {
+func TestMissingSettingsOfGCPMachine(t *testing.T) {
 	t.Parallel()
 	const pool = "resource_pools: [{pool_name: default, provider: {type: gcp, boot_disk_source_image: i, "
 	machines := func(p *gcpProvider, settings string) error {

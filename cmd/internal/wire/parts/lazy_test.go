@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatCannotBeOpenedIsTriedAgain(t *testing.T) {
+func TestLazyRetriesOpen(t *testing.T) {
 	t.Parallel()
 	opened := 0
 	l := lazy[int]{open: func(context.Context) (int, error) {
@@ -20,7 +20,7 @@ func TestWhatCannotBeOpenedIsTriedAgain(t *testing.T) {
 	}
 	for range 2 {
 		if got, err := l.get(t.Context()); err != nil || got != 2 {
-			t.Errorf("got %d, %v, want what the second opening gave, once for all", got, err)
+			t.Errorf("got %d, %v, want the result of the second attempt, opened once", got, err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ const machinesDir = "machines"
 func localRoot(cfg config.Master) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(cfg.DataDir, machinesDir))
 	if err != nil {
-		return "", fmt.Errorf("find the directory of machines: %w", err)
+		return "", fmt.Errorf("cannot find the directory of machines: %w", err)
 	}
 	return dir, nil
 }
@@ -58,7 +58,7 @@ func (localProvider) Machines(_ context.Context, env master.Env, p config.Pool) 
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return master.Machines{}, fmt.Errorf("find this program: %w", err)
+		return master.Machines{}, fmt.Errorf("cannot find the file of this program: %w", err)
 	}
 	at, err := localMaster(env, p.Provider.Local.Elastic)
 	if err != nil {
@@ -148,15 +148,15 @@ func localTrust(env master.Env, a agentconfig.Agent, name string) (agentconfig.A
 func leafOf(file string) (*x509.Certificate, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read security.tls.cert: %w", err)
+		return nil, fmt.Errorf("cannot read security.tls.cert: %w", err)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("read security.tls.cert: there is no certificate in %s", file)
+		return nil, fmt.Errorf("cannot read security.tls.cert: there is no certificate in %s", file)
 	}
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("read security.tls.cert: %w", err)
+		return nil, fmt.Errorf("cannot read security.tls.cert: %w", err)
 	}
 	return leaf, nil
 }
@@ -173,7 +173,7 @@ func (localProvider) EndOrphans(ctx context.Context, env master.Env, ended func(
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find this program: %w", err)
+		return fmt.Errorf("cannot find the file of this program: %w", err)
 	}
 	var errs []error
 	for _, m := range found {

@@ -22,13 +22,13 @@ func readLogins(dir string) (podspec.Logins, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the pull Secret: %w", err)
+			return nil, fmt.Errorf("cannot read the pull Secret: %w", err)
 		}
 		content[name] = data
 	}
 	logins, err := podspec.ParseLogins(content)
 	if err != nil {
-		return nil, fmt.Errorf("read the pull Secret in %s: %w", dir, err)
+		return nil, fmt.Errorf("cannot read the pull Secret in %s: %w", dir, err)
 	}
 	return logins, nil
 }

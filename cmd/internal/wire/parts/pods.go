@@ -28,11 +28,11 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 		UserAgent: "det-deploy/" + env.Version, Log: env.Log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("run tasks on Kubernetes: %w", err)
+		return nil, fmt.Errorf("cannot run tasks on Kubernetes: %w", err)
 	}
 	api, err := client.Clientset()
 	if err != nil {
-		return nil, fmt.Errorf("run tasks on Kubernetes: %w", err)
+		return nil, fmt.Errorf("cannot run tasks on Kubernetes: %w", err)
 	}
 	t, err := podTemplate(env, *k)
 	if err != nil {
@@ -66,7 +66,7 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 // wantedClaim returns the volume claim that the master creates for checkpoints.
 func wantedClaim(t podspec.Template, c config.CheckpointClaim) (claim.Wanted, error) {
 	if t.CheckpointClaim == "" {
-		return claim.Wanted{}, errors.New("checkpoint_storage is no shared_fs with a volume claim as its host_path")
+		return claim.Wanted{}, errors.New("checkpoint_storage must be shared_fs with a volume claim as host_path")
 	}
 	size, err := resource.ParseQuantity(c.Size)
 	if err != nil {

@@ -32,7 +32,7 @@ func masterAuthority(cfg config.Master) ([]byte, error) {
 	}
 	text, err := os.ReadFile(t.Cert)
 	if err != nil {
-		return nil, fmt.Errorf("read security.tls.cert: %w", err)
+		return nil, fmt.Errorf("cannot read security.tls.cert: %w", err)
 	}
 	for rest := text; ; {
 		var block *pem.Block
@@ -56,15 +56,15 @@ func masterCertName(cfg config.Master, host string) (string, error) {
 	}
 	text, err := os.ReadFile(t.Cert)
 	if err != nil {
-		return "", fmt.Errorf("read security.tls.cert: %w", err)
+		return "", fmt.Errorf("cannot read security.tls.cert: %w", err)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return "", fmt.Errorf("read security.tls.cert: there is no certificate in %s", t.Cert)
+		return "", fmt.Errorf("cannot read security.tls.cert: there is no certificate in %s", t.Cert)
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return "", fmt.Errorf("read security.tls.cert: %w", err)
+		return "", fmt.Errorf("cannot read security.tls.cert: %w", err)
 	}
 	if c.VerifyHostname(host) == nil || len(c.DNSNames) == 0 {
 		return "", nil

@@ -35,7 +35,7 @@ func servedAs(t *testing.T, names ...string) string {
 	return path
 }
 
-func TestTasksKnowTheMasterByANameOfItsCertificate(t *testing.T) {
+func TestMasterCertName(t *testing.T) {
 	t.Parallel()
 	const service = "determined-master-service-lab"
 	for name, c := range map[string]struct {

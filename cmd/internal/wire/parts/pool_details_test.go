@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/provider"
 )
 
-func TestAPoolShowsWhatIsConfiguredOfItsMachines(t *testing.T) {
+func TestDescribeAWS(t *testing.T) {
 	t.Parallel()
 	var p provider.AWS
 	p.SetDefaults()

@@ -23,7 +23,7 @@ func podProblems(cfg config.Master) document.Errors {
 	t := configuredTemplate(cfg, *k)
 	if k.CheckpointClaim != nil {
 		_, err := wantedClaim(t, *k.CheckpointClaim)
-		e.Check(err == nil, "resource_manager.checkpoint_claim", "cannot be made: %v", err)
+		e.Check(err == nil, "resource_manager.checkpoint_claim", "cannot be created: %v", err)
 	}
 	seen := make(map[document.Problem]bool)
 	for i, p := range cfg.ResourcePools {
@@ -63,7 +63,7 @@ func definesSpec(p config.Pool, field string) bool {
 // addressProblems lists the missing settings that pods need to reach their master.
 func addressProblems(k config.KubernetesRM) document.Errors {
 	var e document.Errors
-	e.Check(k.MasterImage != "", "resource_manager.master_image", "is needed: name the image with det-deploy, whose pod init prepares each task's pod")
-	e.Check(k.MasterHost != "" || k.MasterServiceName != "", "resource_manager.determined_master_host", "is needed: name the address by which pods reach this master")
+	e.Check(k.MasterImage != "", "resource_manager.master_image", "is required: set it to the det-deploy image, which prepares the pods of tasks with pod init")
+	e.Check(k.MasterHost != "" || k.MasterServiceName != "", "resource_manager.determined_master_host", "is required: set it to the address at which pods reach this master")
 	return e
 }

@@ -34,7 +34,7 @@ func storeSecret(t *testing.T, c api.Clients, id string, values ...string) {
 	}
 }
 
-func TestReferencesToSecretManagerAreResolved(t *testing.T) {
+func TestSecretManagerReferences(t *testing.T) {
 	t.Parallel()
 	w := gcptest.New(t, gcptest.Options{})
 	w.AddProject("other-ml", 7)
@@ -84,7 +84,7 @@ func TestReferencesToSecretManagerAreResolved(t *testing.T) {
 }
 
 // A master can read every kind of secret reference.
-func TestAMasterReadsEveryPlaceOfSecrets(t *testing.T) {
+func TestMasterReadsAllSecretSources(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []secret.Scheme{secret.AWS, secret.GCP} {
 		if secretResolver().Sources[scheme] == nil {

@@ -70,7 +70,7 @@ func TestResolveReplacesAliases(t *testing.T) {
 		}
 	}
 	m.Given = "http://lost:8080"
-	if _, err := m.Resolve(t.Context()); !errors.Is(err, errNoMetadata) || !strings.HasPrefix(err.Error(), "lost: write") {
+	if _, err := m.Resolve(t.Context()); !errors.Is(err, errNoMetadata) || !strings.HasPrefix(err.Error(), "lost: set provider.master_url") {
 		t.Errorf("got %v, want the unknown alias and the fix", err)
 	}
 	m.Given, m.Aliases = "", []string{"lost"}

@@ -142,8 +142,8 @@ func TestMasterOnHoldRehearsesAndAcceptsNoRequests(t *testing.T) {
 		{"GET", "/healthz", 200, `"status":"on hold"`},
 		{"GET", "/api/v1/master", 200, "(on hold)"},
 		{"POST", "/api/v1/auth/login", 503, `"reason":"Unavailable"`},
-		{"GET", "/agents", 503, "accepts nothing"},
-		{"GET", "/binaries/linux-amd64", 503, "accepts nothing"},
+		{"GET", "/agents", 503, "rejects requests until the upgrade is committed"},
+		{"GET", "/binaries/linux-amd64", 503, "rejects requests until the upgrade is committed"},
 	} {
 		if code, body := ask(t, tc.method, master+tc.path); code != tc.code || !strings.Contains(body, tc.want) {
 			t.Errorf("%s %s: got %d %s, want %d with %s", tc.method, tc.path, code, body, tc.code, tc.want)

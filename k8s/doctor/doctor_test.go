@@ -468,7 +468,7 @@ func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
 		{"a directory was asked for", made("baseline"), namespace("ml", ""), storage("hostPath", "/srv"), Unknown, "checkpointStorage.existingClaim=NAME, a volume claim of namespace ml-lab-tasks"},
 		{"the master mounts it", made("baseline"), namespace("ml", ""), storage("mountToServer", true), Unknown, "checkpointStorage.hostPath=/tmp/checkpoints"},
 		{"the chart's own, as it was before", made("privileged"), namespace("ml-lab-tasks", "baseline"), nil, Pass, ""},
-		{"a named one", nil, namespace("jobs", "restricted"), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Unknown, "namespace jobs (Pod Security level restricted)"},
+		{"a named one", nil, namespace("jobs", "restricted"), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Unknown, "namespace jobs may not mount (Pod Security level restricted)"},
 		{"a named one without a level", nil, namespace("jobs", ""), map[string]any{"resourceManager": map[string]any{"defaultNamespace": "jobs"}}, Pass, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

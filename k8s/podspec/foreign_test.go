@@ -225,7 +225,7 @@ func TestTasksGetATokenOfAnAccountByThePoolOnly(t *testing.T) {
 			t.Errorf("an administrator's %s: got %v, want it allowed", field, err)
 		}
 		r.Policy = &apiv1.TaskPolicy{Root: true, Privileged: true}
-		refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: "+field+": ", "by administrators only")
+		refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: "+field+": ", "only administrators")
 		r.PodSpec, r.Template.CPUPodSpec = nil, []byte(spec)
 		if err := podspec.Validate(r.Request, r.Template); err != nil {
 			t.Errorf("the pool's %s: got %v, want it allowed", field, err)

@@ -58,7 +58,7 @@ func TestNATOptions(t *testing.T) {
 		must(t, api.Run(t.Context(), c, c.Compute.Routers.Patch(c.Project, c.Region, "det-lab-nat", &engine.Router{Nats: append(live.Nats, other)})))
 		s.wantNothingToDo(t)
 		s.wish.natPorts = 128
-		want := []string{"update gcp/router/nat; nat-ports: Google's default → 128 and more; nat-log: off → ERRORS_ONLY"}
+		want := []string{"update gcp/router/nat; nat-ports: Google's default → 128 or more; nat-log: off → ERRORS_ONLY"}
 		if d := cmp.Diff(s.plan(t), want); d != "" {
 			t.Errorf("plan: got -, want +:\n%s", d)
 		}

@@ -64,8 +64,8 @@ func TestInvalidManifestIsRejected(t *testing.T) {
 		"a path for architecture": {func(m *manifest.Manifest) {
 			m.Binaries["../x"] = manifest.File{Key: manifest.BinaryKey(sum), SHA256: sum}
 		}, "must be an architecture"},
-		"a path that is relative":  {func(m *manifest.Manifest) { m.Files["etc/x"] = manifest.File{Key: "x", SHA256: sum} }, `files["etc/x"]: must be an absolute path`},
-		"a path with a detour":     {func(m *manifest.Manifest) { m.Files["/etc/../x"] = manifest.File{Key: "x", SHA256: sum} }, `files["/etc/../x"]: must be an absolute path`},
+		"a path that is relative":  {func(m *manifest.Manifest) { m.Files["etc/x"] = manifest.File{Key: "x", SHA256: sum} }, `files["etc/x"]: must be a clean absolute path`},
+		"a path with a detour":     {func(m *manifest.Manifest) { m.Files["/etc/../x"] = manifest.File{Key: "x", SHA256: sum} }, `files["/etc/../x"]: must be a clean absolute path`},
 		"a set-user-id file":       {func(m *manifest.Manifest) { m.Files["/x"] = manifest.File{Key: "x", SHA256: sum, Mode: 0o4755} }, "mode: must be permissions only (4755)"},
 		"no health":                {func(m *manifest.Manifest) { m.Health = manifest.Health{} }, "health.url: must be an http or https address"},
 		"somebody else's health":   {func(m *manifest.Manifest) { m.Health.URL = "https://10.0.0.1/health" }, "health.url: must be a loopback address"},

@@ -46,7 +46,7 @@ func TestLiveLines(t *testing.T) {
   … apply the plan since 15:04:05
   … create x/net since 15:04:06
   … create x/disk since 15:05:05
-  · delete x/vm waits for its turn
+  · delete x/vm waits for a free worker
   · create x/vm waits for x/net, x/disk, delete x/vm
   · create x/address waits for x/vm
 `},
@@ -72,7 +72,7 @@ func TestLiveLines(t *testing.T) {
 		{"dependents of a failed step are removed", endStep(begun(), "create x/net", true), 80, 24, `
   … apply the plan since 15:04:05
   … create x/disk since 15:05:05
-  · delete x/vm waits for its turn
+  · delete x/vm waits for a free worker
 `},
 		{"an unplanned step", startStep(nil, "delete y", event.Event{Scope: event.Step, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)}), 80, 24, "\n  … delete y since 03:04:05\n"},
 		{"nothing when nothing runs", []liveStep{{Step: Step{ID: "create x"}}}, 80, 24, "\n\n"},

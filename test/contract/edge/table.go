@@ -49,7 +49,7 @@ func CheckFixes(t *testing.T, table edge.Table, commands, flags []string) {
 			}
 		}
 		for _, word := range strings.Fields(fix) {
-			word = strings.Trim(word, ",:.")
+			word = strings.Trim(word, ",;:.")
 			if strings.HasPrefix(word, "--") && !slices.Contains(flags, word) {
 				t.Errorf("%q: got a flag %q that is not known", fix, word)
 			}

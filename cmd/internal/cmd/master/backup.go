@@ -36,7 +36,7 @@ A backup can be restored into either kind of database.`,
 	})
 	o.addStateFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "file to write, which must not exist, or s3://BUCKET/NAME")
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would be written, write nothing")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "show what would change, change nothing")
 	return c
 }
 

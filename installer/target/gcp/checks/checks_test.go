@@ -161,7 +161,7 @@ func TestChecksReportProblems(t *testing.T) {
 		found string
 		fix   string
 	}{
-		{"GPUs that Google has no more", []string{"machine", "n1-standard-8+1xnvidia-tesla-k80"}, nil, "machine types", doctor.Fail, "nvidia-tesla-k80 is offered in no zone", "--machine"},
+		{"GPUs that Google has no more", []string{"machine", "n1-standard-8+1xnvidia-tesla-k80"}, nil, "machine types", doctor.Fail, "nvidia-tesla-k80 is not offered in any zone", "--machine"},
 		{"a number of GPUs", []string{"machine", "n1-standard-8+3xnvidia-tesla-t4"}, nil, "machine types", doctor.Fail, "machines support 1, 2 or 4", "--machine"},
 		{"too many vCPUs for a GPU", []string{"machine", "n1-standard-16+1xnvidia-tesla-v100"}, nil, "machine types", doctor.Fail, "at most 12", ""},
 		{"a type offered elsewhere", []string{"machine", "a2-ultragpu-1g", "pool-zone", "us-central1-f"}, nil, "machine types", doctor.Fail, "pool compute-pool: a2-ultragpu-1g is offered in none of its zones", "--pool-zone"},

@@ -119,8 +119,8 @@ func TestZonesOfPools(t *testing.T) {
 		t.Errorf("got the machine in %v, want the zone that was added among them", zones)
 	}
 	_, err = p.look(t, wanted(t, "", "pool-zone", "us-central1-x"))
-	if err == nil || !strings.Contains(err.Error(), "no such zone") {
-		t.Errorf("got %v, want that there is no such zone", err)
+	if err == nil || !strings.Contains(err.Error(), "not an available zone") {
+		t.Errorf("got %v, want an error about the zone", err)
 	}
 }
 

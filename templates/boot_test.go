@@ -132,7 +132,7 @@ func TestInvalidUserDataFails(t *testing.T) {
 		want string
 	}{
 		"nothing":                        {templates.MasterBoot{}, "bucket: must be set"},
-		"an invalid hash":                {agent(func(b *templates.AgentBoot) { b.SHA256 = map[string]string{"amd64": "x"} }), "sha256 of amd64: must be 64 digits"},
+		"an invalid hash":                {agent(func(b *templates.AgentBoot) { b.SHA256 = map[string]string{"amd64": "x"} }), "sha256 of amd64: must be 64 lowercase hexadecimal digits"},
 		"an odd character":               {agent(func(b *templates.AgentBoot) { b.Logs = "gr\u00fcn" }), "must be printable ASCII"},
 		"another scheme":                 {agent(func(b *templates.AgentBoot) { b.Master = "m:8080" }), "master: must begin with https://"},
 		"a CA without TLS":               {agent(func(b *templates.AgentBoot) { b.Master = "http://m" }), "master: must use https"},

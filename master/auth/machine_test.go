@@ -116,9 +116,9 @@ func TestMachineJoinsOnceWithItsProof(t *testing.T) {
 	_, err = join("i-1", cloud.Proof{Kind: "test", Data: []byte("other-cluster i-1 1")})
 	unwanted("for another cluster", "another cluster", err)
 	_, err = join("i-1", cloud.Proof{Kind: "gce", Data: w.proof("i-1", "x").Data})
-	unwanted("of another platform", `form "gce"`, err)
+	unwanted("of another platform", `proofs of kind "gce"`, err)
 	_, err = join("i-2", w.proof("i-1", "2"))
-	unwanted("as another machine", "proves to be machine 'i-1'", err)
+	unwanted("as another machine", "its proof is for machine 'i-1'", err)
 	p.broken = true
 	if _, err = join("i-1", w.proof("i-1", "3")); cloud.KindOf(err) != cloud.Unavailable {
 		t.Errorf("the platform is out of reach: got %v, want that", err)

@@ -128,7 +128,7 @@ func TestReportCheckpoints(t *testing.T) {
 		{"of another task", other, reportBody(checkpointA, "10"), 403, "may only report its own checkpoints"},
 		{"a path", trial, reportBody("../../etc", "10"), 400, "must be a UUID"},
 		{"in capitals", trial, reportBody(strings.ToUpper(checkpointA), "10"), 400, "must be a UUID"},
-		{"half a step", trial, reportBody(checkpointA, "1.5"), 400, "must be a whole number"},
+		{"half a step", trial, reportBody(checkpointA, "1.5"), 400, "must be an integer of at least 0"},
 		{"deleted already", trial, strings.Replace(reportBody(checkpointA, "1"), "COMPLETED", "DELETED", 1), 400, "state: must be"},
 	} {
 		rec := w.ask(t, http.MethodPost, "/api/v1/checkpoints", tt.token, tt.body)
@@ -200,7 +200,7 @@ func TestCheckpointPermissions(t *testing.T) {
 		{"another user", http.MethodDelete, "checkpoints", other, remove, 403, "experiment 1 belongs to another user"},
 		{"none", http.MethodDelete, "checkpoints", w.user, `{}`, 400, "name at least one"},
 		{"one that does not exist", http.MethodDelete, "checkpoints", w.user, `{"checkpointUuids":["x"]}`, 404, "checkpoint 'x' not found"},
-		{"another user's metadata", http.MethodPost, "checkpoints/" + checkpointA + "/metadata", other, `{"checkpoint":{"metadata":{"a":1}}}`, 403, "another user's"},
+		{"another user's metadata", http.MethodPost, "checkpoints/" + checkpointA + "/metadata", other, `{"checkpoint":{"metadata":{"a":1}}}`, 403, "experiment 1 belongs to another user"},
 		{"metadata", http.MethodPost, "checkpoints/" + checkpointA + "/metadata", w.user, `{"checkpoint":{"metadata":{"a":1}}}`, 200, `"metadata":{"a":1}`},
 		{"a task of another experiment", http.MethodPatch, "checkpoints", w.task, `{"checkpoints":[{"uuid":"` + checkpointA + `","resources":{"resources":{}}}]}`, 403, "does not belong to this task"},
 		{"the owner", http.MethodDelete, "checkpoints", w.user, remove, 200, "{}"},

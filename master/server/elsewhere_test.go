@@ -33,12 +33,12 @@ func TestCallsOfUnmanagedProgram(t *testing.T) {
 		{"a trial that is managed", post, "trials", ada, `{"experimentId":2}`, 400, `unmanaged: must be set`},
 		{"a trial of the cluster's", post, "trials", w.user, `{"experimentId":1,"unmanaged":true}`, 400, `it is managed by the cluster`},
 		{"a run", post, "trials/2/start", ada, `{"trialId":2,"resume":true}`, 200, `"trialRunId":1`},
-		{"a run of another's", post, "trials/2/start", w.user, `{}`, 403, `another user's`},
+		{"a run of another's", post, "trials/2/start", w.user, `{}`, 403, `trial 2 belongs to another user`},
 		{"its storage", post, "runs/start", ada, `{"runId":2,"checkpointStorage":{"type":"directory","container_path":"/home/ada/saved"}}`, 200, `"storageId":1`},
 		{"a heartbeat", patch, "trials/2", ada, `{"trialId":2}`, 200, `"state":"STATE_RUNNING"`},
 		{"it runs", patch, "trials/2", ada, `{"trialId":2,"state":"STATE_RUNNING"}`, 200, `"state":"STATE_RUNNING"`},
 		{"a pause", patch, "trials/2", ada, `{"trialId":2,"state":"STATE_PAUSED"}`, 400, `state: must be STATE_RUNNING`},
-		{"a heartbeat of the cluster's", patch, "trials/1", w.user, `{}`, 400, `the cluster runs it`},
+		{"a heartbeat of the cluster's", patch, "trials/1", w.user, `{}`, 400, `it is managed by the cluster`},
 		{"metrics", post, "trials/2/metrics", ada, `{"group":"validation","metrics":{"trialId":2,"trialRunId":1,"stepsCompleted":10,"metrics":{"avgMetrics":{"loss":0.5}}}}`, 200, `{}`},
 		{"metrics of whichever run is the present one", post, "trials/2/metrics", ada, `{"group":"validation","metrics":{"trialId":2,"stepsCompleted":11,"metrics":{"avgMetrics":{"loss":0.4}}}}`, 200, `{}`},
 		{"metrics of run 0", post, "trials/2/metrics", ada, `{"group":"validation","metrics":{"trialId":2,"trialRunId":0,"stepsCompleted":12,"metrics":{"avgMetrics":{"loss":0.3}}}}`, 200, `{}`},
@@ -101,7 +101,7 @@ func TestLogOfUnmanagedProgram(t *testing.T) {
 		}
 	}
 	rec := w.ask(t, http.MethodGet, prefix+"trials/2/logs?enableRegex=true&searchText=(", w.user, "")
-	if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "a regular expression") {
+	if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "a valid regular expression") {
 		t.Errorf("got %d %s, want a refusal", rec.Code, rec.Body)
 	}
 }

@@ -42,7 +42,7 @@ func TestResourceUsageAsMessagesAndCSV(t *testing.T) {
 		{"/api/v1/resources/usage" + day + "&group_by=RESOURCE_USAGE_GROUP_POOL", `"name":"gpu","id":0,"slotHours":1`, 200},
 		{"/api/v1/resources/usage?timestamp_after=2026-02-01T00:00:00Z&timestamp_before=2026-02-02T00:00:00Z&group_by=RESOURCE_USAGE_GROUP_POOL", `{"usage":[]}`, 200},
 		{"/api/v1/resources/usage" + day + "&group_by=LABEL", "groupBy: must be one of RESOURCE_USAGE_GROUP_EXPERIMENT", 400},
-		{"/api/v1/resources/usage?group_by=RESOURCE_USAGE_GROUP_POOL", "timestampAfter: must be a time like", 400},
+		{"/api/v1/resources/usage?group_by=RESOURCE_USAGE_GROUP_POOL", "timestampAfter: must be a time such as", 400},
 		{"/resources/allocation/aggregated" + march, "aggregation_type,aggregation_key,date,seconds\nexperiment_label,vision,2026-03-01,7200.000000\n" +
 			"username,determined,2026-03-01,7200.000000\nresource_pool,gpu,2026-03-01,7200.000000\ntotal,total,2026-03-01,7200.000000\n" +
 			"total,total,2026-03-02,0.000000\n", 200},
@@ -50,7 +50,7 @@ func TestResourceUsageAsMessagesAndCSV(t *testing.T) {
 		{"/resources/allocation/aggregated?start_date=2026-03-01&end_date=2026-03-01&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_MONTHLY", "startDate: must be a date such as 2026-01", 400},
 		{"/resources/allocation/aggregated?start_date=2000-01-01&end_date=2026-03-01&period=RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY", "at most 3660 days", 400},
 		{"/resources/allocation/aggregated?start_date=2026-03-01&end_date=2026-03-01&period=weekly", "period: must be", 400},
-		{"/resources/allocation/raw", "timestampAfter: must be a time like", 400},
+		{"/resources/allocation/raw", "timestampAfter: must be a time such as", 400},
 		{"/resources/allocation/raw?timestamp_after=2026-03-02T00:00:00Z&timestamp_before=2026-03-01T00:00:00Z", "ends before it begins", 400},
 	} {
 		rec := w.ask(t, http.MethodGet, tt.path, w.user, "")

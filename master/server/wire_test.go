@@ -125,7 +125,7 @@ func TestWireRules(t *testing.T) {
 		{"lines of two tasks", "POST", "/api/v1/task/logs", task, `{"logs":[{"taskId":"t1"},{"taskId":"t2"}]}`, 400, "one task"},
 		{"lines of another task", "POST", "/api/v1/task/logs", task, `{"logs":[{"taskId":"t2"}]}`, 403, `"code":7`},
 		{"the log of a task", "GET", "/api/v1/tasks/t1/logs", user, "", 200, `"taskId":"t1","agentId":"a","log":"line\n"`},
-		{"follow with a limit", "GET", "/api/v1/tasks/t1/logs?follow=true&limit=1", user, "", 400, `{"error":{"grpc_code":3,"http_code":400,"message":"follow excludes limit`},
+		{"follow with a limit", "GET", "/api/v1/tasks/t1/logs?follow=true&limit=1", user, "", 400, `{"error":{"grpc_code":3,"http_code":400,"message":"follow cannot be combined with limit`},
 		{"the log of a missing task", "GET", "/api/v1/tasks/x/logs", user, "", 404, `{"error":{"grpc_code":5,"http_code":404,"message":"task 'x' not found","http_status":"Not Found"}}`},
 		{"an unknown level", "GET", "/api/v1/tasks/t1/logs?levels=LOUD", user, "", 400, "levels: must be"},
 		{"log fields", "GET", "/api/v1/tasks/t1/logs/fields", user, "", 200, `{"result":{"agentIds":["a"]`},

@@ -13,73 +13,104 @@ import (
 // root is the top of the project.
 const root = "../.."
 
-func TestTextsUseTheFieldsWords(t *testing.T) {
+// TestTheIdiomOfComments holds the rates of the whole project; with -v it prints those of
+// each package, worst first. A package alone never fails it.
+func TestTheIdiomOfComments(t *testing.T) {
 	t.Parallel()
-	var wrong []string
+	of, all, packages := idioms(), &count{}, map[string]*count{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && isLeftOut(name) {
+		case d.IsDir() && isSkipped(path):
 			return fs.SkipDir
-		}
-		if d.IsDir() || !isText(name) {
+		case d.IsDir(), !isWritten(path):
 			return nil
 		}
-		text, err := os.ReadFile(path)
+		f, err := os.Open(path)
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(name, ".go") {
-			wrong = append(wrong, findInGo(name, text)...)
-		} else {
-			wrong = append(wrong, findPhrases(name, string(text), 1)...)
+		text, err := comments(f)
+		_ = f.Close() // it was only read
+		if err != nil {
+			return err
 		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		if packages[dir] == nil {
+			packages[dir] = &count{}
+		}
+		packages[dir].add(text, of)
+		all.add(text, of)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(wrong) > 0 {
-		t.Errorf("%d texts use words that det-deploy does not:\n%s", len(wrong), strings.Join(wrong, "\n"))
+	t.Logf("%s\n%s", all.line("all", of), report(packages, of, 200))
+	for _, m := range all.misses(of) {
+		t.Error(m)
 	}
 }
 
-// isLeftOut says which directories hold no texts of today's: decisions and changes are
-// told in the words of their time, and the tests' tools speak to us only.
-func isLeftOut(dir string) bool {
-	switch dir {
-	case "bin", "dist", "test", filepath.Join("docs", "adr"):
-		return true
-	}
-	return dir != "." && strings.HasPrefix(filepath.Base(dir), ".") || filepath.Base(dir) == "testdata"
+// isSkipped reports whether a directory holds no sources of the project.
+func isSkipped(dir string) bool {
+	name := filepath.Base(dir)
+	return name == "testdata" || dir != root && strings.HasPrefix(name, ".") || name == "bin" || name == "dist"
 }
 
-func isText(name string) bool {
-	switch {
-	case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".pb.go"), name == filepath.Join("docs", "changelog.md"):
-		return false
-	}
-	for _, ending := range []string{".go", ".md", ".yaml", ".tpl", ".tmpl", ".txt", ".proto"} {
-		if strings.HasSuffix(name, ending) {
-			return true
-		}
-	}
-	return false
+// isWritten reports whether a file is Go that was not generated.
+func isWritten(name string) bool {
+	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".pb.go") && !strings.HasSuffix(name, "_gen.go")
 }
 
-func TestFindInGo(t *testing.T) {
+func TestComments(t *testing.T) {
 	t.Parallel()
-	source := "package p\n\n// Nobody reads it.\nvar nobody = `a\nis made anew`\n"
-	want := []string{
-		`p.go:3: "Nobody"; say: name the actor: no user, no agent, no process`,
-		`p.go:5: "anew"; say: again; re-create, rewrite, restart`,
+	source := "//go:build linux\n\n// Foo returns what is\n// wanted.\nvar foo = 1 // Bar fails.\n\n//nolint:revive // said elsewhere\nvar url = \"http://x\"\n"
+	got, err := comments(strings.NewReader(source))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if d := cmp.Diff(findInGo("p.go", []byte(source)), want); d != "" {
+	if want := "Foo returns what is wanted. Bar fails. "; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	of, c := idioms(), &count{}
+	c.add("Foo returns what is wanted, and says so. Nobody reads it.", of)
+	if d := cmp.Diff(c.hits, []int{1, 1, 1, 1}); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	c.add(strings.Repeat("Foo returns the stored value or an error. ", 1000), of)
+	if got := c.misses(of); len(got) != 0 {
+		t.Errorf("got %q, want none", got)
+	}
+	odd := &count{}
+	odd.add(strings.Repeat("Foo is what is said. ", 10), of)
+	want := []string{
+		"what: got 2000.0 per 10,000 words, want at most 15",
+		"says: got 2000.0 per 10,000 words, want at most 8",
+		"error words: got 0.0 per 10,000 words, want at least 60",
+	}
+	if d := cmp.Diff(odd.misses(of), want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+}
+
+func TestReportIsWorstFirst(t *testing.T) {
+	t.Parallel()
+	of := idioms()
+	packages := map[string]*count{"good": {}, "bad": {}, "short": {}}
+	packages["good"].add("one two three four", of)
+	packages["bad"].add("what is said here", of)
+	packages["short"].add("said", of)
+	want := packages["bad"].line("bad", of) + "\n" + packages["good"].line("good", of) + "\n"
+	if d := cmp.Diff(report(packages, of, 4), want); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}
 }

@@ -18,7 +18,7 @@ func TestUnmarshalWheel(t *testing.T) {
 		"harness_wheel: " + file:                                   {wheel: container.Wheel{File: file}},
 		"harness_wheel: {file: " + file + ", sha256: " + sum + "}": {wheel: container.Wheel{File: file, SHA256: sum}},
 		"harness_wheel: determined-0.38.1-py3-none-any.whl":        {problem: "must be absolute"},
-		"harness_wheel: /w/determined.whl":                         {problem: "must be named as pip knows wheels"},
+		"harness_wheel: /w/determined.whl":                         {problem: "must be a valid name of a wheel"},
 		"harness_wheel: {file: " + file + ", sha256: ABC}":         {problem: "must be 64 hexadecimal digits"},
 		"harness_wheel: {file: " + file + ", hash: " + sum + "}":   {problem: "hash"},
 	} {

@@ -14,11 +14,11 @@ const walkPage = "../../docs/det-client.md"
 
 const walkIntro = `# The det client
 
-The ` + "`det`" + ` client of Determined 0.38.1 works with a cluster of det-deploy as it is: point ` + "`DET_MASTER`" + ` at the master. What is not built yet is answered with status 501 and the sentence of what it comes with. This page is written from the table that a test runs with the unmodified client against a live cluster (` + "`cmd/det-deploy/testdata/det/walk.txt`" + `).
+The ` + "`det`" + ` client of Determined 0.38.1 works unmodified with a det-deploy cluster: set ` + "`DET_MASTER`" + ` to the master's address. The master responds to commands that are not built yet with status 501 and an explanation. This page is generated from a table of commands that a test runs with the unmodified client against a live cluster (` + "`cmd/det-deploy/testdata/det/walk.txt`" + `).
 
-A followed log (` + "`det task logs -f`, `det command run`" + `) ends in good order when the master stops; ` + "`det task logs -f ID`" + ` takes it up again. When the master is killed without a chance to end it, the client says ` + "`ChunkedEncodingError`" + ` and exits with 1: the task runs on, and the same command reads on. That stays so: an answer without chunks, ended by closing the connection, would be read as the end of the log, and the client would exit with 0 for a task that runs on; and a proxy in front of the master that ends the answers of a killed one would be one more program that can be killed, on the way of every request. ` + "`det-deploy task logs --follow` and `det-deploy task run`" + ` go on by themselves in both cases.
+A followed log (` + "`det task logs -f`, `det command run`" + `) ends cleanly when the master stops; ` + "`det task logs -f ID`" + ` continues it. When the master is killed and cannot end the response, the client prints ` + "`ChunkedEncodingError`" + ` and exits with 1: the task keeps running, and the same command continues the log. This is intentional: a response without chunks, which ends when the connection closes, would look like the end of the log, and the client would exit with 0 for a running task. A proxy in front of the master that ends the responses of a killed one would be one more process that can be killed, in the path of every request. ` + "`det-deploy task logs --follow` and `det-deploy task run`" + ` reconnect automatically in both cases.
 
-| command | works | not built yet | needs Determined Enterprise, or is refused by the client |
+| command | works | not built yet | requires Determined Enterprise, or rejected by the client |
 |---|---|---|---|
 `
 

@@ -9,7 +9,7 @@ GOVULNCHECK := v1.9.0
 export CGO_ENABLED ?= 0
 # One way to compile for the linters, the program, the tests and what they build, whatever
 # directory this is: each other way would compile all dependencies once more. Without
-# gRPC's trace pages, which nothing here serves, the program has 38 MB less: see ADR 86.
+# the unused trace pages of gRPC, the program is smaller: see ADR 106.
 TAGS := grpcnotrace
 export GOFLAGS ?= -trimpath -tags=$(TAGS)
 

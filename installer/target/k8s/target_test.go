@@ -223,7 +223,7 @@ func TestNoWayBackLeadsToDetermined(t *testing.T) {
 	if err != nil || !seen.Former.IsZero() {
 		t.Errorf("got former %s and %v, want none", seen.Former, err)
 	}
-	if err := target.Return(t.Context(), record.Release{Version: "0.38.1"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "remembers no revision") {
+	if err := target.Return(t.Context(), record.Release{Version: "0.38.1"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "Helm has no revision of release") {
 		t.Errorf("return to it: got %v, want that there is none", err)
 	}
 	s.wantAdopted()
@@ -306,7 +306,7 @@ func TestLossesAreSaidBefore(t *testing.T) {
 	lines, err := s.installer(t.Context()).Deployment.(*k8s.Target).Losses(t.Context(), info)
 	must(t, err)
 	got := strings.Join(lines, "\n")
-	for _, want := range []string{"experiments", "access tokens", "PersistentVolumeClaim determined-db-pvc-lab stays", "1 pods of tasks", "value detVersion", "value db "} {
+	for _, want := range []string{"experiments", "access tokens", "PersistentVolumeClaim determined-db-pvc-lab stays", "1 task pods", "value detVersion", "value db "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got no %q in\n%s", want, got)
 		}

@@ -137,8 +137,8 @@ func TestAnUpgradeKeepsTheClaimThatHasTheData(t *testing.T) {
 	s.settled()
 	s.version = "1.1.0"
 	for want, db := range map[string]tree{
-		"the values do not lead to it any more": {"type": "embedded", "keepOnUninstall": false, "existingClaim": "other"},
-		"Forbidden":                             {"type": "embedded", "keepOnUninstall": false, "storageSize": "1Gi"},
+		"the values no longer include it": {"type": "embedded", "keepOnUninstall": false, "existingClaim": "other"},
+		"Forbidden":                       {"type": "embedded", "keepOnUninstall": false, "storageSize": "1Gi"},
 	} {
 		s.values = s.with("db", db)
 		if _, err := s.upgrade(t.Context()); cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), want) {

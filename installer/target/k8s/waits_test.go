@@ -146,7 +146,7 @@ func TestAWayBackLocksNothing(t *testing.T) {
 	must(t, s.up(t.Context()))
 	s.settled()
 	s.tagged(brokenTag)
-	if _, err := s.upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "the release is back at what it was, and serves") || !strings.Contains(err.Error(), "exited with code 1") {
+	if _, err := s.upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "the release was rolled back, and serves") || !strings.Contains(err.Error(), "exited with code 1") {
 		t.Fatalf("got %v, want why the new one did not serve, and that the old one does", err)
 	}
 	if got := s.at(); got != installer.Serving {

@@ -56,7 +56,7 @@ assert len(history) == 9 and history[-1].searcherMetric == 0.01, history
 work = b.get_GetTrialWorkloads(s, trialId=t.id, includeBatchMetrics=True)
 assert work.pagination.total == 20 and work.workloads[0].training.metrics.batchMetrics, work
 many = {"n%d" % i: 1 for i in range(1001)}
-for refused, values in (("cannot become", {"loss": 7}), ("4 MiB", {"text": "x" * (5 << 20)}), ("1000 names", many)):
+for refused, values in (("cannot be changed to", {"loss": 7}), ("4 MiB", {"text": "x" * (5 << 20)}), ("1000 names", many)):
     try:
         report("validation", 10, values)
     except Exception as err:

@@ -174,6 +174,7 @@ type KeptError struct {
 func (e *KeptError) Error() string { return fmt.Sprintf("cannot enable the nodes again: %v", e.Err) }
 func (e *KeptError) Unwrap() error { return e.Err }
 
+// Hint names the command that enables the nodes.
 func (e *KeptError) Hint() string {
 	return "when the master answers, run the same command again, or `det-deploy agent enable " + strings.Join(e.Nodes, " ") + "`"
 }

@@ -102,6 +102,7 @@ func (e *LeftError) Error() string {
 	return "could not be removed: " + strings.Join(names, ", ")
 }
 
+// Hint names the command that continues.
 func (e *LeftError) Hint() string {
 	return "run the same command again; it continues with what is left"
 }

@@ -90,6 +90,7 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("read the cluster's record: its schema is %q, but this program supports %q", e.Have, Schema)
 }
 
+// Hint names the program that supports the schema.
 func (e *SchemaError) Hint() string {
 	return "use the det-deploy that last ran `up` on this cluster; `det-deploy version` shows the version of this one"
 }

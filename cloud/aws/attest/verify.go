@@ -103,7 +103,7 @@ func (v Verifier) ask(ctx context.Context, s signature) (arn string, err error) 
 	case err != nil, answer.StatusCode >= http.StatusInternalServerError, answer.StatusCode == http.StatusTooManyRequests:
 		return "", &cloud.Error{Kind: cloud.Unavailable, Op: "sts:GetCallerIdentity", Err: fmt.Errorf("STS returned %s", answer.Status)}
 	case answer.StatusCode != http.StatusOK:
-		return "", denied(fmt.Errorf("STS rejected the signature: %s %s", answer.Status, code(text))) //nolint:staticcheck // starts with a proper noun
+		return "", denied(fmt.Errorf("STS rejected the signature: %s %s", answer.Status, code(text)))
 	}
 	var told struct {
 		XMLName xml.Name `xml:"GetCallerIdentityResponse"`

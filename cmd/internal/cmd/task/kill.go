@@ -45,6 +45,6 @@ func killArray(ctx context.Context, o *command.Remote, master *client.Client, id
 	if err != nil {
 		return nil, err
 	}
-	o.Tell("Killed %s of array %s.", term.Count(int(n), "task"), id)
+	o.Tell("Killed %s of array %s.", term.Count(n, "task"), id)
 	return master.ArrayCommands(ctx, id)
 }

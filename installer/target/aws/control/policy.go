@@ -25,8 +25,10 @@ type Policy struct {
 
 var _ resource.Updater = (*Policy)(nil)
 
+// ID returns the ID of the policy in plans.
 func (*Policy) ID() string { return "aws/" + KindPolicy + "/control" }
 
+// Kind returns KindPolicy.
 func (*Policy) Kind() string { return KindPolicy }
 
 // Needs returns nil: the policy depends on no other resource.

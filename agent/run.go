@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg Config) error {
 func becomeAgent(ctx context.Context, cfg Config) (Config, error) {
 	me, err := identifyMachine(ctx, cfg.machine, cfg.Settings, cfg.Log)
 	if ctx.Err() != nil {
-		return cfg, nil //nolint:nilerr // to be stopped is no failure
+		return cfg, nil //nolint:nilerr // a stop is not an error
 	}
 	if err != nil {
 		return cfg, err

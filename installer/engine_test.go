@@ -191,7 +191,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 						bubble(t, func(t *testing.T) {
 							s := newStage()
 							must(t, flow.prepare(s, t.Context()))
-							time.Sleep(lag) //nolint:forbidigo // the bubble's clock
+							time.Sleep(lag) //nolint:forbidigo // synctest's clock
 							s.world.Lag = lag
 							s.world.FailAt(s.world.Calls()+i, fault)
 							first := flow.run(s, t.Context())
@@ -199,7 +199,7 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 							must(t, flow.run(s, t.Context()))
 							wantLive(t, s, flow.want)
 							if flow.want != nil {
-								time.Sleep(lag) //nolint:forbidigo // the bubble's clock
+								time.Sleep(lag) //nolint:forbidigo // synctest's clock
 								wantNothingToDo(t, s)
 							}
 							if first != nil && !errors.Is(first, faults.ErrInjected) && flow.name != "down" {

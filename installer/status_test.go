@@ -32,7 +32,7 @@ func TestStatus(t *testing.T) {
 		s.size = "100"
 		_, err := s.down(t.Context(), false)
 		must(t, err)
-		time.Sleep(time.Second) //nolint:forbidigo // the bubble's clock
+		time.Sleep(time.Second) //nolint:forbidigo // synctest's clock
 		want("down, data kept", installer.Absent)
 	})
 }

@@ -113,7 +113,7 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 	for {
 		welcomed, err := l.connectOnce(ctx)
 		if err == nil || ctx.Err() != nil {
-			return nil //nolint:nilerr // a connection that ends with ctx is no failure
+			return nil //nolint:nilerr // the end of ctx is not an error
 		}
 		if welcomed {
 			failed = 0

@@ -172,7 +172,7 @@ func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, reconnectWait ti
 		err := c.ping(ctx, clampDuration(reconnectWait/4, time.Second, pingTimeout))
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // a link that ends with ctx is no failure
+			return nil //nolint:nilerr // the end of ctx is not an error
 		case err != nil:
 			return fmt.Errorf("ping the master: %w", err)
 		}

@@ -111,7 +111,7 @@ func (f *configuration) secretVersions(ctx context.Context) (map[string]string, 
 	out := make(map[string]string, len(all))
 	for i, version := range all {
 		if version == "" {
-			return nil, nil //nolint:nilnil // none is an answer
+			return nil, nil //nolint:nilnil // nil means none
 		}
 		out[f.secrets[i].name] = version
 	}

@@ -128,7 +128,7 @@ func (l *Lease) releaseRenewed(ctx context.Context) error {
 	}
 	var h Holder
 	if json.Unmarshal(o.Data, &h) != nil || h.Owner != l.holder.Owner || h.Host != l.holder.Host || h.Process != l.holder.Process || h.Nonce != l.holder.Nonce {
-		return nil //nolint:nilerr // what cannot be read is not ours
+		return nil //nolint:nilerr // an unreadable lease belongs to another program
 	}
 	if err := l.store.Delete(ctx, LeaseKey, o.Version); err != nil && cloud.KindOf(err) != cloud.Conflict {
 		return err

@@ -59,7 +59,7 @@ func TestOneOperatorAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(recordtest.Memory)
 		ann := acquire(t, ask(s, "ann"))
-		time.Sleep(10 * time.Minute) //nolint:forbidigo // the bubble's clock: renewed all the while
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // synctest's clock: renewed all the while
 		_, err := record.Acquire(t.Context(), ask(s, "bob"))
 		held, ok := errors.AsType[*record.HeldError](err)
 		if !ok || held.Holder.Owner != "ann" {
@@ -93,20 +93,20 @@ func TestLeaseExpiresWithoutRenewal(t *testing.T) {
 		}}
 		ann := acquire(t, ask(line, "ann"))
 		cut.Store(true)
-		time.Sleep(50 * time.Second) //nolint:forbidigo // the bubble's clock
+		time.Sleep(50 * time.Second) //nolint:forbidigo // synctest's clock
 		if err := ann.Check(t.Context()); err != nil {
 			t.Errorf("after 50 s: got %v, want the lease to hold", err)
 		}
 		if _, err := record.Acquire(t.Context(), ask(behind, "bob")); err == nil {
 			t.Error("after 50 s: bob got the lease, want it held")
 		}
-		time.Sleep(20 * time.Second) //nolint:forbidigo // the bubble's clock
+		time.Sleep(20 * time.Second) //nolint:forbidigo // synctest's clock
 		if err := ann.Check(t.Context()); !errors.Is(err, record.ErrLost) {
 			t.Errorf("after 70 s: got %v, want %v", err, record.ErrLost)
 		}
 		bob := acquire(t, ask(behind, "bob"))
 		cut.Store(false)
-		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock: ann tries to renew
+		time.Sleep(time.Minute) //nolint:forbidigo // synctest's clock: ann tries to renew
 		if err := ann.Check(t.Context()); !errors.Is(err, record.ErrLost) {
 			t.Errorf("back again: got %v, want %v", err, record.ErrLost)
 		}
@@ -138,7 +138,7 @@ func TestReleaseAfterRenewalInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		behind := new(recordtest.Memory)
 		ann := acquire(t, ask(&slow{Memory: behind}, "ann"))
-		time.Sleep(30 * time.Second) //nolint:forbidigo // the bubble's clock: the first renewal has begun
+		time.Sleep(30 * time.Second) //nolint:forbidigo // synctest's clock: the first renewal has begun
 		if err := ann.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}

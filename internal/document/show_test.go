@@ -22,7 +22,7 @@ func FuzzShownNumber(f *testing.F) {
 		if math.IsNaN(number) || math.IsInf(number, 0) {
 			t.Skip("no configuration has it")
 		}
-		values := []any{number, whole, int(whole), int32(whole), time.Duration(whole)} //nolint:gosec // any number will do
+		values := []any{number, whole, int(whole), int32(whole), time.Duration(whole)} //nolint:gosec // any value will do
 		if small := float32(number); !math.IsInf(float64(small), 0) {
 			values = append(values, small)
 		}

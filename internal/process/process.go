@@ -75,7 +75,7 @@ func startOf(pid int) (string, error) {
 	if _, procErr := os.Stat("/proc/self/stat"); procErr == nil {
 		return "", err
 	}
-	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output() //nolint:noctx // ends by itself at once
+	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output() //nolint:noctx // exits immediately
 	text := strings.TrimSpace(string(out))
 	if err != nil || text == "" || text[0] == 'Z' {
 		return "", errEnded

@@ -24,7 +24,7 @@ func shared(edit ...func(*Options)) Options {
 
 // trialled is an ungated gang that was rejected a while ago; some of its pods may be placed.
 //
-//nolint:revive // the words of a table's row
+//nolint:revive // the arguments read as a table's row
 func trialled(t testing.TB, id ID, n int, each int64, ago time.Duration, bound ...Held) Gang {
 	g := Gang{
 		ID: id, Job: JobID(id), Pods: n, Pod: pod(t, gpuSpec(each)), Priority: 80, State: Binding, Made: n, Held: bound,

@@ -17,11 +17,11 @@ func TestPassesForACrowdOfChanges(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		made, done := 0, make(chan error, 1)
 		go func() { done <- s.passes.Run(ctx, func(time.Time) time.Time { made++; return time.Time{} }) }()
-		time.Sleep(time.Second) //nolint:forbidigo // the time of a bubble
+		time.Sleep(time.Second) //nolint:forbidigo // synctest's clock
 		synctest.Wait()
 		before := made
 		s.onChange("", true)
-		time.Sleep(gatherChanges) //nolint:forbidigo // the time of a bubble
+		time.Sleep(gatherChanges) //nolint:forbidigo // synctest's clock
 		synctest.Wait()
 		if made != before+1 {
 			t.Errorf("got %d passes %s after a single change, want 1", made-before, gatherChanges)
@@ -29,9 +29,9 @@ func TestPassesForACrowdOfChanges(t *testing.T) {
 		before = made
 		for range 1000 {
 			s.onChange("", true)
-			time.Sleep(time.Millisecond) //nolint:forbidigo // the time of a bubble
+			time.Sleep(time.Millisecond) //nolint:forbidigo // synctest's clock
 		}
-		time.Sleep(gatherCrowd) //nolint:forbidigo // the time of a bubble
+		time.Sleep(gatherCrowd) //nolint:forbidigo // synctest's clock
 		synctest.Wait()
 		if n := made - before; n < 9 || n > 11 {
 			t.Errorf("got %d passes for a second of changes, want about 10", n)

@@ -209,7 +209,7 @@ func (k *kubelets) serve(t *testing.T, pki string) {
 			t.Error(err)
 		}
 	}()
-	t.Cleanup(func() { s.Close(); <-done }) //nolint:errcheck // nobody reads on
+	t.Cleanup(func() { s.Close(); <-done }) //nolint:errcheck // the server is closed
 }
 
 func (k *kubelets) logs(w http.ResponseWriter, q *http.Request) {
@@ -227,7 +227,7 @@ func (k *kubelets) logs(w http.ResponseWriter, q *http.Request) {
 				fmt.Fprintf(w, "%s %s\n", at.Format(time.RFC3339Nano), line(name, sent))
 			}
 		}
-		http.NewResponseController(w).Flush() //nolint:errcheck // the reader may go
+		http.NewResponseController(w).Flush() //nolint:errcheck // the client may disconnect
 		if !follow || !p.ended.IsZero() {
 			return
 		}
@@ -321,10 +321,10 @@ func (k *kubelets) renew(ctx context.Context, name string) {
 	}
 	if have, err := leases.Get(ctx, name, metav1.GetOptions{}); err == nil {
 		have.Spec = l.Spec
-		leases.Update(ctx, have, metav1.UpdateOptions{}) //nolint:errcheck // the next one will do
+		leases.Update(ctx, have, metav1.UpdateOptions{}) //nolint:errcheck // the next update retries
 		return
 	}
-	leases.Create(ctx, l, metav1.CreateOptions{}) //nolint:errcheck // the next one will do
+	leases.Create(ctx, l, metav1.CreateOptions{}) //nolint:errcheck // the next update retries
 }
 
 // play updates the status of a pod to the state of its program.

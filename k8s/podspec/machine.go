@@ -277,7 +277,7 @@ func (b *builder) mountPropagation(word, at string) (*corev1.MountPropagationMod
 	var mode corev1.MountPropagationMode
 	switch word {
 	case "":
-		return nil, nil //nolint:nilnil // unset: the default of Kubernetes
+		return nil, nil //nolint:nilnil // nil means the default of Kubernetes
 	case "rprivate":
 		mode = corev1.MountPropagationNone
 	case "rslave":

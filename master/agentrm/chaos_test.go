@@ -157,7 +157,7 @@ func chaos(t *testing.T, seed uint64) {
 	for i := range 3 {
 		h := &honest{
 			id: fmt.Sprint("agent-", i), url: url, disk: make(map[string]*program), runs: make(map[string]int),
-			random: rand.New(rand.NewPCG(seed, uint64(i))), //nolint:gosec // chance, not secrecy
+			random: rand.New(rand.NewPCG(seed, uint64(i))), //nolint:gosec // a test needs no secrecy
 		}
 		agents = append(agents, h)
 		wg.Go(func() { h.live(ctx) })

@@ -197,7 +197,7 @@ func (p *player) converse(ctx context.Context, programs *sync.WaitGroup) {
 	if err != nil {
 		return
 	}
-	defer conn.CloseNow() //nolint:errcheck // it is gone one way or the other
+	defer conn.CloseNow() //nolint:errcheck // the connection may already be closed
 	if p.introduce(ctx, conn) != nil {
 		return
 	}

@@ -77,7 +77,7 @@ func newScene(t testing.TB, agents, slots int) (scene, Pool) {
 		}
 		a.pool = p.Name
 		for slot := range slots {
-			a.devices = append(a.devices, &apiv1.Device{Id: int32(slot)}) //nolint:gosec // a few
+			a.devices = append(a.devices, &apiv1.Device{Id: int32(slot)}) //nolint:gosec // a small number
 		}
 		r.state.agents[a.id] = a
 	}

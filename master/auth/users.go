@@ -162,7 +162,7 @@ func (a *accounts) patchedHash(ctx context.Context, id int32, p *apiv1.PatchUser
 		remote = u.Remote
 	}
 	if p.Password == nil && !p.GetRemote() {
-		return nil, nil //nolint:nilnil // no change of the password is an answer of its own
+		return nil, nil //nolint:nilnil // nil means no change
 	}
 	hash, err := a.passwords.newHash(ctx, p.GetPassword(), p.GetIsHashed(), remote)
 	return &hash, err
@@ -179,7 +179,7 @@ func (a *accounts) writeUser(ctx context.Context, u userRecord) (*apiv1.User, er
 // readGroup reads a Unix account: all four fields, or none to remove it.
 func readGroup(g *apiv1.AgentUserGroup) (*unixGroup, error) {
 	if g == nil || (g.AgentUid == nil && g.AgentGid == nil && g.AgentUser == nil && g.AgentGroup == nil) {
-		return nil, nil //nolint:nilnil // no account is a value of its own
+		return nil, nil //nolint:nilnil // nil means no account
 	}
 	if g.AgentUid == nil || g.AgentGid == nil || g.GetAgentUser() == "" || g.GetAgentGroup() == "" {
 		return nil, status.New(status.InvalidArgument,

@@ -24,7 +24,7 @@ type Source interface {
 func Open(ctx context.Context, cfg config.Master, secrets secret.Resolver) (Source, error) {
 	switch t := cfg.Security.TLS; {
 	case !t.Enabled():
-		return nil, nil //nolint:nilnil // no certificate is a good answer
+		return nil, nil //nolint:nilnil // nil means no certificate
 	case t.Mode == security.TLSAuto:
 		return OpenAuthority(filepath.Join(cfg.DataDir, "tls"), ownNames(), time.Now)
 	default:

@@ -43,7 +43,7 @@ func BenchmarkQueueToCall(b *testing.B) {
 		began := time.Now()
 		l.Decided("gpu", scene, pool.Decide(scene, began))
 		for len(fleet.Calls(cloudtest.OpLaunch)) <= i {
-			time.Sleep(100 * time.Microsecond) //nolint:forbidigo // a measurement waits for what it measures
+			time.Sleep(100 * time.Microsecond) //nolint:forbidigo // a benchmark may wait
 		}
 		took = append(took, time.Since(began))
 	}

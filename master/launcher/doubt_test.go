@@ -58,7 +58,7 @@ func TestAmbiguousLaunchIsNotDuplicated(t *testing.T) {
 						}
 					})
 					w.later(time.Second).submit("t", 8)
-					time.Sleep(time.Second / 2) //nolint:forbidigo // inside of synctest
+					time.Sleep(time.Second / 2) //nolint:forbidigo // time passes immediately in synctest
 					if killed {
 						w.restart()
 					}
@@ -79,13 +79,13 @@ func TestExpiredLaunchIsNotRepeated(t *testing.T) {
 		w.later(time.Second)
 		w.fleet.FailAt(1, faults.KillBefore)
 		w.submit("t", 8)
-		time.Sleep(200 * time.Millisecond) //nolint:forbidigo // inside of synctest
+		time.Sleep(200 * time.Millisecond) //nolint:forbidigo // time passes immediately in synctest
 		w.kill()
-		time.Sleep(48 * time.Hour) //nolint:forbidigo // inside of synctest
+		time.Sleep(48 * time.Hour) //nolint:forbidigo // time passes immediately in synctest
 		w.fleet.Revive()
 		before := w.launches()
 		w.begin()               // the scheduler takes its time
-		time.Sleep(time.Minute) //nolint:forbidigo // inside of synctest
+		time.Sleep(time.Minute) //nolint:forbidigo // time passes immediately in synctest
 		if n := w.launches() - before; n != 0 {
 			t.Errorf("got %d launches, want none: the token is forgotten by now", n)
 		}

@@ -58,9 +58,9 @@ func TestLaunchCallIsPromptAndBatched(t *testing.T) {
 		began := time.Now()
 		for _, id := range []string{"t", "u", "v"} {
 			w.submit(id, 8)
-			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // inside of synctest
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // time passes immediately in synctest
 		}
-		time.Sleep(time.Second) //nolint:forbidigo // inside of synctest
+		time.Sleep(time.Second) //nolint:forbidigo // time passes immediately in synctest
 		calls := w.fleet.Calls(cloudtest.OpLaunch)
 		if len(calls) != 1 || calls[0].Launch.Count != 3 || calls[0].At.Sub(began) > 250*time.Millisecond {
 			t.Errorf("got %+v after %v, want one call for 3 within 250ms", calls, calls[0].At.Sub(began))
@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 				w.later(time.Second)
 				w.fleet.Refuse(cloud.Offer{Type: "a"}, tc.kind, 1)
 				w.submit("t", 8)
-				time.Sleep(10*time.Second + 50*time.Millisecond) //nolint:forbidigo // inside of synctest
+				time.Sleep(10*time.Second + 50*time.Millisecond) //nolint:forbidigo // time passes immediately in synctest
 				if got := w.Waits("gpu", "t"); tc.waits != "" && got != tc.waits {
 					t.Errorf("got %q, want %q", got, tc.waits)
 				}
@@ -455,7 +455,7 @@ func TestInterruptionNoticeDuringJoin(t *testing.T) {
 		w.machines["i-0000001"], w.retired["i-0000001"] = true, true // its agent never gets new work
 		w.mu.Unlock()
 		w.Leaving("i-0000001", "its platform announced its rebalance")
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // inside of synctest
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // time passes immediately in synctest
 		w.submit("t", 8).later(3 * time.Minute)
 		if got := w.fleet.Alive("gpu"); len(got) != 1 || got[0].ID == "i-0000001" || !w.runs("t") {
 			t.Errorf("got %v, running %v; want it to run on another machine", got, w.runs("t"))
@@ -470,7 +470,7 @@ func TestMasterDowntimeDoesNotCountAgainstMachines(t *testing.T) {
 		w.noJoin = true
 		w.later(time.Second).submit("t", 8).later(time.Minute)
 		w.kill()
-		time.Sleep(time.Hour) //nolint:forbidigo // inside of synctest
+		time.Sleep(time.Hour) //nolint:forbidigo // time passes immediately in synctest
 		w.start()
 		w.later(time.Minute)
 		w.mu.Lock()

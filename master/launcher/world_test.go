@@ -118,7 +118,7 @@ func (w *world) restart() {
 func (w *world) later(d time.Duration) *world {
 	w.t.Helper()
 	for range max(int(d/time.Second), 1) {
-		time.Sleep(time.Second) //nolint:forbidigo // inside of synctest no time passes outside
+		time.Sleep(time.Second) //nolint:forbidigo // time passes immediately in synctest
 		w.join()
 		w.pass()
 	}

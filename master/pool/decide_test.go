@@ -336,7 +336,7 @@ func TestDecideDeadlines(t *testing.T) {
 func TestReusedInventoryIsUnchanged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a crowd needs no secrecy
+		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a test needs no secrecy
 		want := Decide(p, noon)
 		p.Inventory = TakeInventory(p.Agents, p.MaxAux)
 		for range 2 { // the second decision uses the unchanged inventory

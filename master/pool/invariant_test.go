@@ -17,7 +17,7 @@ import (
 // world draws a pool whose running allocations were placed by Decide. Only the seed is drawn by rapid,
 // which prefers small numbers: pools must be crowded for preemption to happen.
 func world(t *rapid.T) Pool {
-	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // a world needs no secrecy
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // a test needs no secrecy
 	p := Pool{
 		MaxAux:    r.IntN(3),
 		Scheduler: Scheduler{Preemption: r.IntN(3) > 0, Fitting: []Fitting{Best, Worst}[r.IntN(2)]},
@@ -340,7 +340,7 @@ func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := world(t)
 		first := Decide(p, noon)
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // a shuffle needs no secrecy
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // a test needs no secrecy
 		r.Shuffle(len(p.Agents), func(i, j int) { p.Agents[i], p.Agents[j] = p.Agents[j], p.Agents[i] })
 		r.Shuffle(len(p.Allocations), func(i, j int) { p.Allocations[i], p.Allocations[j] = p.Allocations[j], p.Allocations[i] })
 		if diff := cmp.Diff(Decide(p, noon), first); diff != "" {

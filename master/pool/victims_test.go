@@ -76,7 +76,7 @@ func TestVictimsEqualBruteForce(t *testing.T) {
 	t.Parallel()
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a crowd needs no secrecy
+		p := crowd(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) //nolint:gosec // a test needs no secrecy
 		for _, k := range []kind{auxiliary, slotted} {
 			s := newPass(p, TakeInventory(p.Agents, p.MaxAux), inOrder(p.Allocations), k)
 			for _, a := range s.pending {

@@ -49,7 +49,7 @@ func TestHealthDistinguishesReadinessAndLiveness(t *testing.T) {
 
 		full := errors.New("disk full: secret path")
 		trouble.Store(&full)
-		time.Sleep(guard.ProbeEvery + time.Millisecond) //nolint:forbidigo // the clock of the bubble
+		time.Sleep(guard.ProbeEvery + time.Millisecond) //nolint:forbidigo // synctest's clock
 		for range 1000 {
 			want("/health/ready", http.StatusServiceUnavailable, `"not_ready":{"store":"it cannot be written"}`)
 		}
@@ -59,12 +59,12 @@ func TestHealthDistinguishesReadinessAndLiveness(t *testing.T) {
 			t.Errorf("1000 requests asked the store %d times", n)
 		}
 		trouble.Store(nil)
-		time.Sleep(guard.ProbeAgain + time.Millisecond) //nolint:forbidigo // the clock of the bubble
+		time.Sleep(guard.ProbeAgain + time.Millisecond) //nolint:forbidigo // synctest's clock
 		want("/health", http.StatusOK, `{"status":"up"}`)
 
 		var none error
 		trouble.Store(&none)                                               // it hangs
-		time.Sleep(guard.ProbeEvery + guard.ProbeLimit + time.Millisecond) //nolint:forbidigo // the clock of the bubble
+		time.Sleep(guard.ProbeEvery + guard.ProbeLimit + time.Millisecond) //nolint:forbidigo // synctest's clock
 		want("/health", http.StatusServiceUnavailable, "store: it cannot be written")
 		trouble.Store(nil)
 		close(frozen)

@@ -137,7 +137,7 @@ func (g *group) oldest() *Place {
 	return placeOf(g.busy.Front())
 }
 
-func placeOf(e *list.Element) *Place { return e.Value.(*Place) } //nolint:forcetypeassert // lists hold places only
+func placeOf(e *list.Element) *Place { return e.Value.(*Place) } //nolint:forcetypeassert // the list contains only places
 
 // remove frees a place. The caller holds mu.
 func (p *Places) remove(place *Place) {

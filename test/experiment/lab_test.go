@@ -148,7 +148,7 @@ func listenBetween(t *testing.T, o *options) net.Listener {
 // sharedDir returns a directory that the tasks of every user may write to.
 func sharedDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "det-deploy-checkpoints-") //nolint:usetesting // a test's own is closed to other users
+	dir, err := os.MkdirTemp("", "det-deploy-checkpoints-") //nolint:usetesting // t.TempDir is not accessible to other users
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func (l *lab) trainThrough(kinds []away) {
 		if k.says != "" {
 			l.wantSaid(id, k)
 		}
-		time.Sleep(time.Until(began.Add(outage()))) //nolint:forbidigo // the program reports meanwhile, and is not heard
+		time.Sleep(time.Until(began.Add(outage()))) //nolint:forbidigo // the program's reports fail meanwhile
 		k.over()
 		l.Eventually("the master stores again", patience, func() error {
 			code, text := l.rename(id, "after "+k.name)

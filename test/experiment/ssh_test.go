@@ -26,7 +26,7 @@ func TestALauncherStartsRanksOnOtherMachinesBySSH(t *testing.T) {
 		t.Skip(missing)
 	}
 	passwd := filepath.Join(sharedDir(t), "passwd")
-	if err := os.WriteFile(passwd, []byte(accounts), 0o644); err != nil { //nolint:gosec // everybody may read it
+	if err := os.WriteFile(passwd, []byte(accounts), 0o644); err != nil { //nolint:gosec // the file is public
 		t.Fatal(err)
 	}
 	l := openLab(t, options{agents: 2, docker: true, mounts: fmt.Sprintf("    - {host_path: %s, container_path: /etc/passwd, read_only: true}\n", passwd)})

@@ -84,7 +84,7 @@ func Listen(t testing.TB, l net.Listener, upstream string, client *http.Client, 
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p := &Proxy{
 		upstream: to, client: client,
-		rand: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // faults are no secrets
+		rand: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // a test needs no secrecy
 	}
 	server := httptest.NewUnstartedServer(p)
 	_ = server.Listener.Close() // replaced by the given listener

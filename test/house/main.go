@@ -24,7 +24,7 @@ func main() {
 	c, err := count(root)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
-		os.Exit(1) //nolint:forbidigo // only main exits, and this is main
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 	c.print(os.Stdout)
 }

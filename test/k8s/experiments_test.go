@@ -155,7 +155,7 @@ func experimentValues(t *testing.T) object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storage, err := os.MkdirTemp("", "det-deploy-checkpoints-") //nolint:usetesting // a test's own is closed to other users
+	storage, err := os.MkdirTemp("", "det-deploy-checkpoints-") //nolint:usetesting // t.TempDir is not accessible to other users
 	if err != nil {
 		t.Fatal(err)
 	}

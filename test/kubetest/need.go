@@ -56,7 +56,7 @@ func missing(ctx context.Context, o Options) string {
 
 // unbuilt returns the reason why the programs are missing. It is computed once, because their path
 // contains a checksum of all their sources.
-var unbuilt = sync.OnceValue(func() string { //nolint:gochecknoglobals // one answer for the process
+var unbuilt = sync.OnceValue(func() string { //nolint:gochecknoglobals // checked once per process
 	script, err := script()
 	if err != nil {
 		return err.Error()

@@ -112,7 +112,7 @@ func (s *Shared) end() error {
 	}
 	c, err := s.once()
 	if err != nil {
-		return nil //nolint:nilerr // the tests that asked were told
+		return nil //nolint:nilerr // the waiting tests report the error
 	}
 	return c.stop(context.Background()) //nolint:forbidigo // all tests have ended
 }

@@ -26,7 +26,7 @@ func main() {
 	defer stop()
 	if err := generate(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
-		os.Exit(1) //nolint:forbidigo,gocritic // only main exits, and this is main
+		os.Exit(1) //nolint:forbidigo,gocritic // this is main
 	}
 }
 

@@ -28,7 +28,7 @@ func main() {
 			code = 1
 		}
 	}
-	os.Exit(code) //nolint:forbidigo // only main exits, and this is main
+	os.Exit(code) //nolint:forbidigo // this is main
 }
 
 // event is one line of go test -json; see `go doc test2json`.

@@ -102,7 +102,7 @@ func typeOf(info types.InstanceTypeInfo) Type {
 func goArchitectures(in []types.ArchitectureType) []string {
 	var out []string
 	for _, a := range in {
-		switch a { //nolint:exhaustive // nothing runs on the others
+		switch a { //nolint:exhaustive // no release for other architectures
 		case types.ArchitectureTypeX8664:
 			out = append(out, "amd64")
 		case types.ArchitectureTypeArm64:

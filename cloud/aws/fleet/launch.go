@@ -58,7 +58,7 @@ func (f *Fleet) launchRequest(l cloud.Launch, root string) *ec2.RunInstancesInpu
 		BlockDeviceMappings: []types.BlockDeviceMapping{{
 			DeviceName: &root,
 			Ebs: &types.EbsBlockDevice{
-				VolumeSize: aws.Int32(int32(f.cfg.RootGB)), VolumeType: types.VolumeTypeGp3, //nolint:gosec // a disk has no two billion GB
+				VolumeSize: aws.Int32(int32(f.cfg.RootGB)), VolumeType: types.VolumeTypeGp3, //nolint:gosec // disks are smaller than 2^31 GB
 				Encrypted: aws.Bool(true), DeleteOnTermination: aws.Bool(true),
 			},
 		}},

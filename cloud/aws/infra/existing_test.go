@@ -72,7 +72,7 @@ func TestExistingResourcesAreUsedAndKept(t *testing.T) {
 					t.Errorf("inventory: got -, want +:\n%s", d)
 				}
 				must(t, m.downAll(t.Context()))
-				time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock: a machine's interface outlives it
+				time.Sleep(time.Minute) //nolint:forbidigo // synctest's clock: a machine's interface outlives it
 				if d := cmp.Diff(m.world.Live(), before); d != "" {
 					t.Errorf("afterwards: got -, want +:\n%s", d)
 				}

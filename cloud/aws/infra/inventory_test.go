@@ -71,7 +71,7 @@ func TestUpIgnoresAndDownDeletesLaunchedInstances(t *testing.T) {
 					t.Errorf("got %d agents listed, want 11: %v", n, got)
 				}
 				must(t, m.downAll(t.Context()))
-				time.Sleep(2 * time.Minute) //nolint:forbidigo // the bubble's clock: machines end in their own time
+				time.Sleep(2 * time.Minute) //nolint:forbidigo // synctest's clock: machines end in their own time
 				if d := cmp.Diff(m.world.Live(), before); d != "" {
 					t.Errorf("left behind: got -, want +:\n%s", d)
 				}

@@ -58,5 +58,5 @@ func slow() awstest.Options {
 
 // settleDown waits until lists are up to date.
 func (m *memory) settleDown() {
-	time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
+	time.Sleep(10 * time.Second) //nolint:forbidigo // synctest's clock
 }

@@ -65,7 +65,7 @@ func TestUnusableRoleIDIsSkipped(t *testing.T) {
 			if want == "_2" {
 				days = 60
 			}
-			time.Sleep(days * 24 * time.Hour) //nolint:forbidigo // the bubble's clock
+			time.Sleep(days * 24 * time.Hour) //nolint:forbidigo // synctest's clock
 		}
 	})
 }

@@ -292,7 +292,7 @@ func names[T any](all []*T, err error) ([]string, error) {
 
 // settleDown waits until lists are up to date.
 func (*stage) settleDown() {
-	time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock
+	time.Sleep(10 * time.Second) //nolint:forbidigo // synctest's clock
 }
 
 // bubble runs a test with a fake clock.

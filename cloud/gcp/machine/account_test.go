@@ -20,13 +20,13 @@ func TestTokenIsRefreshed(t *testing.T) {
 		b := l.open(t).Bucket(controlBucket)
 		for range 3 {
 			must(t, b.Put(t.Context(), "x", nil))
-			time.Sleep(30 * time.Minute) //nolint:forbidigo // the bubble's clock
+			time.Sleep(30 * time.Minute) //nolint:forbidigo // synctest's clock
 		}
 		if l.asked.Load() != 2 {
 			t.Errorf("got %d questions for a token in an hour, want 2", l.asked.Load())
 		}
 		l.away.Store(true)
-		time.Sleep(30 * time.Minute) //nolint:forbidigo // the bubble's clock
+		time.Sleep(30 * time.Minute) //nolint:forbidigo // synctest's clock
 		if err := b.Put(t.Context(), "x", nil); err == nil || !strings.Contains(err.Error(), "no route to host") {
 			t.Errorf("got %v, want why there is no token", err)
 		}

@@ -46,7 +46,7 @@ func next(t *testing.T, w *notice.Watch, after int64) (machine.Notice, time.Dura
 }
 
 // pass advances the fake clock.
-func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // synctest's clock
 
 func TestPreemptionNotice(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -119,7 +119,7 @@ func TestShipperSendsEveryLineToItsStream(t *testing.T) {
 			line(5, "ssh.service", `["twice","said"]`),
 		}}, &kept{}
 		stop := ship(t, m, k, file, slog.New(slog.DiscardHandler))
-		time.Sleep(6 * time.Second) //nolint:forbidigo // the bubble's clock
+		time.Sleep(6 * time.Second) //nolint:forbidigo // synctest's clock
 		synctest.Wait()
 		want := map[string][]string{
 			"i-1/det-deploy-master": {"the master serves"},
@@ -150,7 +150,7 @@ func TestShipperResumesAtCursor(t *testing.T) {
 		m, k := &machine{lines: []string{line(1, "a", `"one"`), line(2, "a", `"two"`)}}, &kept{}
 		for range 2 {
 			stop := ship(t, m, k, file, slog.New(slog.DiscardHandler))
-			time.Sleep(6 * time.Second) //nolint:forbidigo // the bubble's clock
+			time.Sleep(6 * time.Second) //nolint:forbidigo // synctest's clock
 			synctest.Wait()
 			stop()
 			m.lines = append(m.lines, line(3, "a", `"three"`))
@@ -177,7 +177,7 @@ func TestSinkErrorIsLoggedOnceAndLosesNothing(t *testing.T) {
 			return nil
 		}}
 		stop := ship(t, m, k, filepath.Join(t.TempDir(), "cursor"), slog.New(slog.NewTextHandler(&log, nil)))
-		time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock
+		time.Sleep(time.Hour) //nolint:forbidigo // synctest's clock
 		synctest.Wait()
 		if n := strings.Count(log.String(), "logs:PutLogEvents"); n != 1 {
 			t.Errorf("got it logged %d times, want once:\n%s", n, log.String())
@@ -188,7 +188,7 @@ func TestSinkErrorIsLoggedOnceAndLosesNothing(t *testing.T) {
 			}
 			denied = nil
 		})
-		time.Sleep(6 * time.Minute) //nolint:forbidigo // the bubble's clock
+		time.Sleep(6 * time.Minute) //nolint:forbidigo // synctest's clock
 		synctest.Wait()
 		stop()
 		want := map[string][]string{"i-1/journal": {"x: one"}, "i-1/det-deploy-master": {"two"}}
@@ -207,7 +207,7 @@ func TestMissingCursorRestartsFromBoot(t *testing.T) {
 		}
 		m, k := &machine{gone: true, lines: []string{line(1, "a", `"one"`)}}, &kept{}
 		stop := ship(t, m, k, file, slog.New(slog.DiscardHandler))
-		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock
+		time.Sleep(time.Minute) //nolint:forbidigo // synctest's clock
 		synctest.Wait()
 		stop()
 		if d := cmp.Diff(k.streams["i-1/journal"], []string{"x: one"}); d != "" {

@@ -46,7 +46,7 @@ func identifyNamespace(disk string) ([]byte, error) {
 	}
 	out := make([]byte, identifySize)
 	command := adminCommand{
-		opcode: opIdentify, namespace: uint32(id), size: identifySize, //nolint:gosec // the kernel's own number
+		opcode: opIdentify, namespace: uint32(id), size: identifySize, //nolint:gosec // a namespace ID from the kernel
 		address: uint64(uintptr(unsafe.Pointer(&out[0]))),
 	}
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, f.Fd(), ioctlAdmin, uintptr(unsafe.Pointer(&command)))

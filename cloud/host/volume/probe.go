@@ -17,7 +17,7 @@ import (
 // probeDisk returns the type of the file system, partition table or other signature that blkid
 // finds on a disk. It returns "" if blkid finds none.
 func probeDisk(ctx context.Context, disk string) (kind string, err error) {
-	out, err := exec.CommandContext(ctx, "blkid", "-p", "-o", "export", disk).Output() //nolint:gosec // a disk of the machine's
+	out, err := exec.CommandContext(ctx, "blkid", "-p", "-o", "export", disk).Output() //nolint:gosec // a disk of the machine
 	// blkid exits with 2 if it finds no signature, and with 8 if it finds conflicting ones.
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		switch e.ExitCode() {

@@ -29,7 +29,7 @@ func (f File) Change(ctx context.Context, edit func(*Book) error) error {
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
 		return fmt.Errorf("cannot lock %s, which another det-deploy is writing: %w", f.Path, err)
 	}
-	defer lock.Unlock() //nolint:errcheck // the end of the process unlocks too
+	defer lock.Unlock() //nolint:errcheck // the lock is released when the process exits
 	b, err := f.Load()
 	if err != nil {
 		return err

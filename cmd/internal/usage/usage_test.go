@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 		t.Error("got an error for nil")
 	}
 	marked := usage.Check(errors.New("no"))
-	if again := usage.Check(marked); again != marked { //nolint:errorlint // the same value is meant
+	if again := usage.Check(marked); again != marked { //nolint:errorlint // compares identity
 		t.Errorf("got %#v, want the first mark %#v", again, marked)
 	}
 }

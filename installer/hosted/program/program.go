@@ -76,7 +76,7 @@ func readArchitecture(f *os.File) string {
 	if err != nil {
 		return ""
 	}
-	switch e.Machine { //nolint:exhaustive // nothing runs on the others
+	switch e.Machine { //nolint:exhaustive // no release for other architectures
 	case elf.EM_X86_64:
 		return "amd64"
 	case elf.EM_AARCH64:

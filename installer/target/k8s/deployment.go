@@ -25,13 +25,13 @@ func (t place) readDeployment(ctx context.Context) (*appsv1.Deployment, error) {
 	name := masterPrefix + t.Cluster
 	d, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // nil means none
 	}
 	if err != nil {
 		return nil, t.explainError("get", "deployments", name, err)
 	}
 	if !t.isOurs(d) {
-		return nil, nil //nolint:nilnil // it is another chart's
+		return nil, nil //nolint:nilnil // a release of another chart
 	}
 	return d, nil
 }

@@ -61,7 +61,7 @@ func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error
 			return nil
 		}
 		if err := t.newWaiter().pauseBriefly(ctx); err != nil {
-			return nil //nolint:nilerr // who follows ends it
+			return nil //nolint:nilerr // the end of ctx is not an error
 		}
 	}
 }

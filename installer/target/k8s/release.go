@@ -159,7 +159,7 @@ func findDeployment(r helm.Rendered, name string) (*appsv1.Deployment, error) {
 		}
 		return d, nil
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil //nolint:nilnil // nil means none
 }
 
 // Create installs the release.

@@ -26,7 +26,7 @@ func TestOnlySilentAgentsArePinged(t *testing.T) {
 		defer stop()
 		go w.Run(ctx)
 		for range 12 {
-			time.Sleep(limits.Ping - limits.Ping/looksEachPing) //nolint:forbidigo // it passes at once when all wait
+			time.Sleep(limits.Ping - limits.Ping/looksEachPing) //nolint:forbidigo // time passes immediately in synctest
 			speaks.noteHeard()
 		}
 		synctest.Wait()

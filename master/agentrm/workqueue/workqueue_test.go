@@ -20,7 +20,7 @@ func withQueue(t *testing.T, post func(*Queue)) {
 		var wg sync.WaitGroup
 		wg.Go(func() { l.Run(ctx) })
 		post(l)
-		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock: it passes at once when all wait
+		time.Sleep(time.Minute) //nolint:forbidigo // time passes immediately in synctest
 		cancel()
 		wg.Wait()
 		if len(l.waiting) != 0 || len(l.ready) != 0 || l.working != 0 {

@@ -92,7 +92,7 @@ func (t *transport) send(ctx context.Context, k call) (io.ReadCloser, error) {
 		return nil, t.unreached(ctx, k.op, cause(err))
 	}
 	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close() //nolint:errcheck // the refusal is what counts
+		defer resp.Body.Close() //nolint:errcheck // only the response's error matters
 		return nil, t.refused(k, resp)
 	}
 	return resp.Body, nil

@@ -149,7 +149,7 @@ func (p *page) searcherMetric(ctx context.Context, rec checkpoint.Record, name s
 	if n, ok := metric.Number(report.Values.Averages[name]); ok {
 		return &n, nil
 	}
-	return nil, nil //nolint:nilnil // no metric is not an error
+	return nil, nil //nolint:nilnil // nil means no metric
 }
 
 func (p *page) showDeletion(ctx context.Context, id string) (*apiv1.CheckpointDeletion, error) {

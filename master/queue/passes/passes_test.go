@@ -134,7 +134,7 @@ func TestAShortPassIsFollowedByALongerRest(t *testing.T) {
 
 // sleep advances the clock of a bubble.
 func sleep(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // it passes at once when all wait
+	time.Sleep(d) //nolint:forbidigo // time passes immediately in synctest
 }
 
 // Delayed requests are handled in one pass; an urgent one is not delayed.

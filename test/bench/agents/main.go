@@ -28,7 +28,7 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:forbidigo // only main exits, and this is main
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 

@@ -21,7 +21,7 @@ func main() {
 	if isTrial() {
 		if err := runTrial(ctx, os.Args); err != nil {
 			fmt.Fprintln(os.Stderr, "trial:", err)
-			os.Exit(1) //nolint:forbidigo // only main exits, and this is main
+			os.Exit(1) //nolint:forbidigo // this is main
 		}
 		return
 	}
@@ -34,7 +34,7 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:forbidigo // only main exits, and this is main
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 

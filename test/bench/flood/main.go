@@ -51,7 +51,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, *bin, *only, times{*lasting, *after}); err != nil {
 		fmt.Fprintln(os.Stderr, "flood:", err)
-		os.Exit(1) //nolint:forbidigo // only main exits, and this is main
+		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 

@@ -28,7 +28,7 @@ type size struct {
 }
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) //nolint:forbidigo // only main exits, and this is main
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) //nolint:forbidigo // this is main
 }
 
 func run(args []string, out, errs io.Writer) int {

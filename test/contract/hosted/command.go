@@ -134,7 +134,7 @@ func (s *Stage) ComesAndGoes(t *testing.T, settle time.Duration) {
 	if err := s.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(settle) //nolint:forbidigo // the clock of the test's bubble
+	time.Sleep(settle) //nolint:forbidigo // synctest's clock
 	s.WantNothingToDo(t)
 	r, err := s.Down(t.Context(), true)
 	if err != nil {

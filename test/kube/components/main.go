@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	os.Exit(run()) //nolint:forbidigo // only main exits, and this is main
+	os.Exit(run()) //nolint:forbidigo // this is main
 }
 
 // run executes the component of the command line and returns its exit code.

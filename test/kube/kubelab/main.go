@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	os.Exit(run()) //nolint:forbidigo // only main exits, and this is main
+	os.Exit(run()) //nolint:forbidigo // this is main
 }
 
 func run() int {

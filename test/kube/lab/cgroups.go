@@ -131,7 +131,7 @@ func killGroup(group string) int {
 			for _, field := range strings.Fields(string(list)) {
 				if pid, err := strconv.Atoi(field); err == nil && pid > 1 {
 					n++
-					unix.Kill(pid, unix.SIGKILL) //nolint:errcheck // it has gone
+					unix.Kill(pid, unix.SIGKILL) //nolint:errcheck // the process may have exited
 				}
 			}
 		}
@@ -155,7 +155,7 @@ func (l *Lab) removeGroup(top string) {
 // directories returns top and all directories below it, parents first.
 func directories(top string) []string {
 	var out []string
-	//nolint:errcheck // what vanishes while it is read need not be listed
+	//nolint:errcheck // entries may disappear during the walk
 	filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			out = append(out, path)

@@ -49,7 +49,7 @@ func egress(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	done := make(chan struct{}, 2)
-	go func() { io.Copy(out, buffered); done <- struct{}{} }() //nolint:errcheck // the end of a connection is its end
+	go func() { io.Copy(out, buffered); done <- struct{}{} }() //nolint:errcheck // the copy ends with the connection
 	go func() { io.Copy(in, out); done <- struct{}{} }()       //nolint:errcheck // see above
 	<-done
 }

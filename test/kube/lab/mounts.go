@@ -49,7 +49,7 @@ func unmountBelow(dir string) {
 	for range 3 {
 		points := mountsBelow(dir)
 		for _, p := range points {
-			unix.Unmount(p, unix.MNT_DETACH) //nolint:errcheck // what stays is found by the caller
+			unix.Unmount(p, unix.MNT_DETACH) //nolint:errcheck // the caller detects remaining mounts
 		}
 		if len(points) == 0 {
 			return

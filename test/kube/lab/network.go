@@ -42,7 +42,7 @@ func (l *Lab) makeNetwork() error {
 // removeNetwork removes the pair, and with it its routes, and the namespace.
 func (l *Lab) removeNetwork() {
 	for _, c := range []string{"ip link del " + l.hostLink, "ip netns del " + l.namespace} {
-		run(strings.Fields(c)...) //nolint:errcheck // what is not there need not be removed
+		run(strings.Fields(c)...) //nolint:errcheck // the objects may not exist
 	}
 }
 
@@ -66,6 +66,6 @@ func readSysctls() map[string]string {
 
 func writeSysctls(values map[string]string) {
 	for name, v := range values {
-		os.WriteFile("/proc/sys/"+name, []byte(v), 0o644) //nolint:errcheck // it could be read, so it is there; a machine that forbids writing kept it
+		os.WriteFile("/proc/sys/"+name, []byte(v), 0o644) //nolint:errcheck // on a read-only /proc/sys the setting is unchanged
 	}
 }

@@ -19,7 +19,7 @@ func (l *Lab) stopPods(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer conn.Close() //nolint:errcheck // what it was for is done
+	defer conn.Close() //nolint:errcheck // no more requests follow
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	runtime := cri.NewRuntimeServiceClient(conn)

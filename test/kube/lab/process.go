@@ -29,7 +29,7 @@ func (l *Lab) start(c component) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the component has a descriptor of its own
+	defer log.Close() //nolint:errcheck // the component has its own descriptor
 	argv := l.placed(c)
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it outlives this program
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, l.Dir
@@ -124,7 +124,7 @@ func (l *Lab) stop(patience time.Duration, names ...string) {
 }
 
 func (l *Lab) stopOne(patience time.Duration, name string) {
-	defer os.Remove(l.path("pids", name)) //nolint:errcheck // the whole directory goes soon
+	defer os.Remove(l.path("pids", name)) //nolint:errcheck // the directory is deleted later
 	for _, way := range []struct {
 		signal  unix.Signal
 		patient time.Duration
@@ -149,7 +149,7 @@ func (l *Lab) until(limit time.Duration, done func() bool) {
 
 // run runs a short command. The error of a failed command includes its output.
 func run(argv ...string) error {
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput() //nolint:noctx // each ends by itself in milliseconds
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput() //nolint:noctx // each exits within milliseconds
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, strings.TrimSpace(string(out)))
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	os.Exit(run(append(os.Args[1:], "env", ""))) //nolint:forbidigo // only main exits, and this is main
+	os.Exit(run(append(os.Args[1:], "env", ""))) //nolint:forbidigo // this is main
 }
 
 // run executes the command in the first argument with the second.

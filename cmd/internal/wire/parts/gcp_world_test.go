@@ -232,7 +232,7 @@ func (w *googleWorld) restart() {
 func (w *googleWorld) later(d time.Duration) *googleWorld {
 	w.t.Helper()
 	for range max(int(d/time.Second), 1) {
-		time.Sleep(time.Second) //nolint:forbidigo // inside of synctest no time passes outside
+		time.Sleep(time.Second) //nolint:forbidigo // time passes immediately in synctest
 		w.join()
 		w.pass()
 	}

@@ -84,7 +84,7 @@ func (m *Master) poolOrDefault(name string) string {
 	return name
 }
 
-// logDays returns the retention of logs in days, or -1 for ever.
+// logDays returns the retention of logs in days, or -1 forever.
 func logDays(r config.RetentionPolicy) int {
 	if r.Days == nil {
 		return -1

@@ -30,7 +30,7 @@ const (
 // Config configures Open.
 type Config struct {
 	Store *store.Store
-	// Keep is the retention of entries; 0 means for ever.
+	// Keep is the retention of entries; 0 means forever.
 	Keep time.Duration
 	// Now returns the current time; nil means time.Now.
 	Now func() time.Time

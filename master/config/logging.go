@@ -86,7 +86,7 @@ type RetentionPolicy struct {
 // Listed returns how long ended tasks are listed; 0 means the default.
 func (r RetentionPolicy) Listed() time.Duration { return time.Duration(r.ListedHours) * time.Hour }
 
-// Keep returns how long task logs are kept after the end of their task; 0 means for ever.
+// Keep returns how long task logs are kept after the end of their task; 0 means forever.
 func (r RetentionPolicy) Keep() time.Duration {
 	switch {
 	case r.Days == nil || *r.Days < 0:

@@ -7,7 +7,7 @@ import "time"
 const lastUS = 253402214399999999
 
 // Instant converts an agent's time stamp. It returns now for a time out of range, because a record
-// that cannot be stored would be retried for ever.
+// that cannot be stored would be retried forever.
 func Instant(us int64, now time.Time) time.Time {
 	if us < 0 || us > lastUS {
 		return now

@@ -45,7 +45,7 @@ func Map(d Document) config.Master {
 		m.Logging = v.Logging
 	}
 	m.RetentionPolicy = config.RetentionPolicy{Days: v.RetentionPolicy.Days, Schedule: v.RetentionPolicy.Schedule}
-	if !d.Release.RefusesCheckpoints { // otherwise trials would wait for ever for pods that Kubernetes rejects
+	if !d.Release.RefusesCheckpoints { // otherwise trials would wait forever for pods that Kubernetes rejects
 		m.CheckpointStorage = v.Storage.toMaster(d.Release.CheckpointClaim)
 	}
 	m.Security = v.mapSecurity(m.Security)

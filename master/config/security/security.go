@@ -56,7 +56,7 @@ func (a *AuditLog) SetDefaults() { *a = AuditLog{Days: 365} }
 // maxAuditDays is a hundred years.
 const maxAuditDays = 36_500
 
-// Keep returns the retention of entries; 0 means for ever.
+// Keep returns the retention of entries; 0 means forever.
 func (a AuditLog) Keep() time.Duration {
 	if a.Days < 0 {
 		return 0

@@ -22,21 +22,6 @@ const (
 	watchInterval = 10 * time.Second
 )
 
-// shortOf maps the last words of the engine's error messages to a lack of its machine. ENOMEM and
-// EAGAIN only count if the engine failed to start a program, because a task with little memory may
-// return them too.
-var shortOf = []struct {
-	err   error
-	where string
-}{
-	{unix.ENOSPC, ""},
-	{unix.EDQUOT, ""},
-	{unix.EMFILE, ""},
-	{unix.ENFILE, ""},
-	{unix.ENOMEM, "fork/exec "},
-	{unix.EAGAIN, "fork/exec "},
-}
-
 // translateError classifies an error of the engine's client. Errors that reject a request are the
 // task's, because such messages end with text from the task.
 func translateError(err error) error {
@@ -51,11 +36,8 @@ func translateError(err error) error {
 	if p, ok := errors.AsType[*pullError](err); ok && !p.isEngines() {
 		return err
 	}
-	text := strings.TrimSuffix(err.Error(), ": unknown") // containerd's suffix for an error without a kind
-	for _, s := range shortOf {
-		if strings.Contains(text, s.where) && strings.HasSuffix(text, ": "+s.err.Error()) {
-			return &shortError{err, s.err}
-		}
+	if machine := container.MachineError(err.Error()); machine != nil {
+		return &shortError{err, machine}
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	runc "github.com/containerd/go-runc"
 	"golang.org/x/sys/unix"
 
+	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
@@ -41,10 +42,20 @@ func (s sandbox) run(ctx context.Context, id string, f taskFiles) error {
 	if err == nil {
 		return nil
 	}
-	if text := s.lastError(); text != "" {
-		return errors.New("runc: " + text)
+	text := s.lastError()
+	if text == "" {
+		return fmt.Errorf("runc could not write its log: %w: %w", unix.ENOSPC, err)
 	}
-	return err
+	return errors.Join(machineError(text), errors.New("runc: "+text))
+}
+
+// machineError returns the error of the machine that a message of runc reports, or nil. If runc
+// cannot write its state, its message lacks the reason.
+func machineError(message string) error {
+	if strings.Contains(message, "unable to store init state") {
+		return unix.ENOSPC
+	}
+	return container.MachineError(message)
 }
 
 // runcID returns the runc ID of a container. runc permits fewer characters.

@@ -44,6 +44,9 @@ func TestAcknowledgedLinesAreDeleted(t *testing.T) {
 		if err := j.Release(uint64(i)); err != nil { // the last thousand is unacknowledged
 			t.Fatal(err)
 		}
+		if first := j.First(); first > uint64(i) {
+			t.Fatalf("with the lines before %d acknowledged: got line %d first", i, first)
+		}
 		if got := onDisk(t, name); got > most || j.Held() > most {
 			t.Fatalf("after %d lines the journal takes %d bytes and holds %d, want at most %d", i, got, j.Held(), most)
 		}

@@ -309,6 +309,30 @@ func TestRollbackOnlyIfAllowed(t *testing.T) {
 	}
 }
 
+// The time for which a machine was off does not count as its master's time to start.
+func TestAMasterHasItsTimeToStartAgainAfterABoot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.sick["one a: 2"] = true
+	w.want(1, "one", "a: 1")
+	f := w.follower()
+	w.turn(f)
+	w.want(2, "one", "a: 2", func(m *manifest.Manifest) { m.Fallback = true })
+	w.turn(f)
+	w.now, w.running = w.now.Add(time.Hour), false
+	f = w.follower()
+	w.turn(f)
+	if got := w.config(); got != "a: 2" || !w.running {
+		t.Errorf("right after the boot: got configuration %s and running %v, want a master that is given time", got, w.running)
+	}
+	for range 8 {
+		w.turn(f)
+	}
+	if got := w.config(); got != "a: 1" {
+		t.Errorf("got configuration %s, want the one before", got)
+	}
+}
+
 func TestStartsKnownManifestWithoutBucket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

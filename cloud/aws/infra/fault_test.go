@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,7 +77,15 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%s: %s at %d, %s", f.name, fault, i, name), func(t *testing.T) {
-						bubble(t, func(t *testing.T) { f.resumes(t, world, i, fault) })
+						bubble(t, func(t *testing.T) {
+							f.resumes(t, world, fault, func(w *awstest.World) {
+								if fault == faults.Stale {
+									w.FailAt(w.Calls()+i, fault)
+								} else {
+									w.FailChange(w.Changes()+i, fault)
+								}
+							})
+						})
 					})
 				}
 			}
@@ -89,32 +98,66 @@ func skipped(k int) bool {
 	return k%faults.Stride(61) != 0
 }
 
-func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault faults.Fault) {
+// The same after the faults that leave most behind, once for each operation that creates or changes
+// what an up needs.
+func TestResumesAfterALostReplyOfEachOperation(t *testing.T) {
+	t.Parallel()
+	up := flows()[0]
+	var ops []string
+	synctest.Test(t, func(t *testing.T) {
+		m := inMemory(awstest.Options{})
+		must(t, m.up(t.Context()))
+		for _, call := range m.world.Journal() {
+			if call.Changes && !slices.Contains(ops, call.Op) {
+				ops = append(ops, call.Op)
+			}
+		}
+	})
+	for _, op := range ops {
+		for _, fault := range []faults.Fault{faults.LoseReply, faults.KillAfter} {
+			t.Run(fmt.Sprintf("%s at %s", fault, op), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					up.resumes(t, awstest.Options{}, fault, func(w *awstest.World) { w.FailOp(op, fault) })
+				})
+			})
+		}
+	}
+}
+
+// resumes runs f with one fault, which fail injects, and then again without.
+func (f flow) resumes(t *testing.T, world awstest.Options, fault faults.Fault, fail func(*awstest.World)) {
 	m := inMemory(world)
 	before := m.world.Live()
 	must(t, f.prepare(m, t.Context()))
 	m.settleDown()
-	if fault == faults.Stale {
-		m.world.FailAt(m.world.Calls()+i, fault)
-	} else {
-		m.world.FailChange(m.world.Changes()+i, fault)
-	}
+	fail(m.world)
 	first := f.run(m, t.Context())
+	if first == nil {
+		m.settleDown()
+		f.wantWhole(t, m)
+	}
 	m.resume()
 	must(t, m.patiently(t.Context(), f.run))
 	m.settleDown()
-	if f.want != nil {
-		m.wantNothingToDo(t)
-		if d := cmp.Diff(m.live(t), f.want); d != "" {
-			t.Errorf("inventory: got -, want +:\n%s", d)
-		}
-	}
+	f.wantWhole(t, m)
 	if first != nil && fault != faults.Stale && !injected(first) {
 		t.Errorf("first run: got %v, want the injected failure", first)
 	}
 	must(t, m.downAll(t.Context()))
 	if d := cmp.Diff(m.world.Live(), before); d != "" {
 		t.Errorf("left behind: got -, want +:\n%s", d)
+	}
+}
+
+// wantWhole compares the objects with those that f leaves.
+func (f flow) wantWhole(t *testing.T, m *memory) {
+	t.Helper()
+	if f.want == nil {
+		return
+	}
+	m.wantNothingToDo(t)
+	if d := cmp.Diff(m.live(t), f.want); d != "" {
+		t.Errorf("inventory: got -, want +:\n%s", d)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	gcptest "github.com/det-deploy/det-deploy/test/fake/gcp"
 )
 
@@ -119,6 +121,28 @@ func TestSecretHasOneVersion(t *testing.T) {
 					t.Errorf("plan: got -, want +:\n%s", d)
 				}
 				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+			})
+		})
+	}
+}
+
+// Whichever change is the last of a killed run, the next run stores the given value.
+func TestAGivenSecretIsStoredAfterAKilledRun(t *testing.T) {
+	for n, version := range []string{"3", "3", "2"} { // it adds a version, destroys the former one, and writes the digest
+		t.Run(fmt.Sprintf("change %d", n+1), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, gcptest.Options{})
+				s.wish.password = "tops3cret"
+				must(t, s.up(t.Context()))
+				s.wish.password = "0ther"
+				s.world.FailChange(s.world.Changes()+n+1, faults.KillAfter)
+				if err := s.up(t.Context()); err == nil {
+					t.Error("got no error, want that the run was killed")
+				}
+				s.resume()
+				must(t, s.up(t.Context()))
+				s.wantSecret(t, &storage.Secret{In: s.cluster(t.Context(), nil), Name: "admin-password"}, "0ther", version)
 				s.wantNothingToDo(t)
 			})
 		})

@@ -205,6 +205,15 @@ func TestALostAgent(t *testing.T) {
 			t.Errorf("got %v going on, want the given up container to be killed", welcome.GetContainers())
 		}
 	})
+	t.Run("may have started what it was sent", func(t *testing.T) {
+		t.Parallel()
+		c := newCluster(t, reconnectWait(200*time.Millisecond))
+		a, _ := c.join("a", 1)
+		c.submit("t", 1)
+		a.asked()
+		c.leave(a)
+		c.await(t, "t.1 rank 0 TERMINATED LOST")
+	})
 }
 
 func TestAgentOfAGoneMachineIsRemovedAtOnce(t *testing.T) {
@@ -269,6 +278,7 @@ func TestRestart(t *testing.T) {
 		c.stored("the start is received", received)
 		c.restart()
 		c.join("a", 1)
+		c.await(t, "t.1 rank 0 TERMINATED LOST")
 		c.await(t, "t.1 ended: agent_lost")
 	})
 	t.Run("an agent that does not come back is given up", func(t *testing.T) {

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/det-deploy/det-deploy/test/fake/cloud/faults"
 	"github.com/det-deploy/det-deploy/test/kubefault"
 	"github.com/det-deploy/det-deploy/test/rest"
@@ -142,8 +146,8 @@ func (b bench) broken(t *testing.T, d deed, f kubefault.Fault, n int, cancelled 
 func TestABrokenUpgradeCanBeTakenBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	const calls = 12 // more than the changing calls of an upgrade
-	sample := sampler(3, rest.Choose(6, 2))
+	const calls = 12                        // more than the changing calls of an upgrade
+	sample := sampler(2, rest.Choose(6, 2)) // with the fourth, which changes the Deployment
 	for n := 1; n <= calls; n++ {
 		if !sample() {
 			continue
@@ -167,7 +171,25 @@ func TestABrokenUpgradeCanBeTakenBack(t *testing.T) {
 		if got := b.left(t, release); strings.Contains(got, "extra") {
 			t.Errorf("broken at call %d (%v): got %s", n, first, got)
 		}
+		if got := b.containers(t, release); strings.Contains(got, "EXTRA") {
+			t.Errorf("broken at call %d (%v): got the containers %s", n, first, got)
+		}
 	}
 }
 
 func changes(call string) bool { return !strings.HasPrefix(call, "GET ") }
+
+// containers returns the containers of a release as text.
+func (b bench) containers(t *testing.T, release string) string {
+	t.Helper()
+	o, err := b.objects.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace(b.namespace).
+		Get(t.Context(), "app-"+release, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(all...)
+}

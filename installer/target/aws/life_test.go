@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -21,5 +22,17 @@ func TestControlBucketContract(t *testing.T) {
 	t.Parallel()
 	recordtest.Suite(t, func(*testing.T) record.Store {
 		return control.Open(awstest.New(awstest.Options{}).Clients(nil), "lab", awstest.Account)
+	})
+}
+
+// At an address that was used before, the master of another cluster may answer. It gets no password.
+func TestTheMasterOfAnotherClusterIsNotTaken(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		s.Answers = "lab-2"
+		err := s.Up(t.Context())
+		if err == nil || !strings.Contains(err.Error(), `"lab-2"`) || s.Tried != 0 {
+			t.Errorf("got %v and %d tasks, want that it is the master of lab-2", err, s.Tried)
+		}
 	})
 }

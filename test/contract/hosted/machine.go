@@ -1,6 +1,7 @@
 package hostedtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -107,7 +108,7 @@ type master struct{ s *Stage }
 
 var _ probe.Master = master{}
 
-func (master) Cluster(context.Context) (string, error)             { return Cluster, nil }
+func (m master) Cluster(context.Context) (string, error)           { return cmp.Or(m.s.Answers, Cluster), nil }
 func (master) Login(context.Context, string, string) (bool, error) { return true, nil }
 func (m master) Try(context.Context, probe.Trial) error            { m.s.Tried++; return nil }
 func (master) Close()                                              {}

@@ -67,6 +67,8 @@ type Stage struct {
 	// Ill is the error that the master's machine reports; a Silent one reports nothing.
 	Ill    string
 	Silent bool
+	// Answers is the cluster of the master that answers at the address, or empty for the right one.
+	Answers string
 	// Tried counts the test tasks that were run on the cluster.
 	Tried int
 

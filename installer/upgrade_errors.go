@@ -92,14 +92,14 @@ type ReleaseError struct {
 
 func (e *ReleaseError) Error() string {
 	if e.Runs.Version == e.Own.Version {
-		return fmt.Sprintf("cluster %s runs another build of det-deploy %s than this one", e.Cluster, e.Own.Version)
+		return fmt.Sprintf("cluster %s runs a different build of det-deploy %s", e.Cluster, e.Own.Version)
 	}
 	return fmt.Sprintf("cluster %s runs det-deploy %s and this is %s", e.Cluster, e.Runs.Version, e.Own.Version)
 }
 
 // Hint names the command.
 func (e *ReleaseError) Hint() string {
-	return fmt.Sprintf("run `%s` to bring the cluster to this one, or use det-deploy %s", e.Command, e.Runs.Version)
+	return fmt.Sprintf("run `%s` to upgrade the cluster to this version, or use det-deploy %s", e.Command, e.Runs.Version)
 }
 
 // TakenBackError reports that the new master did not start to serve and the old one was restored.

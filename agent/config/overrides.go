@@ -1,6 +1,11 @@
 package config
 
-import "github.com/det-deploy/det-deploy/internal/document"
+import (
+	"strings"
+	"unicode"
+
+	"github.com/det-deploy/det-deploy/internal/document"
+)
 
 // Overrides returns the settings that can be given by flag or environment variable. It omits hook
 // commands, settings without effect, and the machine's identity, which the platform or the operator
@@ -15,9 +20,18 @@ func Overrides() []document.Override {
 		default:
 			rows = append(rows, document.Override{
 				Path: e.Path, Env: document.EnvName(e.Path), Flag: document.FlagName(e.Path),
-				Usage: e.Doc, Bool: e.Kind == "true or false",
+				Usage: usageOf(e.Doc), Bool: e.Kind == "true or false",
 			})
 		}
 	}
 	return rows
+}
+
+// usageOf returns a setting's documentation as the usage of a flag, which begins with a lower-case
+// letter unless its first word is a name or an abbreviation.
+func usageOf(doc string) string {
+	if len(doc) < 2 || strings.HasPrefix(doc, "Docker ") || unicode.IsUpper(rune(doc[1])) {
+		return doc
+	}
+	return strings.ToLower(doc[:1]) + doc[1:]
 }

@@ -165,7 +165,7 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 		if len(made) > 0 {
 			found, drift, err := res.Find(ctx)
 			if err != nil {
-				return false, fmt.Errorf("look at %s: %w", res.ID(), err)
+				return false, fmt.Errorf("read %s: %w", res.ID(), err)
 			}
 			if found.Exists() {
 				return true, errors.Join(r.deleteSpares(ctx, made, found), completeCreation(ctx, res, drift))

@@ -78,7 +78,7 @@ func lookAtAll(ctx context.Context, wanted []resource.Resource) ([]observedResou
 	errs := Walk(ctx, nodesOf(wanted), parallelReads, func(ctx context.Context, i int) error {
 		found, drift, err := wanted[i].Find(ctx)
 		if err != nil {
-			return fmt.Errorf("look at %s: %w", wanted[i].ID(), err)
+			return fmt.Errorf("read %s: %w", wanted[i].ID(), err)
 		}
 		seen[i] = observedResource{wanted[i], found, drift}
 		return nil

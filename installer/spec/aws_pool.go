@@ -68,7 +68,7 @@ func (p AWSPool) Validate(path string) document.Errors {
 	for i, s := range p.Subnets {
 		checkID(&e, document.Index(at("subnets"), i), s, subnetID, "subnet-0123456789abcdef0")
 	}
-	e.Check(p.MaxPrice == "" || price.MatchString(p.MaxPrice), at("max_price"), "must be dollars an hour, digits with one dot (is %q)", p.MaxPrice)
+	e.Check(p.MaxPrice == "" || price.MatchString(p.MaxPrice), at("max_price"), "must be a price in dollars per hour, such as 1.5 (is %q)", p.MaxPrice)
 	e.Check(p.MaxPrice == "" || p.Spot, at("max_price"), "has no effect without spot; set spot: true")
 	e.Check(p.Slots == nil || *p.Slots >= 0, at("slots"), "must be at least 0")
 	checkID(&e, at("image"), p.Image, imageID, "ami-0123456789abcdef0")

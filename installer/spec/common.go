@@ -169,7 +169,7 @@ var clusterID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
 func ValidCluster(id string) bool { return clusterID.MatchString(id) }
 
 func checkCluster(e *document.Errors, path, id string) {
-	e.Check(ValidCluster(id), path, "must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", id)
+	e.Check(ValidCluster(id), path, "must have up to 31 lower-case letters, digits and inner hyphens, beginning with a letter (is %q)", id)
 	// The control bucket of "lab-data" would have the name of the data bucket of "lab".
 	e.Check(!strings.HasSuffix(id, "-data"), path, "must not end in -data (is %q)", id)
 }

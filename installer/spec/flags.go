@@ -156,7 +156,7 @@ func poolFlags() Table {
 		boolFlag("spot-fallback", anyPool+"fallback_to_on_demand", "fall back to on-demand instances without spot capacity"),
 		textFlag("idle-period", anyPool+"idle_period", "idle time after which an agent of the compute pool is terminated"),
 		textFlag("starting-period", anyPool+"starting_period", "time in which a machine of the compute pool must join"),
-		boolFlag("cpu-slots", anyPool+"cpu_slots", "one slot for machines without GPUs"),
+		boolFlag("cpu-slots", anyPool+"cpu_slots", "give machines without GPUs one slot"),
 		textFlag("aux-min-agents", "aux_pool.min_agents", "minimum number of agents in the auxiliary pool"),
 		textFlag("aux-max-agents", "aux_pool.max_agents", "maximum number of agents in the auxiliary pool"),
 		textFlag("aux-max-tasks", "aux_pool.max_aux_tasks", "maximum tasks per agent of the auxiliary pool"),
@@ -170,9 +170,9 @@ func agentFlags() Table {
 	return Table{
 		contentFlag("startup-script-file", "agents.startup_script", "file with a script that runs on a machine before its agent starts"),
 		contentFlag("container-startup-script-file", "agents.container_startup_script", "file with a script that runs in the agent's container"),
-		textFlag("agent-reconnect-attempts", "agents.reconnect_attempts", "how often an agent tries to reconnect"),
-		textFlag("agent-reconnect-backoff", "agents.reconnect_backoff", "pause between these attempts"),
-		boolFlag("shut-down-agents-on-connection-loss", "agents.shut_down_on_connection_loss", "power a machine off when its agent has given up its master"),
+		textFlag("agent-reconnect-attempts", "agents.reconnect_attempts", "maximum number of an agent's attempts to reconnect"),
+		textFlag("agent-reconnect-backoff", "agents.reconnect_backoff", "delay between attempts to reconnect"),
+		boolFlag("shut-down-agents-on-connection-loss", "agents.shut_down_on_connection_loss", "power off machines whose agents give up reconnecting to the master"),
 		textFlag("agent-docker-network", "agents.docker_network", "Docker network of tasks"),
 		textFlag("agent-docker-runtime", "agents.docker_runtime", "Docker runtime of tasks"),
 		documentFlag("agent-config-file", "agents.config", "file with settings of agent.yaml for all agents"),
@@ -187,9 +187,9 @@ func taskFlags() Table {
 		textFlag("registry-user", "tasks.registry.user", "user at the registry"),
 		secretFlag("registry-password", "tasks.registry.password", "reference to the password at the registry"),
 		absoluteFlag("harness-wheel", "tasks.harness_wheel", "wheel of the library determined, for trials whose image lacks it"),
-		textFlag("notebook-timeout", "tasks.notebook_timeout", "how long a notebook may be idle"),
+		textFlag("notebook-timeout", "tasks.notebook_timeout", "maximum idle time of a notebook"),
 		textFlag("scheduler-type", "scheduler.type", "priority, fair_share or round_robin"),
-		boolFlag("preemption", "scheduler.preemption", "stop tasks of lower priority for those of higher"),
+		boolFlag("preemption", "scheduler.preemption", "preempt tasks of lower priority for those of higher"),
 		textFlag("fitting-policy", "scheduler.fitting_policy", "fitting policy: best or worst"),
 	}
 }

@@ -149,18 +149,18 @@ func GCPFlags() Table { return newTable("gcp", gcpPlaceFlags(), gcpMachineFlags(
 
 func gcpPlaceFlags() Table {
 	return Table{
-		textFlag("project", "project", "Google project; gcloud's when not given"),
-		textFlag("region", "region", "Google region; gcloud's when not given"),
+		textFlag("project", "project", "Google project (default that of gcloud)"),
+		textFlag("region", "region", "Google region (default that of gcloud)"),
 		textFlag("zone", "master.zone", "zone of the master"),
 		textFlag("label", "labels", "additional labels for all resources, as key=value,key=value"),
 		boolFlag("agent-external-ip", "network.external_ip", "assign external addresses to agents"),
-		boolFlag("nat", "network.nat", "make a router with Cloud NAT in the managed network"),
+		boolFlag("nat", "network.nat", "create a router with Cloud NAT in the managed network"),
 		textFlag("network-cidr", "network.cidr", "address range of the managed network's subnetwork"),
 		textFlag("network-tag", "network.tags", "additional network tags of all machines"),
 		textFlag("network", "network.network", "existing network to use"),
 		textFlag("subnetwork", "network.subnetwork", "subnetwork of the existing network"),
 		textFlag("host-project", "network.host_project", "project that shares the existing network"),
-		boolFlag("share-access", "network.share_access", "give the cluster's accounts Compute Network User on the shared subnetwork"),
+		boolFlag("share-access", "network.share_access", "grant the cluster's accounts Compute Network User on the shared subnetwork"),
 		textFlag("firewall", "network.firewall", "firewall rules in an existing network: own or existing"),
 		textFlag("master-service-account", "roles.master", "existing service account of the master, or default"),
 		textFlag("agent-service-account", "roles.agent", "existing service account of agents, default or none"),

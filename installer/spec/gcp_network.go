@@ -50,7 +50,7 @@ func (n GCPNetwork) Shared() bool { return n.HostProject != "" }
 var gcpName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func checkName(e *document.Errors, path, name string) {
-	e.Check(name == "" || gcpName.MatchString(name), path, "must be a name of up to 63 lower-case letters, digits and inner dashes, a letter first (is %q)", name)
+	e.Check(name == "" || gcpName.MatchString(name), path, "must have up to 63 lower-case letters, digits and inner hyphens, beginning with a letter (is %q)", name)
 }
 
 // maxNetworkTags is Google's limit of 64 per machine, less the cluster's tags and room for those of

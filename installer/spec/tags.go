@@ -114,7 +114,7 @@ func (l Labels) Validate(path string) document.Errors {
 		ours := strings.HasPrefix(key, "det-deploy-") || strings.HasPrefix(key, "determined-") || key == "managed-by"
 		e.Check(!ours, at, "is a reserved label that the cluster sets itself")
 		e.Check(!strings.HasPrefix(key, "goog-"), at, "begins with goog-, which is Google's own")
-		e.Check(properties.IsLabelKey(key), at, "must have a key of 1 to 63 lower-case letters, digits, dashes and underscores, a letter first")
+		e.Check(properties.IsLabelKey(key), at, "must have a key of 1 to 63 lower-case letters, digits, hyphens and underscores, beginning with a letter")
 		e.Check(properties.IsLabelValue(l[key]), at, "must have a value of up to 63 lower-case letters, digits, dashes and underscores (is %q)", l[key])
 	}
 	return e

@@ -130,14 +130,14 @@ func issueCertificate(template, parent *x509.Certificate, signer crypto.Signer) 
 // authority is not checked, because another leaf would not fix it.
 func Stale(leaf *x509.Certificate, authority []byte, hosts []string, now time.Time) string {
 	if leaf.NotAfter.Sub(now) < RenewBefore {
-		return "until " + leaf.NotAfter.Format(time.DateOnly)
+		return "expires on " + leaf.NotAfter.Format(time.DateOnly)
 	}
 	if !signedBy(leaf, authority) {
 		return "not signed by the cluster's CA"
 	}
 	for _, host := range hosts {
 		if host != "" && leaf.VerifyHostname(host) != nil {
-			return "not for " + host
+			return "not valid for " + host
 		}
 	}
 	return ""

@@ -38,9 +38,9 @@ func TestALeafIsRenewedInTime(t *testing.T) {
 		{"new", ca.Certificate, []string{"master.lab", "10.0.0.1", ""}, now, ""},
 		{"for a machine whose clock is behind", ca.Certificate, nil, now.Add(-59 * time.Minute), ""},
 		{"on a machine that boots with the clock of its making", ca.Certificate, nil, now.AddDate(-20, 0, 0), ""},
-		{"another address", ca.Certificate, []string{"10.0.0.2"}, now, "not for 10.0.0.2"},
+		{"another address", ca.Certificate, []string{"10.0.0.2"}, now, "not valid for 10.0.0.2"},
 		{"another authority of the same name", other.Certificate, nil, now, "not signed by the cluster's CA"},
-		{"two months before its end", ca.Certificate, nil, later, "until " + leaf.NotAfter.Format(time.DateOnly)},
+		{"two months before its end", ca.Certificate, nil, later, "expires on " + leaf.NotAfter.Format(time.DateOnly)},
 	} {
 		if got := pki.Stale(leaf, tt.authority, tt.hosts, tt.now); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)

@@ -133,7 +133,7 @@ func (r *run) findObsolete(rel *release.Release, wanted map[string]bool) ([]Chan
 		wanted[o.objectKey()] = true
 		info, live, err := r.readLive(o)
 		if err != nil {
-			return nil, fmt.Errorf("look for %s: %w", o, err)
+			return nil, fmt.Errorf("read %s: %w", o, err)
 		}
 		if live && ownedBy(info, rel.Name, rel.Namespace) && !keepsObject(info) {
 			out = append(out, Change{Verb: Delete, Object: o})

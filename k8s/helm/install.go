@@ -42,7 +42,7 @@ func (c *Client) convergeRelease(ctx context.Context, want Release, create bool)
 	}
 	rels, err := r.readHistory(want.Name)
 	if err != nil {
-		return Info{}, r.explainError("look at", want.Name, err)
+		return Info{}, r.explainError("read", want.Name, err)
 	}
 	if isAbsent(rels) {
 		if !create {
@@ -118,7 +118,7 @@ func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info,
 	}
 	rels, err := r.readHistory(name)
 	if err != nil {
-		return Info{}, r.explainError("look at", name, err)
+		return Info{}, r.explainError("read", name, err)
 	}
 	if len(rels) == 0 {
 		return Info{}, errMissing("roll back", name)
@@ -170,7 +170,7 @@ func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired 
 	}
 	rels, err := r.readHistory(name)
 	if err != nil {
-		return "", false, r.explainError("look at", name, err)
+		return "", false, r.explainError("read", name, err)
 	}
 	if len(rels) == 0 {
 		return Absent, false, nil

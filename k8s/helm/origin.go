@@ -93,7 +93,7 @@ func (r *run) guardObjects(rels []*release.Release) error {
 func (r *run) guardRevision(name string, revision int) error {
 	rels, err := r.readHistory(name)
 	if err != nil {
-		return r.explainError("look at", name, err)
+		return r.explainError("read", name, err)
 	}
 	for _, rel := range rels {
 		if rel.Version == revision && !r.origin.ownsRevision(rel) {

@@ -37,7 +37,7 @@ func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
 		return Parts{}, err
 	}
 	p, _, err := r.splitParts(rels)
-	return p, r.explainError("look at", name, err)
+	return p, r.explainError("read", name, err)
 }
 
 // Retire deletes the objects of a foreign release, so that another can use its name. From the
@@ -51,7 +51,7 @@ func (c *Client) Retire(ctx context.Context, name string) error {
 	}
 	_, live, err := r.splitParts(rels)
 	if err != nil {
-		return r.explainError("look at", name, err)
+		return r.explainError("read", name, err)
 	}
 	for _, info := range live.stays {
 		if err := setFree(info); err != nil {
@@ -74,7 +74,7 @@ func (c *Client) readForeign(ctx context.Context, name string) (*run, []*release
 	}
 	rels, err := r.readHistory(name)
 	if err != nil {
-		return nil, nil, r.explainError("look at", name, err)
+		return nil, nil, r.explainError("read", name, err)
 	}
 	if isAbsent(rels) {
 		return nil, nil, errMissing("retire", name)
@@ -104,7 +104,7 @@ func (r *run) splitParts(rels []*release.Release) (Parts, liveParts, error) {
 			seen[o.objectKey()] = true
 			info, found, err := r.readLive(o)
 			if err != nil {
-				return p, live, fmt.Errorf("look for %s: %w", o, err)
+				return p, live, fmt.Errorf("read %s: %w", o, err)
 			}
 			switch {
 			case !found || !ownedBy(info, rel.Name, rel.Namespace):

@@ -80,7 +80,7 @@ func (c *Client) Status(ctx context.Context, name string) (Info, error) {
 	}
 	rels, err := r.readHistory(name)
 	if err != nil {
-		return Info{}, r.explainError("look at", name, err)
+		return Info{}, r.explainError("read", name, err)
 	}
 	if len(rels) == 0 {
 		return Info{Name: name, Namespace: r.kube.Namespace(), Status: Absent}, nil
@@ -96,7 +96,7 @@ func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
 	}
 	rels, err := r.readHistory(name)
 	if err != nil {
-		return nil, r.explainError("look at", name, err)
+		return nil, r.explainError("read", name, err)
 	}
 	out := make([]Info, len(rels))
 	for i, rel := range rels {

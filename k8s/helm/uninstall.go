@@ -24,7 +24,7 @@ func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err
 	}
 	rels, err := r.readHistory(name)
 	if err != nil {
-		return nil, r.explainError("look at", name, err)
+		return nil, r.explainError("read", name, err)
 	}
 	if len(rels) == 0 {
 		return nil, nil
@@ -129,7 +129,7 @@ func (r *run) readLive(o Object) (*resource.Info, bool, error) {
 		return nil, false, err
 	}
 	if len(infos) != 1 {
-		return nil, false, fmt.Errorf("look for %s: it is %d objects", o, len(infos))
+		return nil, false, fmt.Errorf("read %s: it is %d objects", o, len(infos))
 	}
 	err = infos[0].Get()
 	if apierrors.IsNotFound(err) {

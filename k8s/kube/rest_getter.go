@@ -15,7 +15,7 @@ import (
 func (c *Client) Getter() (genericclioptions.RESTClientGetter, error) {
 	dc, err := discovery.NewDiscoveryClientForConfig(c.Config())
 	if err != nil {
-		return nil, unusableContext(err, "mend the kubeconfig; `kubectl config view` shows it")
+		return nil, unusableContext(err, "fix the kubeconfig; see `kubectl config view`")
 	}
 	return &getter{client: c, found: memory.NewMemCacheClient(dc)}, nil
 }

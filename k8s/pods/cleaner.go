@@ -32,7 +32,7 @@ func (r *cleaner) removeAttempt(ctx context.Context, w *watch.Watch, a *allocati
 	}
 	left, err := r.objects.DeleteJobs(ctx, r.state.currentJobName(a), w.JobsOf(a.Allocation), metav1.DeletePropagationForeground)
 	if err != nil {
-		return r.reporter.retryLater(ctx, "take pods back", a, err)
+		return r.reporter.retryLater(ctx, "delete the attempt's objects", a, err)
 	}
 	pods := w.AllPodsOf(a.Allocation)
 	if left+len(pods) > 0 {
@@ -43,7 +43,7 @@ func (r *cleaner) removeAttempt(ctx context.Context, w *watch.Watch, a *allocati
 		// It was undone right after it was complete. A restarted master would consider an
 		// allocation that ran and has no Job lost.
 		if err := r.records.Delete(ctx, records.AllocationKey+string(a.Allocation)); err != nil {
-			return r.reporter.retryLater(ctx, "forget that it ran", a, err)
+			return r.reporter.retryLater(ctx, "delete the allocation's record", a, err)
 		}
 		a.recorded = false
 	}
@@ -65,7 +65,7 @@ func (r *cleaner) removeAttempt(ctx context.Context, w *watch.Watch, a *allocati
 func (r *cleaner) cleanUp(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
 	if a.attempt > 0 && !r.cfg.Leave {
 		if _, err := r.objects.DeleteJobs(ctx, r.state.currentJobName(a), w.JobsOf(a.Allocation), metav1.DeletePropagationBackground); err != nil {
-			return r.reporter.retryLater(ctx, "remove what is left", a, err)
+			return r.reporter.retryLater(ctx, "delete the allocation's jobs", a, err)
 		}
 	}
 	keys := []string{records.AllocationKey + string(a.Allocation)}
@@ -79,7 +79,7 @@ func (r *cleaner) cleanUp(ctx context.Context, w *watch.Watch, a *allocation) ti
 	}
 	for _, key := range slices.Backward(keys) {
 		if err := r.records.Delete(ctx, key); err != nil {
-			return r.reporter.retryLater(ctx, "clean up finished allocations", a, err)
+			return r.reporter.retryLater(ctx, "delete the records of ended allocations", a, err)
 		}
 	}
 	r.state.mu.Lock()
@@ -115,7 +115,7 @@ func (r *cleaner) removeOrphans(ctx context.Context) {
 		case err == nil:
 			r.cfg.Log.Info("removed orphaned job", "job", job.Name, "allocation", job.Labels[AllocationLabel])
 		case ctx.Err() == nil:
-			r.cfg.Log.Warn("remove orphaned job", "job", job.Name, "err", err)
+			r.cfg.Log.Warn("cannot remove orphaned job", "job", job.Name, "err", err)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (r *cleaner) forgetOrphans(ctx context.Context) {
 	r.state.mu.Unlock()
 	for _, key := range keys {
 		if err := r.records.Delete(ctx, key); err != nil && ctx.Err() == nil {
-			r.cfg.Log.Warn("clean up finished allocations", "err", err)
+			r.cfg.Log.Warn("cannot delete the records of ended allocations", "err", err)
 			return
 		}
 	}

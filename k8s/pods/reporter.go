@@ -19,7 +19,7 @@ type reporter struct {
 // retryLater logs a retry and returns its delay.
 func (r *reporter) retryLater(ctx context.Context, what string, a *allocation, err error) time.Duration {
 	if ctx.Err() == nil {
-		r.cfg.Log.Warn("try again", "what", what, "allocation", a.Allocation, "err", err)
+		r.cfg.Log.Warn("retrying after an error", "operation", what, "allocation", a.Allocation, "err", err)
 	}
 	return retryAfter
 }
@@ -41,7 +41,7 @@ func (r *reporter) reportWaiting(ctx context.Context, a *allocation) time.Durati
 		return left
 	}
 	if err := r.cfg.Tasks.Waits(ctx, a.Allocation, rm.Wait{Kind: kind, Reason: reason, At: now, Next: next}); err != nil {
-		return r.retryLater(ctx, "say why it waits", a, err)
+		return r.retryLater(ctx, "report the reason for waiting", a, err)
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -99,7 +99,7 @@ func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	}
 	r.state.mu.Unlock()
 	if err := r.cfg.Tasks.Ended(ctx, a.Allocation, end); err != nil {
-		return r.retryLater(ctx, "tell of end", a, err)
+		return r.retryLater(ctx, "report the end", a, err)
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()

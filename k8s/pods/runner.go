@@ -89,7 +89,7 @@ func (r *runner) applyRelease(ctx context.Context, a *allocation) time.Duration 
 	if why != stored {
 		doc := records.Allocation{Attempt: a.attempt, Release: why}
 		if err := r.records.Put(ctx, records.AllocationKey+string(a.Allocation), doc); err != nil {
-			return r.reporter.retryLater(ctx, "store that it has to go", a, err)
+			return r.reporter.retryLater(ctx, "store the release", a, err)
 		}
 		a.stored = why
 	}
@@ -98,7 +98,7 @@ func (r *runner) applyRelease(ctx context.Context, a *allocation) time.Duration 
 	}
 	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, why.Reason, why.By)
 	if err != nil {
-		return r.reporter.retryLater(ctx, "tell of preemption", a, err)
+		return r.reporter.retryLater(ctx, "report the preemption", a, err)
 	}
 	a.asked, a.terminate = true, !listens
 	return 0
@@ -123,7 +123,7 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 	r.followLog(ctx, a, c, s)
 	if s.State != apiv1.Container_STATE_TERMINATED {
 		if err := r.reporter.reportState(ctx, a, c, s); err != nil {
-			return r.reporter.retryLater(ctx, "tell of container", a, err)
+			return r.reporter.retryLater(ctx, "report the container's state", a, err)
 		}
 		return r.terminator.terminatePod(ctx, a, c, pod, s)
 	}
@@ -145,11 +145,11 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 		ran := s
 		ran.State, ran.Exit = apiv1.Container_STATE_RUNNING, nil
 		if err := r.reporter.reportState(ctx, a, c, ran); err != nil {
-			return r.reporter.retryLater(ctx, "tell of container", a, err)
+			return r.reporter.retryLater(ctx, "report the container's state", a, err)
 		}
 	}
 	if err := r.reporter.reportState(ctx, a, c, s); err != nil {
-		return r.reporter.retryLater(ctx, "tell of container", a, err)
+		return r.reporter.retryLater(ctx, "report the container's state", a, err)
 	}
 	r.state.wakeSoon()
 	return 0
@@ -291,7 +291,7 @@ func (r *runner) createService(ctx context.Context, w *watch.Watch, a *allocatio
 	}
 	if s := podspec.ServiceOf(job); s != nil {
 		if err := r.objects.CreateService(ctx, job, s); err != nil {
-			return r.reporter.retryLater(ctx, "give pods their names", a, err)
+			return r.reporter.retryLater(ctx, "create the gang's service", a, err)
 		}
 	}
 	a.met = true
@@ -321,7 +321,7 @@ func (r *runner) deleteSecrets(ctx context.Context, a *allocation, pods map[int]
 	}
 	for name := range names {
 		if err := r.objects.DeleteSecret(ctx, name); err != nil {
-			return r.reporter.retryLater(ctx, "delete the secrets of a task that has started", a, err)
+			return r.reporter.retryLater(ctx, "delete the secrets of a started task", a, err)
 		}
 	}
 	a.secretsGone = true

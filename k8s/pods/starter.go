@@ -131,7 +131,7 @@ func (s *starter) handleCreateError(ctx context.Context, a *allocation, err erro
 		s.state.giveUp(a, err.Error())
 		return 0
 	}
-	return s.reporter.retryLater(ctx, "make objects", a, err)
+	return s.reporter.retryLater(ctx, "create the attempt's objects", a, err)
 }
 
 // gatherPods waits until a gang's pods exist, removes their gates, and waits until nodes have
@@ -164,7 +164,7 @@ func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation)
 func (s *starter) openPods(ctx context.Context, a *allocation, gated []*corev1.Pod) time.Duration {
 	gated = slices.DeleteFunc(gated, func(pod *corev1.Pod) bool { return a.opened[pod.UID] })
 	if err := s.objects.OpenPods(ctx, a.Allocation, gated, s.nodeHints(a)); err != nil {
-		return s.reporter.retryLater(ctx, "let the scheduler see pods", a, err)
+		return s.reporter.retryLater(ctx, "remove scheduling gates", a, err)
 	}
 	if a.opened == nil {
 		a.opened = make(map[types.UID]bool)
@@ -266,7 +266,7 @@ func (s *starter) invalidReason(w *watch.Watch, pod *corev1.Pod) string {
 func (s *starter) markRunning(ctx context.Context, a *allocation, pods map[int]*corev1.Pod) time.Duration {
 	doc := records.Allocation{Attempt: a.attempt}
 	if err := s.records.Put(ctx, records.AllocationKey+string(a.Allocation), doc); err != nil {
-		return s.reporter.retryLater(ctx, "store that it runs", a, err)
+		return s.reporter.retryLater(ctx, "store the running state", a, err)
 	}
 	a.recorded = true
 	s.state.mu.Lock()

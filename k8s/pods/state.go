@@ -155,7 +155,7 @@ func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 	if !until.IsZero() && a.release == nil {
 		s.metrics.undone.Inc()
 		a.tries++
-		s.cfg.Log.Info("take pods back", "allocation", a.Allocation, "why", why, "tries", a.tries, "until", until)
+		s.cfg.Log.Info("undoing the attempt", "allocation", a.Allocation, "why", why, "tries", a.tries, "until", until)
 	}
 	if a.release == nil {
 		s.setWaiting(a, waitsUndone, why)

@@ -86,7 +86,7 @@ func (t *terminator) deleteJobOfForced(ctx context.Context, w *watch.Watch, a *a
 		return 0
 	}
 	if _, err := t.objects.DeleteJobs(ctx, t.state.currentJobName(a), w.JobsOf(a.Allocation), metav1.DeletePropagationBackground); err != nil {
-		return t.reporter.retryLater(ctx, "remove pods of nodes that do not answer", a, err)
+		return t.reporter.retryLater(ctx, "delete pods of unreachable nodes", a, err)
 	}
 	a.jobGone = true
 	return 0

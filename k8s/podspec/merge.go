@@ -74,7 +74,7 @@ func CheckPod(field string, data []byte, t Template) error {
 		return err
 	}
 	var all []error
-	for _, sentence := range append(reservedFields(pod, t), foreignContainers(&pod.Spec, t)...) {
+	for _, sentence := range append(reservedFields(pod, t), foreignReferences(&pod.Spec, t)...) {
 		at, _, _ := strings.Cut(sentence, " ")
 		all = append(all, &Refusal{Field: field, At: strings.TrimSuffix(at, ":"), Why: sentence})
 	}

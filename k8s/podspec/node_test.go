@@ -67,7 +67,7 @@ func TestAPodFindsWhatAnAgentsContainerFinds(t *testing.T) {
 	answer := sentFiles(t)
 	master := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Grpc-Metadata-x-allocation-token") != "Bearer session-secret" {
-			http.Error(w, `{"error":{"reason":"this token is of another task"}}`, http.StatusForbidden)
+			http.Error(w, `{"error":{"reason":"this token belongs to another task"}}`, http.StatusForbidden)
 			return
 		}
 		_, _ = io.WriteString(w, answer)
@@ -89,14 +89,14 @@ func TestAPodFindsWhatAnAgentsContainerFinds(t *testing.T) {
 			&apiv1.File{Path: "/run/determined/etc/passwd", Type: '0', Mode: 0o644, Content: []byte(passwd)})
 		s.ShmSize = 64 << 20
 	}
-	t.Run("a gang of two that are no root", func(t *testing.T) { looksAround(t, k.For(t), request(2, of, edit)) })
+	t.Run("a gang of two as another user than root", func(t *testing.T) { looksAround(t, k.For(t), request(2, of, edit)) })
 	t.Run("a token that the master refuses", func(t *testing.T) {
 		r := request(0, of, edit, func(s *agentv1.Spec) { s.SessionToken = "another" })
 		r.Attempt = 2
 		pods := run(t, k.For(t), r, 1, corev1.PodFailed)
 		got := pods[0].Status.InitContainerStatuses[0].State.Terminated.Message
-		if !strings.Contains(got, "the master answers 403 Forbidden") || !strings.Contains(got, "this token is of another task") {
-			t.Errorf("got %q, want the master's words", got)
+		if !strings.Contains(got, "the master answers 403 Forbidden") || !strings.Contains(got, "this token belongs to another task") {
+			t.Errorf("got %q, want the master's error", got)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func looksAround(t *testing.T, k *kubetest.Cluster, r podspec.Request) {
 			"/run/determined/etc/passwd 644 1000:1001\n", "src/hello.txt 640 1000:1001\n", "shm=tmpfs\n",
 		} {
 			if !strings.Contains(got, want) {
-				t.Errorf("rank %d says\n%s\nwant %q in it", rank, got, want)
+				t.Errorf("rank %d: got\n%s\nwant %q in it", rank, got, want)
 			}
 		}
 	}

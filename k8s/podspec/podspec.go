@@ -194,7 +194,7 @@ func Build(r Request) (Objects, error) {
 		return Objects{}, err
 	}
 	if len(r.Specs) != pods {
-		return Objects{}, fmt.Errorf("build the pods of %s: there are %d pods and what to run for %d", r.Allocation, pods, len(r.Specs))
+		return Objects{}, fmt.Errorf("build the pods of %s: %d pods need as many container specs, got %d", r.Allocation, pods, len(r.Specs))
 	}
 	// Check the submitted request again, because the master's version and the cluster's
 	// configuration may have changed since.
@@ -249,8 +249,8 @@ func (b *builder) buildObjects() error {
 	b.setImages()
 	confinePod(&b.pod.Spec)
 	if n := sizeOf(b.data); n > maxSecret {
-		return refuseField("files", "the environment and the files of the task's container take %d bytes, and a Secret holds %d; "+
-			"files of the context directory have no part in this", n, maxSecret)
+		return refuseField("files", "the environment and the files of the task's container have %d bytes, and a Secret holds at most %d; "+
+			"files of the context directory do not count", n, maxSecret)
 	}
 	return nil
 }

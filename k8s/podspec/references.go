@@ -32,8 +32,7 @@ type reference struct {
 
 // listReferences returns all references to Secrets, ServiceAccounts, volume claims and the priority
 // class in a pod spec. It walks all fields instead of a list of known ones, so that it covers
-// fields added by later Kubernetes versions; a test compares the types with the knowledge in this
-// file.
+// fields added by later Kubernetes versions; a test compares the API's types with this file.
 func listReferences(s *corev1.PodSpec) []reference {
 	w := &walk{}
 	w.walkValue("spec", reflect.ValueOf(s).Elem())
@@ -164,10 +163,10 @@ func isString(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String
 }
 
-// foreignContainers returns an error text for each object in a pod spec that belongs to the cluster
-// or to another task. This applies to administrators too: with the passwords of the master and its
+// foreignReferences returns an error text for each reference to an object of the cluster or of
+// another task. This applies to administrators too: with the passwords of the master and its
 // database, or with another task's token, a task could act as another user.
-func foreignContainers(s *corev1.PodSpec, t Template) []string {
+func foreignReferences(s *corev1.PodSpec, t Template) []string {
 	var out []string
 	for _, r := range listReferences(s) {
 		if why := t.ownerOf(r); why != "" {

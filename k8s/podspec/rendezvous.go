@@ -34,7 +34,7 @@ func (b *builder) setSubdomain() error {
 // for its Service.
 func refuseSubdomain(p *corev1.Pod, pods int) error {
 	if pods > 1 && p.Spec.Subdomain != "" {
-		return refuseField("environment.pod_spec: spec.subdomain", "must not be set for a task of several pods: they find each other under one of their own")
+		return refuseField("environment.pod_spec: spec.subdomain", "must not be set for a task of several pods, because det-deploy sets it for their DNS names")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func Overrides() []document.Override {
 	rows := []document.Override{
 		{Path: "log.level", Usage: "trace, debug, info, warn, error or fatal"},
-		{Path: "log.color", Usage: "colour logs on a terminal", Bool: true},
+		{Path: "log.color", Usage: "use colors on a terminal", Bool: true},
 		{Path: "port", Usage: "port to listen on; 0 means 8443 with TLS and 8080 without"},
 		{Path: "root", Usage: "directory of a web UI's static files"},
 		{Path: "data_dir", Usage: "directory of the embedded database and the cluster's keys"},

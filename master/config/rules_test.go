@@ -84,7 +84,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"types of different size", aws("instance_types: [p3.2xlarge, p3.8xlarge]"), "instance_types[1]: must have as many slots as the first type (4, not 1)"},
 		{"instance slots", aws("instance_slots: -1"), "instance_slots: must be at least 0"},
 		{"subnets twice", aws("subnets: [a], network_interface: {subnet_id: b}"), "subnets: excludes network_interface.subnet_id"},
-		{"spot price", aws("spot: true, spot_max_price: 1.2.3"), "spot_max_price: must be dollars an hour"},
+		{"spot price", aws("spot: true, spot_max_price: 1.2.3"), "spot_max_price: must be a price in dollars per hour"},
 		{"spot price without spot", aws("spot_max_price: '1.2'"), "spot_max_price: has no effect without spot"},
 		{"spot price twice", aws("spot: {max_price: '1'}, spot_max_price: '2'"), "spot_max_price: is also given in spot.max_price"},
 		{"a price without an amount", pool("  slot_price: {currency: EUR}"), "slot_price.per_hour: must be more than 0 (is 0)"},

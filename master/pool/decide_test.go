@@ -52,7 +52,7 @@ func TestDecideOrder(t *testing.T) {
 			Pool{Agents: four, Allocations: []Allocation{task("t1", 5), task("t2", 1, priority(99))}},
 			want("start t2 a:0", "t1: larger than the pool"),
 		},
-		"a task that a launch would make fit holds up lower levels": {
+		"a task that a launch would make fit blocks lower levels": {
 			Pool{Agents: four, Room: []Shape{{Slots: 8, Count: 1}}, Allocations: []Allocation{task("t1", 5), task("t2", 1, priority(99))}},
 			want("t1: no free slots", "t2: a task of higher priority waits"),
 		},
@@ -60,7 +60,7 @@ func TestDecideOrder(t *testing.T) {
 			Pool{Agents: one, Allocations: []Allocation{task("t1", 1, without("a", "gone", "a")), task("t2", 1, priority(99))}},
 			want("start t2 a:0", "t1: larger than the pool"),
 		},
-		"an agent without tasks to give it is left alone": {Pool{Agents: four}, ""},
+		"agents without waiting tasks are unchanged": {Pool{Agents: four}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestDecideLimits(t *testing.T) {
 			Pool{Agents: []Agent{machine("a", 4)}, Allocations: []Allocation{task("t1", 0), task("t2", 1, priority(99))}},
 			want("start t2 a:0", "t1: larger than the pool"),
 		},
-		"auxiliary and slotted tasks do not hold each other up": {
+		"auxiliary and slotted tasks do not block each other": {
 			Pool{Agents: []Agent{machine("a", 1)}, MaxAux: 1, Allocations: []Allocation{
 				task("r", 0, on("a")), task("t1", 0, priority(1)), task("t2", 1, priority(99)),
 			}},
@@ -232,7 +232,7 @@ func TestDecidePreemption(t *testing.T) {
 			}},
 			want("preempt t2 for t3", "t3: slots are being released for it"),
 		},
-		"within a priority one ahead in the queue pushes out one behind": {
+		"within a priority a task preempts one behind it in the queue": {
 			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t9", 2, preemptible, on("a:0,1")), task("t1", 2)}},
 			want("preempt t9 for t1", "t1: slots are being released for it"),
 		},
@@ -240,15 +240,15 @@ func TestDecidePreemption(t *testing.T) {
 			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t1", 2, preemptible, on("a:0,1")), task("t9", 2)}},
 			"t9: no free slots",
 		},
-		"a job does not push out itself": {
+		"a job does not preempt itself": {
 			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t9", 2, job("j"), position(7), preemptible, on("a:0,1")), task("t1", 2, job("j"), position(7))}},
 			"t1: no free slots",
 		},
-		"a higher priority is never pushed out": {
+		"a higher priority is never preempted": {
 			Pool{Scheduler: on2, Agents: two, Allocations: []Allocation{task("t1", 2, priority(1), preemptible, on("a:0,1")), task("t2", 2)}},
 			"t2: no free slots",
 		},
-		"no needless victim: those collected in vain are spared": {
+		"victims on an agent that does not help are spared": {
 			Pool{Scheduler: on2, Agents: twice, Allocations: []Allocation{
 				task("t1", 4, low, preemptible, on("a:0,1,2,3")), task("t2", 1, low, preemptible, on("b:0")), task("t3", 3, low, on("b:1,2,3")),
 				task("t4", 4),
@@ -261,7 +261,7 @@ func TestDecidePreemption(t *testing.T) {
 			}},
 			"t3: no free slots",
 		},
-		"a gang pushes out on several machines": {
+		"a gang preempts on several machines": {
 			Pool{Scheduler: on2, Agents: twice, Allocations: []Allocation{
 				task("t1", 1, low, preemptible, on("a:0")), task("t2", 1, low, preemptible, on("b:3")), task("t3", 8),
 			}},
@@ -279,7 +279,7 @@ func TestDecidePreemption(t *testing.T) {
 			}},
 			want("preempt t2 for t3", "t3: slots are being released for it"),
 		},
-		"one release is not promised twice": {
+		"a released slot is promised once": {
 			Pool{Scheduler: on2, Agents: four, Allocations: []Allocation{
 				task("t1", 2, low, preemptible, on("a:0,1"), releasing), task("t2", 2, low, preemptible, on("a:2,3")), task("t3", 2), task("t4", 2),
 			}},
@@ -297,13 +297,13 @@ func TestDecidePreemption(t *testing.T) {
 			}},
 			want("preempt t1 for t2", "t2: slots are being released for it", "t3: no free slots"),
 		},
-		"slots that are disabled by now are no gain": {
+		"disabled slots of a victim do not count": {
 			Pool{Scheduler: on2, Agents: []Agent{{ID: "a", Enabled: true, Slots: []Slot{{ID: 0}, {ID: 1, Enabled: true}}}}, Allocations: []Allocation{
 				task("t1", 1, low, preemptible, on("a:0")), task("t2", 1, priority(50), preemptible, on("a:1")), task("t3", 1),
 			}},
 			want("preempt t2 for t3", "t3: slots are being released for it"),
 		},
-		"an auxiliary task pushes out an auxiliary task": {
+		"an auxiliary task preempts an auxiliary task": {
 			Pool{Scheduler: on2, MaxAux: 1, Agents: two, Allocations: []Allocation{
 				task("t1", 0, low, preemptible, on("a")), task("t2", 2, low, preemptible, on("a:0,1")), task("t3", 0),
 			}},
@@ -341,7 +341,7 @@ func TestReusedInventoryIsUnchanged(t *testing.T) {
 		p.Inventory = TakeInventory(p.Agents, p.MaxAux)
 		for range 2 { // the second decision uses the unchanged inventory
 			if diff := cmp.Diff(want, Decide(p, noon)); diff != "" {
-				t.Fatalf("(-none kept +kept):\n%s", diff)
+				t.Fatalf("(-without +with an inventory):\n%s", diff)
 			}
 		}
 	})

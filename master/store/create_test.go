@@ -20,7 +20,7 @@ func TestEmptyFileIsCorrupt(t *testing.T) {
 		write(t, path, nil)
 		_, err := store.Open(t.Context(), store.Config{Path: path, ReadOnly: readOnly})
 		if !errors.Is(err, database.ErrCorrupt) || !strings.Contains(err.Error(), path) {
-			t.Errorf("read-only %t: got %v, want a refusal that names %s", readOnly, err, path)
+			t.Errorf("read-only %t: got %v, want an error with the path %s", readOnly, err, path)
 		}
 		if info, err := os.Stat(path); err != nil || info.Size() != 0 {
 			t.Errorf("the file was changed: %v, %v", info, err)
@@ -55,9 +55,9 @@ func TestDamageIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func([]byte) []byte{
-		"no header":      func(b []byte) []byte { copy(b, "not a database!!"); return b },
-		"first page":     func(b []byte) []byte { copy(b[100:], bytes.Repeat([]byte{0xa5}, 3000)); return b },
-		"half of itself": func(b []byte) []byte { return b[:len(b)/2] },
+		"no header":  func(b []byte) []byte { copy(b, "not a database!!"); return b },
+		"first page": func(b []byte) []byte { copy(b[100:], bytes.Repeat([]byte{0xa5}, 3000)); return b },
+		"truncated":  func(b []byte) []byte { return b[:len(b)/2] },
 	} {
 		path := filepath.Join(t.TempDir(), "master.db")
 		write(t, path, spoil(bytes.Clone(whole)))
@@ -67,7 +67,7 @@ func TestDamageIsNamed(t *testing.T) {
 		}
 		damage, ok := errors.AsType[*database.CorruptError](err)
 		if !ok || damage.Path != path || damage.Hint() == "" {
-			t.Errorf("%s: got %v, want a refusal that names %s", name, err, path)
+			t.Errorf("%s: got %v, want an error with the path %s", name, err, path)
 		}
 	}
 }

@@ -35,19 +35,19 @@ echo "== peers on the same machine, in the same run (test/bench/peers/install.sh
 if command -v slurmctld >/dev/null; then ./test/bench/peers/slurm.sh; fi
 if [ -x .cache/ray/bin/python ]; then .cache/ray/bin/python test/bench/peers/ray_jobs.py; fi
 
-echo "== a master at rest, and with 100, 1,000 and 10,000 agents"
+echo "== an idle master, and one with 100, 1,000 and 10,000 agents"
 go run ./test/bench/agents -bin "$bin" || grew=1
 
-echo "== a master that is flooded (memory of its own above rest: most, and what is left)"
+echo "== floods of requests (private memory of the master above idle: peak and remainder)"
 go run ./test/bench/flood -bin "$bin"
 
-echo "== up on AWS and Google Cloud, from nothing, when every call takes 200 ms and machines take no time"
+echo "== a first up on AWS and Google Cloud, if every call takes 200 ms and machines take no time"
 ./test/bench/up
 
-echo "== machines that come and go (agents as processes of this machine)"
+echo "== launched machines (agents as processes of this machine)"
 go run ./test/bench/elastic -bin "$bin"
 
-echo "== the same pods as plain Indexed Jobs and as gangs, in turn, on 100 nodes that are not there (test/kube in api mode)"
+echo "== the same pods as plain Indexed Jobs and as gangs, in turn, on 100 fake nodes (test/kube in api mode)"
 export KUBE_LAB_ID=63
 trap './test/kube/kube.sh down' EXIT
 config=$(./test/kube/kube.sh up --mode api --fake-nodes 100 --fake-gpus 8 2>/dev/null)

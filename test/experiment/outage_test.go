@@ -24,11 +24,11 @@ func outage() time.Duration {
 	return 6 * time.Second
 }
 
-// away is an outage that prevents the master from storing data, with its error message.
-type away struct {
+// fault is an outage that prevents the master from storing data, with its error message.
+type fault struct {
 	name        string
 	begin, over func()
-	says        string
+	message     string
 }
 
 // TestAProgramOutlivesADatabaseThatIsAway trains with the library while PostgreSQL is stopped, and
@@ -38,7 +38,7 @@ func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.Start(t, postgrestest.Options{})
 	l := openLab(t, options{master: "db:\n  url: " + server.URL() + "\n"})
-	l.trainThrough([]away{
+	l.trainThrough([]fault{
 		{"stopped", server.Stop, server.Launch, "database"},
 		{"hanging", server.Freeze, server.Thaw, ""},
 	})
@@ -57,7 +57,7 @@ func TestAProgramOutlivesAFullDiskOfTheMaster(t *testing.T) {
 		clustertest.SmallDisk(t, dir)
 		ballast = filepath.Join(dir, "ballast")
 	}})
-	l.trainThrough([]away{{
+	l.trainThrough([]fault{{
 		"full", func() { clustertest.Fill(ballast) }, func() {
 			if err := os.Remove(ballast); err != nil {
 				t.Error(err)
@@ -68,7 +68,7 @@ func TestAProgramOutlivesAFullDiskOfTheMaster(t *testing.T) {
 
 // trainThrough trains during an outage of each kind: no acknowledged report is lost, and the
 // program neither fails nor is restarted.
-func (l *lab) trainThrough(kinds []away) {
+func (l *lab) trainThrough(kinds []fault) {
 	l.t.Helper()
 	const epochs = 40
 	id := l.create("line", "single.yaml", "hyperparameters.seconds_per_epoch=0.3", "hyperparameters.validate_every=1",
@@ -78,8 +78,8 @@ func (l *lab) trainThrough(kinds []away) {
 		before := l.validations(trial.ID)
 		k.begin()
 		began := time.Now()
-		if k.says != "" {
-			l.wantSaid(id, k)
+		if k.message != "" {
+			l.awaitOutageError(id, k)
 		}
 		time.Sleep(time.Until(began.Add(outage()))) //nolint:forbidigo // the program's reports fail meanwhile
 		k.over()
@@ -132,15 +132,15 @@ func (l *lab) rename(id, name string) (code int, text string) {
 	return a.StatusCode, string(all)
 }
 
-// wantSaid waits until the master answers a write with 503 and the reason of the outage.
-func (l *lab) wantSaid(id string, k away) {
+// awaitOutageError waits until the master answers a write with 503 and the reason of the outage.
+func (l *lab) awaitOutageError(id string, k fault) {
 	l.t.Helper()
 	n := 0
-	l.Eventually("the master says that its store is "+k.name, patience, func() error { // small writes still fit
+	l.Eventually("the master reports that its store is "+k.name, patience, func() error { // small writes still fit
 		n++
 		code, text := l.rename(id, fmt.Sprint(k.name, n))
-		if code != http.StatusServiceUnavailable || !strings.Contains(text, k.says) {
-			return fmt.Errorf("got %d %s, want 503 and %q", code, text, k.says)
+		if code != http.StatusServiceUnavailable || !strings.Contains(text, k.message) {
+			return fmt.Errorf("got %d %s, want 503 and %q", code, text, k.message)
 		}
 		return nil
 	})

@@ -293,10 +293,10 @@ func TestOpen(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "SECRET")
 	if _, err := api.Open(t.Context(), api.Options{}); cloud.KindOf(err) != cloud.Invalid {
-		t.Errorf("without a region: got %v, want a refusal that is the user's to mend", err)
+		t.Errorf("without a region: got %v, want an error of the user's", err)
 	}
 	if _, err := api.Open(t.Context(), api.Options{Region: "us-west-2", Profile: "nobody"}); cloud.KindOf(err) != cloud.Invalid {
-		t.Errorf("a profile that does not exist: got %v, want a refusal that is the user's to mend", err)
+		t.Errorf("a profile that does not exist: got %v, want an error of the user's", err)
 	}
 	cfg, requests := server(t, refuse(400, "VpcLimitExceeded", "full"))
 	t.Setenv("AWS_ENDPOINT_URL", *cfg.BaseEndpoint)

@@ -137,27 +137,27 @@ func jsonOf(t *testing.T, v map[string]any) string {
 func TestCredentialsOfEveryKind(t *testing.T) {
 	person := map[string]any{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"}
 	for _, tc := range []struct {
-		name        string
-		file        func(t *testing.T, dir, url string) map[string]any
-		environment map[string]string
-		impersonate string
-		token, pays string
-		identity    string
+		name                string
+		file                func(t *testing.T, dir, url string) map[string]any
+		environment         map[string]string
+		impersonate         string
+		token, quotaProject string
+		identity            string
 	}{
-		{name: "a person", file: func(*testing.T, string, string) map[string]any { return person }, token: "token-of-oauth2.googleapis.com", pays: "vision-lab"},
+		{name: "user credentials", file: func(*testing.T, string, string) map[string]any { return person }, token: "token-of-oauth2.googleapis.com", quotaProject: "vision-lab"},
 		{
-			name: "a person with a project that pays", token: "token-of-oauth2.googleapis.com", pays: "accounting", identity: "ann@example.com",
+			name: "user credentials with a quota project", token: "token-of-oauth2.googleapis.com", quotaProject: "accounting", identity: "ann@example.com",
 			file: func(*testing.T, string, string) map[string]any {
 				return map[string]any{"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r", "quota_project_id": "accounting", "account": "ann@example.com"}
 			},
 		},
 		{
-			name: "a person, who pays by gcloud's configuration", token: "token-of-oauth2.googleapis.com", pays: "budget",
+			name: "user credentials with a quota project from gcloud", token: "token-of-oauth2.googleapis.com", quotaProject: "budget",
 			file:        func(*testing.T, string, string) map[string]any { return person },
 			environment: map[string]string{"CLOUDSDK_BILLING_QUOTA_PROJECT": "budget"},
 		},
 		{
-			name: "a key", token: "token-of-127.0.0.1", identity: "x@keys-project.iam.gserviceaccount.com",
+			name: "a service account key", token: "token-of-127.0.0.1", identity: "x@keys-project.iam.gserviceaccount.com",
 			file: func(t *testing.T, _, url string) map[string]any {
 				return map[string]any{
 					"type": "service_account", "project_id": "keys-project", "client_email": "x@keys-project.iam.gserviceaccount.com",
@@ -166,7 +166,7 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 			},
 		},
 		{
-			name: "a workload of another platform", token: "token-of-127.0.0.1",
+			name: "workload identity federation", token: "token-of-127.0.0.1",
 			file: func(t *testing.T, dir, url string) map[string]any {
 				return map[string]any{
 					"type": "external_account", "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/x",
@@ -175,9 +175,9 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 				}
 			},
 		},
-		{name: "the machine", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, token: "token-of-127.0.0.1", identity: "machine@vision-lab.iam.gserviceaccount.com"},
+		{name: "the metadata server", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, token: "token-of-127.0.0.1", identity: "machine@vision-lab.iam.gserviceaccount.com"},
 		{
-			name: "a person as a service account", impersonate: "first@x.iam.gserviceaccount.com,second@x.iam.gserviceaccount.com",
+			name: "user credentials that impersonate a service account", impersonate: "first@x.iam.gserviceaccount.com,second@x.iam.gserviceaccount.com",
 			file: func(*testing.T, string, string) map[string]any { return person }, token: "as-iamcredentials.googleapis.com",
 			identity: "second@x.iam.gserviceaccount.com",
 		},
@@ -208,8 +208,8 @@ func TestCredentialsOfEveryKind(t *testing.T) {
 			if got := r.Header.Get("Authorization"); got != "Bearer "+tc.token {
 				t.Errorf("got %q, want %q", got, tc.token)
 			}
-			if got := r.Header.Get("X-Goog-User-Project"); got != tc.pays {
-				t.Errorf("got calls that count against %q, want %q", got, tc.pays)
+			if got := r.Header.Get("X-Goog-User-Project"); got != tc.quotaProject {
+				t.Errorf("got quota project %q, want %q", got, tc.quotaProject)
 			}
 			if tc.impersonate != "" && !strings.Contains(in.last("generateAccessToken").URL.Path, "second@x.iam.gserviceaccount.com") {
 				t.Errorf("got %s, want the last of the list", in.last("generateAccessToken").URL)
@@ -254,7 +254,7 @@ func TestProjectAndRegion(t *testing.T) {
 			project: "from-file", region: "asia-east1",
 		},
 		{
-			name: "a configuration that the environment names", environment: map[string]string{"CLOUDSDK_ACTIVE_CONFIG_NAME": "work"},
+			name: "a configuration named by the environment", environment: map[string]string{"CLOUDSDK_ACTIVE_CONFIG_NAME": "work"},
 			files: map[string]string{"active_config": "other", "configurations/config_work": file}, project: "from-file", region: "europe-west4", zone: "europe-west4-b",
 		},
 		{
@@ -266,7 +266,7 @@ func TestProjectAndRegion(t *testing.T) {
 			given: api.Options{Region: "us-west1"}, project: "from-library", region: "us-west1",
 		},
 		{name: "the machine's project", environment: map[string]string{"GCE_METADATA_HOST": "URL"}, given: api.Options{Region: "us-west1"}, project: "machines-project", region: "us-west1"},
-		{name: "none of either for questions about them", given: api.Options{AnyRegion: true, AnyProject: true}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}},
+		{name: "neither is required", given: api.Options{AnyRegion: true, AnyProject: true}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"}},
 		{name: "no region", given: api.Options{Project: "given"}, refusal: "gcp: no region is set"},
 		{
 			name: "no project", given: api.Options{Region: "us-west1"}, environment: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": "/nonexistent"},
@@ -286,7 +286,7 @@ func TestProjectAndRegion(t *testing.T) {
 			c, err := api.Open(t.Context(), tc.given)
 			if tc.refusal != "" {
 				if cloud.KindOf(err) != cloud.Invalid || !strings.HasSuffix(err.Error(), tc.refusal) {
-					t.Errorf("got %v, want %q, which is the user's to mend", err, tc.refusal)
+					t.Errorf("got %v, want %q, an error of the user's", err, tc.refusal)
 				}
 				return
 			}

@@ -67,7 +67,7 @@ func (d *directory) Find(context.Context) (resource.Found, []resource.Drift, err
 		return resource.Found{}, nil, nil
 	}
 	if err != nil {
-		return resource.Found{}, nil, wrapRefusal("look at", d.path, err)
+		return resource.Found{}, nil, wrapRefusal("read", d.path, err)
 	}
 	var drift []resource.Drift
 	if mode := info.Mode().Perm(); mode != 0o700 {
@@ -138,7 +138,7 @@ func (f *file) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	var drift []resource.Drift
 	info, err := os.Stat(f.path)
 	if err != nil {
-		return resource.Found{}, nil, wrapRefusal("look at", f.path, err)
+		return resource.Found{}, nil, wrapRefusal("read", f.path, err)
 	}
 	if mode := info.Mode().Perm(); mode != 0o600 {
 		drift = append(drift, resource.Drift{Path: "permissions", Have: mode.String(), Want: fs.FileMode(0o600).String()})

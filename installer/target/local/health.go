@@ -19,8 +19,11 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if !waitUntil(ctx, startLimit, func() bool { last = t.Master().masterProblem(ctx); return last == "" }) {
 		return wrapRefusal("wait for", "the master", errors.Join(errors.New(last), ctx.Err()))
 	}
-	if t.Spec.Agents > 0 {
-		tell(fmt.Sprintf("%d agents to join", t.Spec.Agents))
+	switch n := t.Spec.Agents; {
+	case n == 1:
+		tell("1 agent to join")
+	case n > 1:
+		tell(fmt.Sprintf("%d agents to join", n))
 	}
 	session, err := t.Master().Login(ctx)
 	if errors.Is(err, ErrForbidden) {

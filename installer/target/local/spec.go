@@ -73,7 +73,7 @@ func Flags() spec.Table {
 		typed(SlotSetting, "artificial_slots", 0, "fake slots per agent, for testing; 0 for real ones"),
 		typed(ElasticSetting, "elastic", 0, "maximum number of agents that the master starts in the pool elastic when tasks wait"),
 		typed(TLSSetting, "tls", false, "use TLS with the cluster's own certificate"),
-		file(DBSetting, "db_url_file", "file with the URL of a PostgreSQL database; an embedded one when empty"),
+		file(DBSetting, "db_url_file", "file with the URL of a PostgreSQL database (default an embedded database)"),
 		typed(TrustSetting, "trust_users", false, "allow tasks of all users even where tasks are not isolated from this machine"),
 		file(WheelSetting, "harness_wheel", "wheel of the library determined, for trials whose image lacks it"),
 		file(ConfigSetting, "master_config", "file with master.yaml settings that override the cluster's, such as task_policy and security"),
@@ -104,7 +104,7 @@ func (s *Spec) Validate(string) document.Errors {
 	var e document.Errors
 	if !spec.ValidCluster(s.Cluster) {
 		e = append(e, document.Problem{
-			File: "--cluster-id", Text: fmt.Sprintf("must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster),
+			File: "--cluster-id", Text: fmt.Sprintf("must have up to 31 lower-case letters, digits and inner hyphens, beginning with a letter (is %q)", s.Cluster),
 		})
 	}
 	e.Check(s.Port >= 1 && s.Port <= 65535, "port", "must be between 1 and 65535 (is %d)", s.Port)

@@ -162,7 +162,7 @@ func TestUpRefusesAnotherRelease(t *testing.T) {
 		text, fix string
 	}{
 		{"the same one", record.Record{}, one, "", ""},
-		{"a newer one", record.Record{}, two, "cluster lab runs det-deploy v1 and this is v2", "run `det-deploy local upgrade --cluster-id lab` to bring the cluster to this one, or use det-deploy v1"},
+		{"a newer one", record.Record{}, two, "cluster lab runs det-deploy v1 and this is v2", "run `det-deploy local upgrade --cluster-id lab` to upgrade the cluster to this version, or use det-deploy v1"},
 		{"one under way", record.Record{Upgrade: &record.Upgrade{To: two}}, one, "an upgrade of cluster lab to v2 is in progress", "run `det-deploy upgrade --cluster-id lab` to finish it"},
 	} {
 		target.Own = tc.own

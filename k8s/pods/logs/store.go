@@ -204,7 +204,7 @@ func (l *Follower) storeBatch(ctx context.Context, b *batch) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		l.cfg.Log.Warn("try again", "what", "store log lines", "allocation", l.cfg.Allocation, "err", err)
+		l.cfg.Log.Warn("retrying after an error", "operation", "store log lines", "allocation", l.cfg.Allocation, "err", err)
 		if !l.pauseFor(ctx, pause, true) {
 			return false
 		}

@@ -94,7 +94,7 @@ func (e *Error) Hint() string {
 	case Unauthenticated:
 		return "det-deploy login USER"
 	case Forbidden:
-		return "ask an admin of the cluster, or log in as one: det-deploy login admin"
+		return "ask an administrator of the cluster, or log in as one: det-deploy login admin"
 	case Unavailable:
 		return "check that the master runs and that --master, DET_MASTER or the context names it: det-deploy context show"
 	case Untrusted:

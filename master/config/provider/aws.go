@@ -72,7 +72,7 @@ func (p AWS) Validate(path string) document.Errors {
 		e.Check(maxPrice == "", at(key), "is also given in spot.max_price; keep one")
 		maxPrice, key = p.Spot.MaxPrice, "spot.max_price"
 	}
-	e.Check(maxPrice == "" || price.MatchString(maxPrice), at(key), "must be dollars an hour, digits with one dot (is %q)", maxPrice)
+	e.Check(maxPrice == "" || price.MatchString(maxPrice), at(key), "must be a price in dollars per hour, such as 1.5 (is %q)", maxPrice)
 	e.Check(maxPrice == "" || p.Spot.Enabled, at(key), "has no effect without spot; set spot: true")
 	for i, t := range p.CustomTags {
 		e.Check(t.Key != "", document.Join(document.Index(at("custom_tags"), i), "key"), "is required")

@@ -135,7 +135,7 @@ func (x Experiment) validateSearch() document.Errors {
 	var e document.Errors
 	c := x.Search()
 	if n := c.Space.Points(); c.Method == search.Grid && n > hparam.Most {
-		e.Add("hyperparameters", "make a grid of more than %d trials; reduce the number of points, or use the method random", hparam.Most)
+		e.Add("hyperparameters", "the grid has more than %d trials; reduce the number of points, or use the method random", hparam.Most)
 		return e
 	}
 	brackets, err := c.Brackets()

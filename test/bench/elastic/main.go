@@ -1,6 +1,5 @@
-// Command elastic measures a resource pool that launches its machines, from outside, as a user
-// does: through the HTTP API, with agents as processes of this machine. It prints one line for each
-// figure.
+// Command elastic measures a resource pool that launches its machines through the HTTP API, as a
+// user does, with agents as processes of this machine. It prints one line per figure.
 package main
 
 import (
@@ -18,10 +17,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program's start
-	bin := flag.String("bin", "bin/det-deploy", "the program to measure")
-	tasks := flag.Int("tasks", 1000, "short tasks to run")
-	agents := flag.Int("agents", 100, "agents that may be launched for them")
-	rest := flag.Duration("rest", time.Minute, "how long to look at a pool at rest")
+	bin := flag.String("bin", "bin/det-deploy", "program to measure")
+	tasks := flag.Int("tasks", 1000, "number of short tasks")
+	agents := flag.Int("agents", 100, "maximum number of agents to launch")
+	rest := flag.Duration("rest", time.Minute, "duration of the measurement of an idle pool")
 	flag.Parse()
 	err := measure(ctx, *bin, size{tasks: *tasks, agents: *agents, rest: *rest})
 	stop()
@@ -39,7 +38,7 @@ type size struct {
 
 func measure(ctx context.Context, bin string, n size) (err error) {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	say := func(what, format string, args ...any) {
+	figure := func(what, format string, args ...any) {
 		_, _ = fmt.Fprintf(out, "%s\t"+format+"\n", append([]any{what}, args...)...)
 		_ = out.Flush()
 	}
@@ -52,17 +51,17 @@ func measure(ctx context.Context, bin string, n size) (err error) {
 	if err != nil {
 		return err
 	}
-	say("one task from cold, submitted to ended", "%d ms", first.Milliseconds())
+	figure("one task on a new machine, from submission to end", "%d ms", first.Milliseconds())
 	took, err := m.run(ctx, n.tasks)
 	if err != nil {
 		return err
 	}
-	say(fmt.Sprintf("%d tasks on up to %d launched agents", n.tasks, n.agents), "%.1f s", took.Seconds())
+	figure(fmt.Sprintf("%d tasks on up to %d launched agents", n.tasks, n.agents), "%.1f s", took.Seconds())
 	waits, err := m.metrics(ctx)
 	if err != nil {
 		return err
 	}
-	say("from a pass to the launch call, within 250 ms", "%.0f of %.0f calls (promise: all)", waits.quick, waits.all)
+	figure("from a pass to the launch call, within 250 ms", "%.0f of %.0f calls (limit: all)", waits.quick, waits.all)
 	if err := m.empty(ctx); err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func measure(ctx context.Context, bin string, n size) (err error) {
 	if err != nil {
 		return err
 	}
-	say("calls to the platform at rest", "%.1f a minute", (after.calls-before.calls)/n.rest.Minutes())
-	say("processor time at rest", "%.2f %%", 100*(m.Processor()-cpu).Seconds()/n.rest.Seconds())
+	figure("calls to the platform while idle", "%.1f a minute", (after.calls-before.calls)/n.rest.Minutes())
+	figure("processor time while idle", "%.2f %%", 100*(m.Processor()-cpu).Seconds()/n.rest.Seconds())
 	return nil
 }

@@ -1,6 +1,6 @@
-// Command flood starts a master and floods it with the requests of strangers and of users, one kind
-// after the other. It prints the peak of private memory above rest during each flood, and the rest
-// some time later. All connections are on the loopback.
+// Command flood starts a master and sends it floods of unauthenticated and authenticated requests, one
+// kind after the other. It prints the peak of private memory above the idle value during each flood,
+// and the remainder some time later. All connections use the loopback interface.
 package main
 
 import (
@@ -25,16 +25,16 @@ const enough = 40 << 20
 
 func floods() []flood {
 	return []flood{
-		{"agents that say nothing, 2,000 connections", silentAgents},
-		{"agents with 4 MB of zero bytes for a name, 40 at a time", longAgents},
+		{"agents that send no hello, 2,000 connections", silentAgents},
+		{"agents with a name of 4 MB of zero bytes, 40 at a time", longAgents},
 		{"logins with names of 1 MB, 40 at a time", longLogins},
 		{"wrong passwords, 64 at a time", wrongPasswords},
-		{"connections without a word, 5,000", silentConnections},
+		{"connections without a request, 5,000", silentConnections},
 		{"headers that never end, 2,000", slowHeaders},
 		{"bodies of 900 KB that never end, 500", slowBodies},
 		{"contexts of 100 MB, 6 at a time", contexts},
 		{"a context of 100 MB read, 6 at a time", contextReads},
-		{"configurations of 100,000 numbers, 64 at a time (refused)", manyValues},
+		{"configurations of 100,000 numbers, 64 at a time (rejected)", manyValues},
 		{"log calls of 1,000 lines of 15 KB, 8 at a time", ship(1000, 15_000)},
 		{"log calls of 10,000 lines of 20 bytes, 8 at a time", ship(10_000, 20)},
 		{"paths and parameters of 60 KB, 64 at a time", longPaths},
@@ -43,9 +43,9 @@ func floods() []flood {
 
 func main() {
 	bin := flag.String("bin", "bin/det-deploy", "program to measure")
-	lasting := flag.Duration("for", 10*time.Second, "how long each flood lasts")
-	after := flag.Duration("after", time.Minute, "how long the master may take to give memory back")
-	only := flag.String("only", "", "floods whose names contain this")
+	lasting := flag.Duration("for", 10*time.Second, "duration of each flood")
+	after := flag.Duration("after", time.Minute, "time limit for the master to release memory")
+	only := flag.String("only", "", "run only floods whose names contain this text")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program's start
 	defer stop()
@@ -68,7 +68,7 @@ func run(ctx context.Context, bin, only string, n times) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "at rest, memory of its own", rest>>20)
+	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "idle, private memory", rest>>20)
 	for _, f := range floods() {
 		if !strings.Contains(f.name, only) {
 			continue
@@ -84,6 +84,6 @@ func run(ctx context.Context, bin, only string, n times) (err error) {
 		fmt.Fprintf(os.Stdout, "%-58s %4d MB more, %d MB more after %s\n", f.name, (most-rest)>>20, (left-rest)>>20, took.Round(time.Second))
 	}
 	size, err := m.LogSize()
-	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "the master's log, in all", size>>20)
+	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "the master's log, in total", size>>20)
 	return err
 }

@@ -27,7 +27,7 @@ func (g *Growth) See(what string, n int, sum, noise float64) {
 	now := figure{sum / float64(n), n}
 	before, seen := g.last[what]
 	if seen && before.each > 0 && sum > noise && now.each > Most*before.each {
-		g.err = errors.Join(g.err, fmt.Errorf("%s grows faster than its work: %.3g each of %d, then %.3g each of %d", what, before.each, before.of, now.each, now.of))
+		g.err = errors.Join(g.err, fmt.Errorf("the cost of %s grows faster than its work: %.3g per unit of %d, then %.3g per unit of %d", what, before.each, before.of, now.each, now.of))
 	}
 	if g.last == nil {
 		g.last = map[string]figure{}

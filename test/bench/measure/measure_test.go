@@ -16,10 +16,10 @@ func TestOtherProcessesAreMeasuredLikeThisOne(t *testing.T) {
 	own, _ := ProcessorOf(os.Getpid())
 	after := Processor()
 	if own < before-20*time.Millisecond || own > after+20*time.Millisecond {
-		t.Errorf("the process took %v by its file, and %v to %v by itself", own, before, after)
+		t.Errorf("/proc reports %v of processor time, want %v to %v", own, before, after)
 	}
 	if own, children := ProcessorOf(-1); own != 0 || children != 0 {
-		t.Errorf("no process took %v and %v", own, children)
+		t.Errorf("got %v and %v for an invalid PID, want none", own, children)
 	}
 }
 
@@ -34,9 +34,9 @@ func TestGrowthIsSaid(t *testing.T) {
 	if err := even.Err(); err != nil {
 		t.Error(err)
 	}
-	steep.See("a walk of all", 10, 1, 0)
-	steep.See("a walk of all", 100, 100, 0)
-	if err := steep.Err(); err == nil || !strings.Contains(err.Error(), "a walk of all grows faster than its work: 0.1 each of 10, then 1 each of 100") {
+	steep.See("a full walk", 10, 1, 0)
+	steep.See("a full walk", 100, 100, 0)
+	if err := steep.Err(); err == nil || !strings.Contains(err.Error(), "the cost of a full walk grows faster than its work: 0.1 per unit of 10, then 1 per unit of 100") {
 		t.Errorf("got %v", err)
 	}
 }

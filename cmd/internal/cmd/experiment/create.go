@@ -37,7 +37,7 @@ print its ID.`,
 	f.BoolVar(&o.Paused, "paused", false, "create the experiment paused")
 	f.BoolVar(&o.ValidateOnly, "validate", false, "check the configuration and create nothing")
 	f.Int32Var(&o.Project, "project-id", 0, "project ID (default as in the file)")
-	f.StringVar(&o.Template, "template", "", "template under the configuration in the file")
+	f.StringVar(&o.Template, "template", "", "template that the configuration file overrides")
 	return c
 }
 

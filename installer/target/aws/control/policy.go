@@ -38,7 +38,7 @@ func (*Policy) Needs() []string { return nil }
 func (p *Policy) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found, whole, err := p.tlsStatement().Look(ctx)
 	if err != nil {
-		return resource.Found{}, nil, fmt.Errorf("look at the policy of bucket %s: %w", p.Bucket, err)
+		return resource.Found{}, nil, fmt.Errorf("read the policy of bucket %s: %w", p.Bucket, err)
 	}
 	if !found || p.leaving.Load() {
 		return resource.Found{}, nil, nil
@@ -49,7 +49,7 @@ func (p *Policy) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	}
 	tags, err := storage.BucketTagDrift(ctx, p.In, p.Bucket)
 	if err != nil {
-		return resource.Found{}, nil, fmt.Errorf("look at the tags of bucket %s: %w", p.Bucket, err)
+		return resource.Found{}, nil, fmt.Errorf("read the tags of bucket %s: %w", p.Bucket, err)
 	}
 	return resource.Found{Kind: KindPolicy, ID: p.Bucket, Name: "control"}, append(drift, tags...), nil
 }

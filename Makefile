@@ -96,7 +96,7 @@ bench: build ## measure the promises; prints one line each
 .PHONY: faults
 faults: ## what test-rest takes a sample of: every call on a cloud fails in every way, 200 tasks outlive crashes, partitions and full disks, 50 trials kills and a minute without database; hours
 	DET_TEST_REST=1 DET_CRASH_TASKS=200 $(GO) test -count=1 -timeout 1h -run Crash ./cmd/det-deploy
-	DET_TEST_REST=1 DET_STORM_TRIALS=50 $(GO) test -count=1 -timeout 2h -run 'Outlive|StorageThatFails' ./test/experiment
+	DET_TEST_REST=1 DET_STORM_TRIALS=50 $(GO) test -count=1 -timeout 2h -run 'Survive|StorageFailure' ./test/experiment
 	DET_TEST_REST=1 DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./cloud/gcp/infra ./installer/target/aws ./installer/target/gcp ./k8s/helm ./installer/target/k8s
 
 .PHONY: fuzz

@@ -97,7 +97,7 @@ func (r *running) halt() {
 	}
 }
 
-func TestATaskFromOrderToEnd(t *testing.T) {
+func TestTaskLifecycle(t *testing.T) {
 	t.Parallel()
 	for _, older := range []bool{false, true} {
 		t.Run(fmt.Sprintf("older master=%v", older), func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestAHookRunsBeforeTheProgram(t *testing.T) {
 }
 
 // Without acknowledgements, a reconnecting agent resends everything.
-func TestEverythingIsSaidAgainAfterAReconnect(t *testing.T) {
+func TestStateIsReportedAgainAfterReconnect(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	run(t, settings(t, p))
@@ -292,7 +292,7 @@ func TestUnknownContainersAreRemoved(t *testing.T) {
 	awaitEmpty(t, s.DataDir)
 }
 
-func TestATaskThatVanishedIsLost(t *testing.T) {
+func TestVanishedTaskIsLost(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)
@@ -314,7 +314,7 @@ func TestATaskThatVanishedIsLost(t *testing.T) {
 	}
 }
 
-func TestTheMasterSendsTheAgentHome(t *testing.T) {
+func TestMasterAsksAgentToShutDown(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)

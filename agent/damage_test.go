@@ -16,7 +16,7 @@ import (
 
 // A container whose order cannot be read is removed and its master restarts it elsewhere. The
 // others keep running.
-func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
+func TestIntactOrdersOfDamagedFileAreKept(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)
@@ -52,7 +52,7 @@ func TestOfDamagedOrdersTheWholeAreKept(t *testing.T) {
 	awaitEmpty(t, s.DataDir) // including the process of the damaged one
 }
 
-func TestDamageOfWhatAnAgentRemembersIsNamed(t *testing.T) {
+func TestDamagedAgentStateIsReported(t *testing.T) {
 	t.Parallel()
 	for name, look := range map[string]func(dir string) error{
 		selfFile:        func(dir string) error { _, err := readSelf(dir); return err },

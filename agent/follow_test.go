@@ -36,7 +36,7 @@ func following(t *testing.T, p *peer) Config {
 	return c
 }
 
-func TestAnAgentFollowsItsMastersVersionAndItsTasksGoOn(t *testing.T) {
+func TestAgentUpdateKeepsTasksRunning(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	c := following(t, p)
@@ -65,7 +65,7 @@ func TestAnAgentFollowsItsMastersVersionAndItsTasksGoOn(t *testing.T) {
 	}
 }
 
-func TestAProgramIsNotTakenUnlessItIsWhatWasSaidAndRuns(t *testing.T) {
+func TestProgramIsVerifiedBeforeUse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(p *peer)
@@ -92,7 +92,7 @@ func TestAProgramIsNotTakenUnlessItIsWhatWasSaidAndRuns(t *testing.T) {
 	}
 }
 
-func TestAnAgentBetweenTwoMastersStopsFollowing(t *testing.T) {
+func TestAgentBetweenTwoMastersStopsUpdating(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
 	for i := range followMost {

@@ -83,7 +83,7 @@ func TestAFormerKeeperIsEndedAndReaped(t *testing.T) {
 
 // The next agent kills the keeper of the earlier version and completes the termination it had
 // begun.
-func TestAnAgentFinishesWhatAFormerKeeperBegan(t *testing.T) {
+func TestAgentFinishesWorkOfFormerKeeper(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)

@@ -26,7 +26,7 @@ func (p *peer) lack() agentv1.Health_Lack {
 
 // A full disk is not an error of the task: the agent reports that the container did not start,
 // rejects new ones, and recovers when there is space again.
-func TestAFullDiskIsNotTheTasksFault(t *testing.T) {
+func TestFullDiskDoesNotCountAsTaskFailure(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)
@@ -66,7 +66,7 @@ func TestAFullDiskIsNotTheTasksFault(t *testing.T) {
 	}
 }
 
-func TestOnlyTheAgentsLogHasAllOfWhyAStartFailed(t *testing.T) {
+func TestFullStartErrorIsOnlyInAgentLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	a := &Agent{cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, unwell: make(chan struct{}, 1)}

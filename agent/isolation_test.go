@@ -25,7 +25,7 @@ func (noRuncError) Hint() string {
 	return "install runc, for example with `apt-get install runc`, and restart the agent"
 }
 
-func TestTheMasterLearnsWhatTasksDoNotHaveHere(t *testing.T) {
+func TestAgentReportsMissingIsolation(t *testing.T) {
 	t.Parallel()
 	const noRunc = "runc is not installed on this machine; install runc, for example with `apt-get install runc`, and restart the agent"
 	notRoot := errors.New("the agent is not root")

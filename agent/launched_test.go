@@ -139,7 +139,7 @@ func TestALaunchedMachineProvesItselfIsPreparedAndThenWorks(t *testing.T) {
 	}
 }
 
-func TestAMachineThatCannotBeSetUpSaysSoAndTriesOnce(t *testing.T) {
+func TestFailedSetupIsReportedAndNotRetried(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	_, socket := newHost(t, "i-1")
@@ -179,7 +179,7 @@ func TestAScriptOutlivesTheConnection(t *testing.T) {
 	p.await("it is ready", func() bool { return len(p.hellos) == 3 && !p.hellos[2].GetPreparing() })
 }
 
-func TestAMachineThatIsNotWantedSwitchesItselfOff(t *testing.T) {
+func TestUnwantedMachinePowersOff(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		refusal *agentv1.Refusal
@@ -208,7 +208,7 @@ func TestAMachineThatIsNotWantedSwitchesItselfOff(t *testing.T) {
 	}
 }
 
-func TestADiskOfAnotherMachineIsNotBelieved(t *testing.T) {
+func TestDataDirectoryOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	h, socket := newHost(t, "i-1")
@@ -250,7 +250,7 @@ func TestNoticesArePassedOnInEveryConnection(t *testing.T) {
 }
 
 // A disconnected master cannot ask the tasks to stop.
-func TestAMachineThatGoesAsksItsTasksToStopByItself(t *testing.T) {
+func TestInterruptedMachinePreemptsItsTasks(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	h, socket := newHost(t, "i-1")

@@ -20,7 +20,7 @@ func (h hung) List(context.Context, string) ([]string, error) {
 	return nil, nil
 }
 
-func TestAHungEngineHoldsNoSessionUp(t *testing.T) {
+func TestHungEngineDoesNotBlockSession(t *testing.T) {
 	p := newPeer(t)
 	cfg := Config{Settings: settings(t, p), Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ func TestARunningTaskHasLeftNoTokensOnDisk(t *testing.T) {
 	}
 }
 
-func TestAnOrderIsJudgedByTheAgent(t *testing.T) {
+func TestOrderIsCheckedByAgent(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	s := settings(t, p)
@@ -56,7 +56,7 @@ func TestAnOrderIsJudgedByTheAgent(t *testing.T) {
 	}
 }
 
-func TestTheEnginesOwnRuntimeIsNoChoice(t *testing.T) {
+func TestDefaultRuntimeIsOmitted(t *testing.T) {
 	t.Parallel()
 	if ownRuntime("runc") != "" || ownRuntime("nvidia") != "nvidia" {
 		t.Error("got a default taken for a choice")

@@ -231,12 +231,12 @@ func killedAgent(t *testing.T, k *leased) {
 	k.reports()
 }
 
-func TestAStoppedAgentEndsWhatIsRunElsewhereWhenItGoesOn(t *testing.T) {
+func TestResumedAgentEndsReplacedContainers(t *testing.T) {
 	t.Parallel()
 	stoppedAgent(t, newLeased(t, ""))
 }
 
-func TestTheNextAgentEndsWhatIsRunElsewhere(t *testing.T) {
+func TestNextAgentEndsReplacedContainers(t *testing.T) {
 	t.Parallel()
 	killedAgent(t, newLeased(t, ""))
 }
@@ -254,7 +254,7 @@ func TestAnAnswerDoesNotReviveTheLeaseOfAnEarlierAgent(t *testing.T) {
 }
 
 // An agent that is killed and restarted while disconnected keeps its lease and does not extend it.
-func TestALeaseEndsThoughTheAgentIsStartedAgain(t *testing.T) {
+func TestLeaseEndsDespiteAgentRestart(t *testing.T) {
 	t.Parallel()
 	k := newLeased(t, "")
 	k.shorten()
@@ -267,7 +267,7 @@ func TestALeaseEndsThoughTheAgentIsStartedAgain(t *testing.T) {
 	k.reports()
 }
 
-func TestContainersOfAnAgentThatIsStoppedOrKilled(t *testing.T) {
+func TestContainersOfStoppedOrKilledAgent(t *testing.T) {
 	t.Parallel()
 	d := dockertest.Start(t)
 	inDocker := func(o *agentv1.Start) { o.Spec.Image, o.Spec.NetworkMode = dockertest.Image, "host" }
@@ -285,7 +285,7 @@ func TestTheNextAgentRenewsTheLease(t *testing.T) {
 }
 
 // A full disk prevents neither the renewal of a lease nor its end.
-func TestALeaseNeedsNoRoomOnTheDisk(t *testing.T) {
+func TestLeaseWorksOnFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")

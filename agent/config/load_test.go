@@ -144,7 +144,7 @@ func TestTaskUsersAreARange(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
+func TestAllErrorsAreReported(t *testing.T) {
 	t.Parallel()
 	_, _, err := config.Parse([]byte("master_prt: 80\ncontainer_runtime: chroot\nslot_type: 3\n"), "agent.yaml")
 	for _, want := range []string{"agent.yaml:1: master_prt: unknown key", "agent.yaml:2: container_runtime: must be", "agent.yaml:3: slot_type: must be"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 )
 
-func TestWhatAMasterSendsGoesOverTheFileButNotOverWhoTheAgentIs(t *testing.T) {
+func TestSentSettingsOverrideFileExceptIdentity(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	own := `
@@ -53,7 +53,7 @@ docker_network: pedl
 	}
 }
 
-func TestWhatAMasterIsToSendIsReadAsAnAgentWould(t *testing.T) {
+func TestSentSettingsAreReadLikeAgentConfiguration(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, sent, own, wrong string }{
 		{"settings", `{"docker_network":"n","port":9007199254740993,"agent_id":"x","master_host":"y"}`, "agent_id master_host", "port"},

@@ -68,7 +68,7 @@ func TestSplitter(t *testing.T) {
 	}
 }
 
-func TestSplitterDoesNotCareHowBytesArrive(t *testing.T) {
+func TestSplitterIsIndependentOfChunks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		data := drawOutput(t)
@@ -80,7 +80,7 @@ func TestSplitterDoesNotCareHowBytesArrive(t *testing.T) {
 
 // A reader that starts after any line gets the following lines, if it knows whether the byte before
 // was a carriage return.
-func TestReadingGoesOnBehindAnyLine(t *testing.T) {
+func TestReadingResumesAfterAnyLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		data := drawOutput(t)

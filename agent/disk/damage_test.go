@@ -24,7 +24,7 @@ func without(id string) map[string]lifecycle.State {
 
 // Damage to one file does not affect the other containers, nor its own container unless the damage
 // is reported.
-func TestADamagedFileConcernsOneContainer(t *testing.T) {
+func TestDamagedFileAffectsOneContainer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := story(t, dir)
@@ -67,7 +67,7 @@ func TestADamagedFileConcernsOneContainer(t *testing.T) {
 }
 
 // A record of a later version is not damaged and is kept.
-func TestAFileOfALaterVersionIsLeftAlone(t *testing.T) {
+func TestFileOfLaterVersionIsKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := story(t, dir)
@@ -147,7 +147,7 @@ func TestOrdersOfTheLastVersionAreConverted(t *testing.T) {
 
 // If orders are truncated or damaged, the records before the damage are kept, and only records that
 // were written.
-func TestOfDamagedOrdersTheFirstAreConverted(t *testing.T) {
+func TestFirstOrdersOfDamagedFileAreConverted(t *testing.T) {
 	t.Parallel()
 	orders := read(t, filepath.Join("testdata", "orders"))
 	rank := map[lifecycle.State]int{lifecycle.Assigned: 1, lifecycle.Running: 2, lifecycle.Terminated: 3}

@@ -100,7 +100,7 @@ func read(t testing.TB, name string) []byte {
 	return data
 }
 
-func TestTheNextAgentKnowsWhatWasSaved(t *testing.T) {
+func TestNextAgentReadsSavedState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := story(t, dir)

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-func TestWhatIsTheMachinesFaultAndNotTheTasks(t *testing.T) {
+func TestMachineFaultsAreNotTaskFaults(t *testing.T) {
 	t.Parallel()
 	fork := &os.PathError{Op: "fork/exec", Path: "/bin/sh", Err: unix.EAGAIN}
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestWhatIsTheMachinesFaultAndNotTheTasks(t *testing.T) {
 	}
 }
 
-func TestAReasonBeginsWithWhatIsLacking(t *testing.T) {
+func TestReasonBeginsWithShortage(t *testing.T) {
 	t.Parallel()
 	err := fmt.Errorf("write order: %w", unix.ENOSPC)
 	if got, want := Explain(err), "no space left on device: write order: no space left on device"; got != want {
@@ -53,7 +53,7 @@ func TestAReasonBeginsWithWhatIsLacking(t *testing.T) {
 	}
 }
 
-func TestACauseNamesNothingOfATask(t *testing.T) {
+func TestCauseOmitsTaskNames(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		lack Lack
@@ -73,7 +73,7 @@ func TestACauseNamesNothingOfATask(t *testing.T) {
 	}
 }
 
-func TestASickMachineIsProbedEverLater(t *testing.T) {
+func TestProbesOfSickMachineBackOff(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1_000_000, 0)
 	s := State{}.Failed(Disk, "full", begin)
@@ -97,7 +97,7 @@ func TestASickMachineIsProbedEverLater(t *testing.T) {
 	}
 }
 
-func TestAMachineThatFallsSickAgainIsBelievedLater(t *testing.T) {
+func TestRelapsedMachineIsTrustedLater(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1_000_000, 0)
 	for _, c := range []struct {
@@ -121,7 +121,7 @@ func TestAMachineThatFallsSickAgainIsBelievedLater(t *testing.T) {
 	}
 }
 
-func TestAProbeOfAWholeMachineFindsNothing(t *testing.T) {
+func TestProbeOfHealthyMachineFindsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if l, err := (Probe{Dir: dir}).Run(t.Context()); l != "" || err != nil {
@@ -132,7 +132,7 @@ func TestAProbeOfAWholeMachineFindsNothing(t *testing.T) {
 	}
 }
 
-func TestAProbeNamesWhatIsLacking(t *testing.T) {
+func TestProbeReportsShortage(t *testing.T) {
 	t.Parallel()
 	p := Probe{Dir: t.TempDir(), Engine: func(context.Context) error { return errors.New("connection refused") }}
 	if l, err := p.Run(t.Context()); l != Engine || err == nil {

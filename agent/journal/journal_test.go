@@ -64,7 +64,7 @@ func readAll(t *testing.T, j *Journal, from uint64, size int) []string {
 	}
 }
 
-func TestLinesComeBackFromAnyNumber(t *testing.T) {
+func TestLinesAreReadFromAnyNumber(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "log")
 	j := open(t, name)
@@ -97,7 +97,7 @@ func TestLinesComeBackFromAnyNumber(t *testing.T) {
 }
 
 // Wherever the file is truncated, the complete records remain and appending continues.
-func TestATornRecordIsCut(t *testing.T) {
+func TestPartialRecordIsTruncated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	name := filepath.Join(dir, "log")

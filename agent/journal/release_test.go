@@ -79,7 +79,7 @@ func TestAcknowledgedLinesAreDeleted(t *testing.T) {
 }
 
 // If an agent is killed between the two steps of a release, the next one finds the lines.
-func TestLinesAreFoundWithTheirRoomNotYetGivenBack(t *testing.T) {
+func TestLinesAreFoundAfterPartialRelease(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "log")
 	j := open(t, name)
@@ -97,7 +97,7 @@ func TestLinesAreFoundWithTheirRoomNotYetGivenBack(t *testing.T) {
 	}
 }
 
-func TestAJournalThatSaysNonsenseIsNotRead(t *testing.T) {
+func TestInvalidJournalIsRejected(t *testing.T) {
 	t.Parallel()
 	for _, at := range []int64{-1, 0, 1 << 40} {
 		name := filepath.Join(t.TempDir(), "log")

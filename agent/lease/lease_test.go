@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestALeaseEndsTheWaitAfterWhatWasAnswered(t *testing.T) {
+func TestLeaseEndsWaitAfterLastAnswer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name              string

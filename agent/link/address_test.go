@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-func TestWhereOthersFindThisMachine(t *testing.T) {
+func TestReachableAddresses(t *testing.T) {
 	t.Parallel()
 	if got := addressOf(t.Context(), &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 4}); got != "10.0.0.7" {
 		t.Errorf("got %q, want the address of the connection to the master", got)
@@ -36,7 +36,7 @@ func (silent) Serve(context.Context, *Conn, *agentv1.Welcome) error { return nil
 
 // The hello contains the machine's address. If the master is on the same machine, it contains the
 // address of the machine's network.
-func TestAHelloSaysWhereThisMachineIs(t *testing.T) {
+func TestHelloContainsAddresses(t *testing.T) {
 	t.Parallel()
 	heard := make(chan string, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -64,7 +64,7 @@ func TestAHelloSaysWhereThisMachineIs(t *testing.T) {
 	}
 }
 
-func TestOfAnInterfaceTheFirstAddressCounts(t *testing.T) {
+func TestFirstAddressOfInterfaceIsUsed(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]string{
 		"127.0.0.1/8":                       "",

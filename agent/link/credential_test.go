@@ -18,7 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-func TestADamagedCredentialIsNamedAndAJoinTokenShown(t *testing.T) {
+func TestDamagedCredentialErrorSuggestsJoinToken(t *testing.T) {
 	t.Parallel()
 	text, _, err := token.Ring{token.NewKey(time.Now())}.SignCredential(token.Credential{Cluster: "c", Agent: "a", Pool: "p"})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestADamagedCredentialIsNamedAndAJoinTokenShown(t *testing.T) {
 const keptIn = "DET_DEPLOY_TEST_CREDENTIAL"
 
 // A master does not send another credential to an agent that reconnects.
-func TestACredentialThatCouldNotBeStoredIsKeptOverReconnects(t *testing.T) {
+func TestUnstoredCredentialSurvivesReconnects(t *testing.T) {
 	t.Parallel()
 	if file := os.Getenv(keptIn); file != "" {
 		keepWithoutDescriptors(t, file)

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/script"
 )
 
-func TestAScriptRunsInWhatItSaysOrAShell(t *testing.T) {
+func TestScriptRunsInItsInterpreter(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"a shell where nothing is said": {"echo out; echo err >&2; echo $MINE", "out\nerr\nmine\n"},
@@ -31,7 +31,7 @@ func TestAScriptRunsInWhatItSaysOrAShell(t *testing.T) {
 	}
 }
 
-func TestAScriptThatFailsIsToldWithItsLastLines(t *testing.T) {
+func TestFailedScriptReportsLastLines(t *testing.T) {
 	t.Parallel()
 	s := script.Script{
 		Name: "startup_script", File: filepath.Join(t.TempDir(), "s"),
@@ -97,7 +97,7 @@ func TestBackgroundProcessesOfScriptAreNotAwaited(t *testing.T) {
 	}
 }
 
-func TestAScriptEndsWithWhoeverWantedIt(t *testing.T) {
+func TestScriptEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()

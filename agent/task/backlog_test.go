@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/journal"
 )
 
-func TestOutputThatTheMasterDoesNotTakeIsBounded(t *testing.T) {
+func TestUnacknowledgedOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "log"))
 	if err != nil {

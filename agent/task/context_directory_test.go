@@ -125,7 +125,7 @@ func TestFetch(t *testing.T) {
 }
 
 // The request is retried if the master is killed while it answers.
-func TestFilesAreAskedForAgain(t *testing.T) {
+func TestFileRequestIsRetried(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

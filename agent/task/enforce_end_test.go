@@ -28,7 +28,7 @@ func (r unreachable) Signal(ctx context.Context, _ string, s container.Signal) e
 	return nil
 }
 
-func TestAContainerThatSIGTERMDoesNotReachIsKilledInTime(t *testing.T) {
+func TestContainerIgnoringSIGTERMIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string

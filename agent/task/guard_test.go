@@ -115,7 +115,7 @@ func TestProcessesHaveTheMachinesNetworkWithoutAsking(t *testing.T) {
 	}
 }
 
-func TestALinkOutOfWhatIsAllowedIsNotAllowed(t *testing.T) {
+func TestLinkOutOfAllowedPathsIsRejected(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	for _, path := range []string{m.link(t, "/etc", "etc"), "/etc", m.link(t, "/dev/null", "null")} {
@@ -214,7 +214,7 @@ func TestOtherNamesOfAMountAreKnown(t *testing.T) {
 	}
 }
 
-func TestAnOrderIsJudgedWithoutPathsToo(t *testing.T) {
+func TestOrderWithoutPathsIsChecked(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	s := &agentv1.Spec{Policy: &apiv1.TaskPolicy{}, User: &agentv1.User{}, AddCapabilities: []string{"SYS_ADMIN"}}

@@ -72,7 +72,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestATaskIsToldWhereItRuns(t *testing.T) {
+func TestTaskKnowsItsNode(t *testing.T) {
 	t.Parallel()
 	o := &agentv1.Start{ContainerId: "id", DeviceIds: []int32{1}, Spec: &agentv1.Spec{
 		Environment: []string{"DET_TASK_ID=t", "DET_SESSION_TOKEN=secret"}, User: &agentv1.User{Uid: 7, Gid: 8},
@@ -100,7 +100,7 @@ func TestATaskIsToldWhereItRuns(t *testing.T) {
 	}
 }
 
-func TestGPUsGoByVendor(t *testing.T) {
+func TestGPUsAreMatchedByVendor(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[apiv1.Device_Type]container.Vendor{
 		apiv1.Device_TYPE_CUDA: container.NVIDIA, apiv1.Device_TYPE_ROCM: container.AMD, apiv1.Device_TYPE_CPU: "",
@@ -112,7 +112,7 @@ func TestGPUsGoByVendor(t *testing.T) {
 	}
 }
 
-func TestTheNetworkIsTheTasksOrElseTheAgents(t *testing.T) {
+func TestNetworkDefaultsToAgents(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		ordered, own string

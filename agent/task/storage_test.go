@@ -63,7 +63,7 @@ func TestTheDirectoryOfCheckpointsIsMadeLikeTheStorage(t *testing.T) {
 	}
 }
 
-func TestCheckpointsAreMadeInNoOtherPlace(t *testing.T) {
+func TestCheckpointDirectoryIsNotRedirected(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(dir string) error

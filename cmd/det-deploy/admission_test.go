@@ -41,10 +41,10 @@ func exitCode(cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// TestARefusedTwinCostsTheAgentNothing starts a second machine with the name of a connected agent
+// TestRejectedDuplicateDoesNotAffectAgent starts a second machine with the name of a connected agent
 // and a valid join token. It must be rejected, and the agent must be able to reconnect with its
 // credential.
-func TestARefusedTwinCostsTheAgentNothing(t *testing.T) {
+func TestRejectedDuplicateDoesNotAffectAgent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
 	c.StartMaster()
@@ -61,10 +61,10 @@ func TestARefusedTwinCostsTheAgentNothing(t *testing.T) {
 	c.connected(1)
 }
 
-// TestARevokedAgentIsOut revokes an agent: it is disconnected immediately, its task ends, and
+// TestRevokedAgentIsDisconnected revokes an agent: it is disconnected immediately, its task ends, and
 // neither its credential nor a join token is accepted until it is admitted again, even after a
 // restart.
-func TestARevokedAgentIsOut(t *testing.T) {
+func TestRevokedAgentIsDisconnected(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
 	c.StartMaster()

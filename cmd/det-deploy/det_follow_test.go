@@ -54,7 +54,7 @@ func (a *rawAPI) open(path string) *http.Response {
 
 // A client that follows a log must be able to distinguish a stopped master from a crashed one: the
 // det client fails on a truncated response.
-func TestAFollowedLogEndsInGoodOrderWhenTheMasterStops(t *testing.T) {
+func TestFollowedLogEndsCleanlyOnMasterStop(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a cluster; run without -short")

@@ -119,8 +119,8 @@ func words(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestTheWalkTriesEveryCommandAndThePageSaysSo needs no client.
-func TestTheWalkTriesEveryCommandAndThePageSaysSo(t *testing.T) {
+// TestWalkCoversEveryCommand needs no client.
+func TestWalkCoversEveryCommand(t *testing.T) {
 	t.Parallel()
 	want := renderWalk(outcomes(t))
 	golden.Compare(t, walkPage, want)

@@ -219,8 +219,8 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 	}
 }
 
-// TestAMachineThatCannotBeSetUpIsShown uses a startup script that fails.
-func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
+// TestFailedSetupIsShown uses a startup script that fails.
+func TestFailedSetupIsShown(t *testing.T) {
 	t.Parallel()
 	yaml := strings.Replace(elasticYAML, "      failure_rate: 0.2\n", "      startup_script: echo no such disk as /dev/sdz; exit 3\n", 1)
 	c := newCluster(t, clusterConfig{Master: yaml})
@@ -236,8 +236,8 @@ func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
 	})
 }
 
-// TestAgentsFollowTheirMaster upgrades the master while an agent runs a task.
-func TestAgentsFollowTheirMaster(t *testing.T) {
+// TestAgentsUpdateToMasterVersion upgrades the master while an agent runs a task.
+func TestAgentsUpdateToMasterVersion(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the program twice; run without -short")
@@ -306,9 +306,9 @@ func TestAgentsFollowTheirMaster(t *testing.T) {
 	}
 }
 
-// TestAPoolHasADockerNetworkOfItsOwn uses a setting of the oldest clusters: agent_docker_network
+// TestPoolHasItsOwnDockerNetwork uses a setting of the oldest clusters: agent_docker_network
 // names a network that does not exist yet.
-func TestAPoolHasADockerNetworkOfItsOwn(t *testing.T) {
+func TestPoolHasItsOwnDockerNetwork(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs a Docker daemon; run without -short")

@@ -159,9 +159,9 @@ func (s *split) moves(began time.Time) (ended time.Duration) {
 	return ended
 }
 
-// TestAPartitionedAgentEndsWhatIsRunElsewhere turns an agent's connection into a black hole: its
+// TestPartitionedAgentEndsReplacedContainers turns an agent's connection into a black hole: its
 // preemptible task ends and runs on the other agent, and there are never two copies.
-func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
+func TestPartitionedAgentEndsReplacedContainers(t *testing.T) {
 	t.Parallel()
 	s := newSplit(t)
 	began := time.Now()
@@ -169,10 +169,10 @@ func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 	t.Logf("the first copy ended after %s; the wait is %s", s.moves(began), reconnectWait)
 }
 
-// TestAStoppedAgentEndsItsCopyWhenItGoesOn suspends an agent, which cannot end its task; after the
+// TestResumedAgentEndsItsCopy suspends an agent, which cannot end its task; after the
 // wait the master runs the task on another agent. When the agent is resumed, only the second copy
 // remains, and its result counts.
-func TestAStoppedAgentEndsItsCopyWhenItGoesOn(t *testing.T) {
+func TestResumedAgentEndsItsCopy(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	s := newSplit(t)

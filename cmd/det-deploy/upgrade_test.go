@@ -22,13 +22,13 @@ const (
 	oldQueued  = "8e72e1d0-7f45-518f-b12f-85e22ef564bb"
 )
 
-// TestWhatTheLastVersionWroteIsTakenUp starts the current master and agent with the directories of
+// TestStateOfPreviousVersionIsRead starts the current master and agent with the directories of
 // those of commit d397a73 after they were killed, which testdata/upgrade contains. There, admin and
 // ada had logged in, and gone was deactivated; ada's task ended had exited with 3, running held
 // both slots of agent a, and queued waited for them. The machine no longer exists, so the process
 // of running does not either. The directories were modified: the logins do not expire, the process
 // has an impossible PID, and ended ended just now, because after a day it is no longer listed.
-func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
+func TestStateOfPreviousVersionIsRead(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\n"})
 	unpackOld(t, c.Dir)

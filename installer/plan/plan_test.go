@@ -181,7 +181,7 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-func TestComputeRefusesWhatCannotBeOrdered(t *testing.T) {
+func TestComputeRejectsCycles(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string

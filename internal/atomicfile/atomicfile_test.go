@@ -52,7 +52,7 @@ func TestWritersOfOneFileDoNotMixTheirContents(t *testing.T) {
 	onlyThese(t, filepath.Dir(path), "f")
 }
 
-func TestARefusedWriteKeepsTheOldFileAndNamesIt(t *testing.T) {
+func TestRejectedWriteKeepsFileAndReportsPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	taken := filepath.Join(dir, "taken") // a directory that is not empty cannot be replaced
@@ -69,7 +69,7 @@ func TestARefusedWriteKeepsTheOldFileAndNamesIt(t *testing.T) {
 	onlyThese(t, dir, "taken")
 }
 
-func TestAPendingFileIsNotThereBeforeItsCommit(t *testing.T) {
+func TestPendingFileAppearsOnCommit(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
 	for _, commit := range []bool{false, true} {
@@ -115,7 +115,7 @@ func TestLeftoversOfKilledWriterAreRemoved(t *testing.T) {
 	onlyThese(t, dir, ".f.1x", ".f.456", ".f.g.123", "f")
 }
 
-func TestALinkIsPointedElsewhere(t *testing.T) {
+func TestLinkReplacesExisting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "current")

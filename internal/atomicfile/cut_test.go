@@ -139,7 +139,7 @@ func judge(f *inode, err error) string {
 	return fmt.Sprintf("there is %q with mode %v, and the writer was told %v", f.lasting, f.mode, err)
 }
 
-func TestTheCutFindsWhatDoesNotWait(t *testing.T) {
+func TestCutDetectsUnsyncedWrite(t *testing.T) {
 	t.Parallel()
 	p := &plate{calls: 100, names: map[string]*inode{}, lasting: map[string]*inode{}}
 	w, err := createOn(p, "/f", 0o600)

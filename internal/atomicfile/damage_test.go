@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestDamageIsSaidInWords(t *testing.T) {
+func TestDamageHasDescription(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f.json")
 	var into struct{ A []int }

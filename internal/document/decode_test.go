@@ -96,7 +96,7 @@ address: {street: Main, house_number: 0x10}
 	_ = z.hidden
 }
 
-func TestDecodeComplains(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, yaml, want string }{
 		{"an unknown key", "nam: x", "zoo.yaml:1: nam: unknown key (did you mean name?)"},
@@ -294,7 +294,7 @@ type shared struct {
 	Size int    `yaml:"size"`
 }
 
-func TestAKeyStandsBehindTheOneThatItNames(t *testing.T) {
+func TestKeyIsInsertedAfterNamedKey(t *testing.T) {
 	t.Parallel()
 	var got []string
 	for _, e := range document.Reference(struct {

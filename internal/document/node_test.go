@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSimpleScalarsAreWhatTheEncoderMakesOfThem(t *testing.T) {
+func TestSimpleNodeMatchesEncoder(t *testing.T) {
 	t.Parallel()
 	check := func(t interface{ Errorf(string, ...any) }, v any) {
 		got := simpleNode(v)

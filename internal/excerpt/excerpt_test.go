@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
-func TestAnExcerptIsShortPrintableAndSaysHowMuchThereWas(t *testing.T) {
+func TestExcerptIsShortAndPrintable(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ in, want string }{
 		"a name is shown whole":        {"agent-1", "agent-1"},
@@ -25,7 +25,7 @@ func TestAnExcerptIsShortPrintableAndSaysHowMuchThereWas(t *testing.T) {
 	}
 }
 
-func TestAMessageIsBoundedWhateverIsFormattedIntoIt(t *testing.T) {
+func TestMessageLengthIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
 	if got := excerpt.Format("%s and %q", long, long); len(got) > 300 {

@@ -48,7 +48,7 @@ func TestALeafIsRenewedInTime(t *testing.T) {
 	}
 }
 
-func TestAPairIsOneText(t *testing.T) {
+func TestPairRoundTripsAsText(t *testing.T) {
 	t.Parallel()
 	ca, err := pki.NewAuthority("lab", time.Now())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/process"
 )
 
-func TestOnlyTheVeryProcessIsSignalled(t *testing.T) {
+func TestOnlySameProcessIsSignalled(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sleep", "600")
 	if err := c.Start(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
-func TestAWaitOfAStepEndsWithWhatTheStepOutlives(t *testing.T) {
+func TestWaitInStepEndsWithOuterContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -36,7 +36,7 @@ func TestAWaitOfAStepEndsWithWhatTheStepOutlives(t *testing.T) {
 	})
 }
 
-func TestAWaitOfAStepHasTheStepsLimit(t *testing.T) {
+func TestWaitInStepHasTimeLimitOfStep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		step, stop := context.WithTimeout(wait.Outlive(t.Context()), time.Second)

@@ -127,7 +127,7 @@ func TestATaintNeedsAToleration(t *testing.T) {
 	}
 }
 
-func TestPodSecurityLetsTasksIn(t *testing.T) {
+func TestPodSecurityAdmitsTasks(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name, level            string
@@ -272,7 +272,7 @@ func pair(t *testing.T, from, until time.Time, names ...string) (cert, key []byt
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: text})
 }
 
-func TestALoadBalancerIsGuessed(t *testing.T) {
+func TestLoadBalancerHeuristic(t *testing.T) {
 	t.Parallel()
 	with := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 	without := with
@@ -301,7 +301,7 @@ func objects(t *testing.T) []helm.Object {
 	}
 }
 
-func TestTheValuesSayWhatIsChecked(t *testing.T) {
+func TestChecksFollowValues(t *testing.T) {
 	t.Parallel()
 	var w Wanted
 	err := w.Read(map[string]any{
@@ -348,7 +348,7 @@ func TestTheValuesSayWhatIsChecked(t *testing.T) {
 }
 
 // A user who may not create namespaces gets advice for an installation without.
-func TestANamespaceOfTasksIsTheReleasesOwn(t *testing.T) {
+func TestTaskNamespaceBelongsToRelease(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		there  *corev1.Namespace
@@ -416,7 +416,7 @@ func makesClaim() helm.Object {
 	return helm.Object{Kind: "Role", Name: "determined-master-lab", YAML: role}
 }
 
-func TestAClaimThatTheMasterHasMadeIsJudgedAsItIs(t *testing.T) {
+func TestClaimOfMasterIsCheckedAsFound(t *testing.T) {
 	t.Parallel()
 	there := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "determined-checkpoints-lab", Namespace: "ml"},
@@ -431,7 +431,7 @@ func TestAClaimThatTheMasterHasMadeIsJudgedAsItIs(t *testing.T) {
 
 // By default the chart's namespace is baseline and checkpoints go to a claim that the master
 // creates there; a directory of the node needs a privileged namespace.
-func TestCheckpointsNeedAPlaceThatPodsMayUse(t *testing.T) {
+func TestCheckpointsRequireMountableStorage(t *testing.T) {
 	t.Parallel()
 	namespace := func(name, level string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforceLabel: level}}}

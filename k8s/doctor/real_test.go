@@ -73,7 +73,7 @@ func TestAnAdministratorMayDoEverything(t *testing.T) {
 	expect(t, got["GPUs"], got["GPUs"].Answer, "with 8", "nvidia.com/gpu")
 }
 
-func TestAStrangerIsToldWhatIsMissing(t *testing.T) {
+func TestDoctorReportsMissingPermissions(t *testing.T) {
 	t.Parallel()
 	w, _ := as(t, "stranger")
 	got := answers(t, w)
@@ -85,7 +85,7 @@ func TestAStrangerIsToldWhatIsMissing(t *testing.T) {
 	expect(t, got["GPUs"], Unknown, "missing permission to list nodes")
 }
 
-func TestAnOwnerOfANamespaceNeedsOnlyTheNodesRole(t *testing.T) {
+func TestNamespaceOwnerNeedsOnlyNodesRole(t *testing.T) {
 	t.Parallel()
 	w, c := as(t, "owner")
 	c.Kubectl("create", "rolebinding", "owner", "--clusterrole=admin", "--user=owner", "-n", w.Namespace)
@@ -107,7 +107,7 @@ func TestEscalateSufficesToGrant(t *testing.T) {
 	expect(t, w.mayGrant(t.Context()), Pass, "escalate")
 }
 
-func TestSecretsAreLookedInto(t *testing.T) {
+func TestSecretContentsAreChecked(t *testing.T) {
 	t.Parallel()
 	w, c := as(t, "")
 	w.PullSecret, w.TLSSecret = "pull", "tls"
@@ -137,7 +137,7 @@ func TestReferencedSecretsMustExist(t *testing.T) {
 	expect(t, answers(t, w)["secret db of db.passwordExistingSecret"], Pass)
 }
 
-func TestANamespaceThatIsNotThere(t *testing.T) {
+func TestMissingNamespace(t *testing.T) {
 	t.Parallel()
 	w, _ := as(t, "")
 	w.Namespace = "none"
@@ -148,7 +148,7 @@ func TestANamespaceThatIsNotThere(t *testing.T) {
 	expect(t, w.coscheduler(t.Context()), Fail, "PodGroup")
 }
 
-func TestAServerThatIsNotThere(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	k, err := kube.Open(kube.Options{Kubeconfig: "/dev/null", Server: "http://127.0.0.1:1"})
 	if err != nil {

@@ -257,7 +257,7 @@ func TestTroublesAreExplained(t *testing.T) {
 }
 
 // The kubelet repeats that the pull failed; the registry's message is kept.
-func TestTheRegistrysWordsAreKept(t *testing.T) {
+func TestRegistryErrorIsQuoted(t *testing.T) {
 	t.Parallel()
 	at := func(message string, after time.Duration) corev1.Event {
 		e := event("Pod", "master", "Failed", message)
@@ -316,7 +316,7 @@ func TestEverythingIsUpWhenTheLatestRevisionIs(t *testing.T) {
 	}
 }
 
-func TestALoadBalancerWithoutAnAddressIsOnlyANote(t *testing.T) {
+func TestLoadBalancerWithoutAddressIsNote(t *testing.T) {
 	t.Parallel()
 	svc := corev1.Service{ObjectMeta: meta("front"), Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Port: 8080, NodePort: 30123}},

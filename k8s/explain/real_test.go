@@ -61,7 +61,7 @@ func awaitVerdict(t *testing.T, of explain.Of, what string, is func(explain.Verd
 	}
 }
 
-func TestProgressIsToldUntilEverythingIsUp(t *testing.T) {
+func TestProgressIsReportedUntilReady(t *testing.T) {
 	t.Parallel()
 	awaitVerdict(t, apply(t, "{cpu: 10m}"), "that it is up", func(v explain.Verdict) bool {
 		for _, line := range v.Progress {
@@ -73,7 +73,7 @@ func TestProgressIsToldUntilEverythingIsUp(t *testing.T) {
 	})
 }
 
-func TestAPodThatFitsNowhereIsNamedWithTheSchedulersWord(t *testing.T) {
+func TestUnschedulablePodQuotesScheduler(t *testing.T) {
 	t.Parallel()
 	v := awaitVerdict(t, apply(t, "{nvidia.com/gpu: 9}"), "a trouble", func(v explain.Verdict) bool { return len(v.Troubles) > 0 })
 	if got := v.Troubles[0]; len(v.Troubles) != 1 || !strings.Contains(got.Event, "Insufficient nvidia.com/gpu") || !strings.Contains(got.Fix, "maxSlotsPerPod") {
@@ -81,7 +81,7 @@ func TestAPodThatFitsNowhereIsNamedWithTheSchedulersWord(t *testing.T) {
 	}
 }
 
-func TestAFullQuotaIsNamedAndDoesNotPass(t *testing.T) {
+func TestExhaustedQuotaFailsCheck(t *testing.T) {
 	t.Parallel()
 	of := apply(t, "{cpu: 10m}", "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {pods: '0'}}}")
 	v := awaitVerdict(t, of, "a lasting trouble", func(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting })

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestWhatTheSchedulerSaysItLacks(t *testing.T) {
+func TestShortageReportedByScheduler(t *testing.T) {
 	t.Parallel()
 	gpu := []corev1.ResourceName{"nvidia.com/gpu"}
 	for text, want := range map[string][]corev1.ResourceName{

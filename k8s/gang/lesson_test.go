@@ -36,7 +36,7 @@ func trialled(t testing.TB, id ID, n int, each int64, ago time.Duration, bound .
 	return g
 }
 
-func TestWhatARefusalTeaches(t *testing.T) {
+func TestCapacityLearnedFromRefusal(t *testing.T) {
 	t.Parallel()
 	ours := func(n Node, own int64) Node {
 		n.Own = Resources{"nvidia.com/gpu": own}
@@ -199,7 +199,7 @@ func TestPreemptionByLearnedRoom(t *testing.T) {
 
 // The rejection of a large pod does not delay smaller ones, and the victims of a small pod are not
 // preempted for a large one.
-func TestALessonIsNoMoreThanWasSaid(t *testing.T) {
+func TestRejectionOfLargePodDoesNotDelaySmallOnes(t *testing.T) {
 	t.Parallel()
 	a := gpus("a", 8, 2)
 	a.Own = Resources{"nvidia.com/gpu": 2}
@@ -344,7 +344,7 @@ func (n *neighbours) second() {
 
 // Other pods use a part of the nodes for 15 minutes. All gangs that fit run, and the others are not
 // retried too often.
-func TestALifeBesideOthers(t *testing.T) {
+func TestGangsRunBesideOtherPods(t *testing.T) {
 	t.Parallel()
 	shapes := map[int64]*Pod{}
 	for _, each := range []int64{1, 2, 4, 8} {

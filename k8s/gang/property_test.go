@@ -271,9 +271,9 @@ func victimsAreLess(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 }
 
-// TestNobodyWaitsForEver simulates clusters until all gangs have run: gangs end after a while, and
+// TestWaitsAreBounded simulates clusters until all gangs have run: gangs end after a while, and
 // each one that can fit gets its turn.
-func TestNobodyWaitsForEver(t *testing.T) {
+func TestWaitsAreBounded(t *testing.T) {
 	t.Parallel()
 	pods := shapes(t)
 	rapid.Check(t, func(t *rapid.T) {

@@ -43,7 +43,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestAnEmptyClusterHoldsSoManyPods(t *testing.T) {
+func TestCapacityOfEmptyCluster(t *testing.T) {
 	t.Parallel()
 	nodes := []Node{gpus("a", 8, 8), gpus("b", 8, 8), gpus("c", 4, 0)}
 	p8 := pod(t, gpuSpec(8))
@@ -60,7 +60,7 @@ func TestAnEmptyClusterHoldsSoManyPods(t *testing.T) {
 	}
 }
 
-func TestWhereAPodMayBe(t *testing.T) {
+func TestPodPlacementConstraints(t *testing.T) {
 	t.Parallel()
 	tainted := func(effect corev1.TaintEffect) Node {
 		n := gpus("a", 8, 0)

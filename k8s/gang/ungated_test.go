@@ -9,7 +9,7 @@ import (
 )
 
 // Gates are omitted only where they cannot help.
-func TestWhatIsMadeWithoutGates(t *testing.T) {
+func TestGatesAreOmitted(t *testing.T) {
 	t.Parallel()
 	one, whole := pod(t, gpuSpec(1)), pod(t, gpuSpec(8))
 	for name, row := range map[string]struct {
@@ -81,7 +81,7 @@ func TestTheWindowFollowsTheScheduler(t *testing.T) {
 }
 
 // A partial gang without gates reports why its other pods do not exist.
-func TestAPartialGangWithoutGatesSaysWhatIsMissing(t *testing.T) {
+func TestPartialUngatedGangReportsMissingPods(t *testing.T) {
 	t.Parallel()
 	c := Cluster{Options: DefaultOptions(), Nodes: []Node{gpus("a", 8, 0)}}
 	c.Gangs = []Gang{{ID: "g", Pods: 2, Made: 1, Pod: pod(t, gpuSpec(1)), State: Binding, Since: epoch().Add(-time.Second), Trouble: "exceeded quota"}}
@@ -92,7 +92,7 @@ func TestAPartialGangWithoutGatesSaysWhatIsMissing(t *testing.T) {
 
 // Other pods may use the room between the decision to create a gang without gates and the
 // scheduler.
-func TestAGangWithoutGatesThatLosesItsRoomIsUndoneAtOnce(t *testing.T) {
+func TestUngatedGangIsUndoneWhenCapacityIsLost(t *testing.T) {
 	t.Parallel()
 	const refused = "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."
 	for name, row := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 // unseen returns options for a cluster in which neither nodes nor other pods are visible.
 func unseen() Options { return shared(func(o *Options) { o.NodesKnown = false }) }
 
-func TestARefusalWhereNodesAreNotKnown(t *testing.T) {
+func TestRefusalWithUnknownNodes(t *testing.T) {
 	t.Parallel()
 	queued := func(id ID, priority, n int, each int64) Gang {
 		return Gang{ID: id, Job: JobID(id), Pods: n, Pod: pod(t, gpuSpec(each)), Priority: priority, State: Queued, Submitted: epoch()}
@@ -106,7 +106,7 @@ func TestARefusalWhereNodesAreNotKnown(t *testing.T) {
 
 // For an hour there are tasks that are too large for any node. No pod is preempted for them,
 // smaller tasks that fit run, and the large ones are not retried too often.
-func TestALifeBesideWhatCanNeverRun(t *testing.T) {
+func TestOversizedTasksDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	shapes := map[int64]*Pod{}
 	for _, each := range []int64{1, 2, 4, 8, 16} {

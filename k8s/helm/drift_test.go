@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-func TestNothingOfASecretIsInItsDrift(t *testing.T) {
+func TestDriftOmitsSecrets(t *testing.T) {
 	t.Parallel()
 	data := func(m map[string]any) map[string]any { return map[string]any{"data": m} }
 	for name, tc := range map[string]struct {

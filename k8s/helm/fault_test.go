@@ -143,7 +143,7 @@ func (b bench) broken(t *testing.T, d deed, f kubefault.Fault, n int, cancelled 
 }
 
 // An interrupted upgrade can be rolled back completely.
-func TestABrokenUpgradeCanBeTakenBack(t *testing.T) {
+func TestBrokenUpgradeIsRolledBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	const calls = 12                        // more than the changing calls of an upgrade

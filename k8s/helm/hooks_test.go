@@ -107,7 +107,7 @@ func TestHooksRunAtTheirStep(t *testing.T) {
 
 // A snapshot of an upgrade is kept when the next upgrade, with the same snapshot name, is rejected
 // for it.
-func TestAHookThatIsThereAlreadyStays(t *testing.T) {
+func TestExistingHookIsKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	want := withFiles(t, named("lab", nil), map[string]string{"templates/hooks.yaml": `

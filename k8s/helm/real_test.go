@@ -176,7 +176,7 @@ func TestTheLifeOfARelease(t *testing.T) {
 	b.in(t, one)
 }
 
-func TestWhatIsSomebodyElsesIsNotTaken(t *testing.T) {
+func TestForeignObjectsAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cluster.Kubectl("create", "configmap", "extra-lab", "-n", b.namespace)
@@ -193,7 +193,7 @@ func TestWhatIsSomebodyElsesIsNotTaken(t *testing.T) {
 	b.cluster.Kubectl("get", "configmap", "extra-lab", "-n", b.namespace)
 }
 
-func TestAFieldThatCannotChangeIsSaid(t *testing.T) {
+func TestImmutableFieldIsReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	if _, err := b.helm.Install(t.Context(), named("lab", nil)); err != nil {

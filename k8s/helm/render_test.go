@@ -54,7 +54,7 @@ func TestRenderingNeedsNoServerAndIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestBrokenValuesAreSentences(t *testing.T) {
+func TestValueErrorsAreSentences(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string
@@ -141,7 +141,7 @@ func TestValuesAreMergedAsHelmDoes(t *testing.T) {
 }
 
 // Helm's error messages quote their input.
-func TestWhatCannotBeReadIsNotQuoted(t *testing.T) {
+func TestUnreadableValueIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/password"
 	if err := os.WriteFile(file, []byte("hunter2"), 0o600); err != nil {

@@ -26,7 +26,7 @@ func TestContextsAreThoseOfTheKubeconfig(t *testing.T) {
 	}
 }
 
-func TestAPluginIsTheUsersOfTheContextsThatMayBeMeant(t *testing.T) {
+func TestPluginOfPossibleContexts(t *testing.T) {
 	t.Parallel()
 	const text = `apiVersion: v1
 kind: Config

@@ -70,7 +70,7 @@ func answer(w http.ResponseWriter, code int, reason, message string) {
 	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q}`, reason, code, message)
 }
 
-func TestTheGateStandsBeforeWhatChangesSomething(t *testing.T) {
+func TestGateGuardsChanges(t *testing.T) {
 	t.Parallel()
 	gate := new(resource.Gate)
 	var calls atomic.Int32
@@ -211,7 +211,7 @@ func TestAnOperationEndsItsCallsAndKeepsItsRefusals(t *testing.T) {
 	}
 }
 
-func TestOpeningNamesWhatIsWrong(t *testing.T) {
+func TestOpenReportsReason(t *testing.T) {
 	t.Parallel()
 	_, err := kube.Open(kube.Options{Kubeconfig: "testdata/none"})
 	if cloud.KindOf(err) != cloud.Invalid {

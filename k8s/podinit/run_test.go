@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 }
 
 // Only the container knows its GPUs. A file without GPUs would override that.
-func TestGPUsAreLeftToTheContainer(t *testing.T) {
+func TestGPUsAreSelectedByContainer(t *testing.T) {
 	t.Parallel()
 	for _, gpus := range []bool{false, true} {
 		w := newWorld(t, Order{GPUs: gpus}, packed(t), nil)

@@ -58,7 +58,7 @@ func undone(why string) func(owned) bool {
 }
 
 // Pods are deleted while the master is down, before it knew that they run.
-func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
+func TestEndDuringMasterDowntime(t *testing.T) {
 	m := newMaster(t, nil)
 	// Five nodes, because the scheduler may spread the two small tasks.
 	nodes := m.newKubelets(5)
@@ -100,7 +100,7 @@ func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 
 // A task starts to run while the master is down and uses the last free slots. The master must not
 // count the task's own pod as an obstacle for it.
-func TestWhatBeganToRunWhileTheMasterWasAway(t *testing.T) {
+func TestStartDuringMasterDowntime(t *testing.T) {
 	m := newMaster(t, nil)
 	nodes := m.newKubelets(1)
 	id := m.submit(program{Held: true, Forever: true}, slots(8))

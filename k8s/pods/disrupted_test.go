@@ -50,7 +50,7 @@ func (m *master) failsFirst(nodes *kubelets, id rm.AllocationID, pod corev1.Pod)
 
 // A rank notices the loss of another as soon as that receives SIGTERM, and often fails before the
 // lost one has ended. The machine is the cause nevertheless, for each way to delete the pod.
-func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
+func TestRankFailureAfterEvictionOfAnother(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		take func(*master, corev1.Pod)
@@ -87,7 +87,7 @@ func TestARankThatFailsBecauseAnotherIsTakenAway(t *testing.T) {
 }
 
 // The other ranks notice the loss of a node before Kubernetes reports it.
-func TestARankThatFailsBecauseANodeHasVanished(t *testing.T) {
+func TestRankFailureAfterNodeLoss(t *testing.T) {
 	m := newMaster(t, nil)
 	nodes := m.newKubelets(2)
 	id, two := m.gangOfTwo(program{Forever: true, Deaf: true}, 1)
@@ -100,7 +100,7 @@ func TestARankThatFailsBecauseANodeHasVanished(t *testing.T) {
 }
 
 // A program that ignores SIGTERM can save a checkpoint until its pod is deleted.
-func TestAProgramHearsThatItsPodIsTakenAway(t *testing.T) {
+func TestProgramIsNotifiedOfPodDeletion(t *testing.T) {
 	m := newMaster(t, nil)
 	nodes := m.newKubelets(1)
 	id := m.submit(program{Forever: true}, slots(8))

@@ -16,7 +16,7 @@ import (
 )
 
 // The result for a gang that a restarted master did not know to be running.
-func TestWhatIsLeftOfAGang(t *testing.T) {
+func TestRemainsOfGang(t *testing.T) {
 	t.Parallel()
 	ended := func(kind batchv1.JobConditionType, status batchv1.JobStatus) batchv1.JobStatus {
 		status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Message: "so says the Job"}}
@@ -73,7 +73,7 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 }
 
 // The exit code of a deleted pod's program is known if its Job has counted it.
-func TestAPodThatIsGoneMayHaveEndedWell(t *testing.T) {
+func TestDeletedPodMayHaveSucceeded(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
 	job := &batchv1.Job{Status: batchv1.JobStatus{CompletedIndexes: "1"}}

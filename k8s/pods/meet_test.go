@@ -79,7 +79,7 @@ echo "peer says: $said"
 sleep 5`
 
 // The pods of a gang resolve each other's names and connect, on a real node.
-func TestAGangMeetsOnARealNode(t *testing.T) {
+func TestGangRendezvousOnRealNode(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	m := onNodeWith(t, func(c *pods.Config) {

@@ -66,7 +66,7 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 	m.awaitForgotten()
 }
 
-func TestAGangRunsWholeOrNotAtAll(t *testing.T) {
+func TestGangRunsCompletelyOrNotAtAll(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(3)
 	first := m.submit(program{Forever: true}, slots(16))
@@ -91,7 +91,7 @@ func TestAGangRunsWholeOrNotAtAll(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestAPartialGangIsUndoneAndTriedAgain(t *testing.T) {
+func TestPartialGangIsUndoneAndRetried(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(3)
 	m.c.Kubectl("create", "quota", "few", "-n", m.namespace, "--hard=pods=2")
@@ -113,7 +113,7 @@ func TestAPartialGangIsUndoneAndTriedAgain(t *testing.T) {
 }
 
 // Its nodes take longer than the time limit for a partial gang.
-func TestAGangThatIsPlacedIsLeftToItsNodes(t *testing.T) {
+func TestPlacedGangIsNotUndone(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
 	id := m.submit(program{Lines: 1, Late: 6 * time.Second}, slots(16))
@@ -125,7 +125,7 @@ func TestAGangThatIsPlacedIsLeftToItsNodes(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestAGangIsTakenFromANodeThatDiesBeforeItStarts(t *testing.T) {
+func TestGangIsUndoneIfNodeDiesBeforeStart(t *testing.T) {
 	m := newMaster(t, nil)
 	k := m.newKubelets(1)
 	id := m.submit(program{Late: time.Hour}, slots(8))
@@ -155,7 +155,7 @@ func TestKilledBeforeItRuns(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestAContainerThatNeverStarts(t *testing.T) {
+func TestContainerThatDoesNotStart(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)
 	id := m.submit(program{Stuck: "ImagePullBackOff"}, nil)
@@ -174,7 +174,7 @@ func TestAContainerThatNeverStarts(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestAPodThatSomebodyDeletes(t *testing.T) {
+func TestPodDeletedByAnotherClient(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
 	id := m.submit(program{Forever: true}, slots(16))
@@ -187,7 +187,7 @@ func TestAPodThatSomebodyDeletes(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestAgentsAreSwitched(t *testing.T) {
+func TestAgentsAreEnabledAndDisabled(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
 	lasting := m.submit(program{Forever: true}, slots(8))
@@ -260,7 +260,7 @@ func TestPreemption(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestAProgramThatListensIsKilledAtItsDeadline(t *testing.T) {
+func TestListeningProgramIsKilledAtDeadline(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)
 	id := m.submit(program{Forever: true}, func(q *rm.Request) { q.PreemptionTimeout = 3 * time.Second })
@@ -282,7 +282,7 @@ func TestAProgramThatListensIsKilledAtItsDeadline(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestWhatBelongsToNobodyIsRemoved(t *testing.T) {
+func TestOrphansAreRemoved(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)
 	id := m.submit(program{Forever: true}, slots(1))
@@ -304,7 +304,7 @@ func TestWhatBelongsToNobodyIsRemoved(t *testing.T) {
 	m.c.Kubectl("get", "job", "-n", m.namespace, "mine", "other")
 }
 
-func TestAJobThatIsGoneWasLost(t *testing.T) {
+func TestMissingJobIsLost(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)
 	id := m.submit(program{Forever: true}, slots(1))
@@ -320,7 +320,7 @@ func TestAJobThatIsGoneWasLost(t *testing.T) {
 
 // The resource manager is killed and restarted repeatedly while many tasks run: each task runs
 // once, and each line is stored once.
-func TestMastersComeAndGo(t *testing.T) {
+func TestMasterRestartsUnderLoad(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(4)
 	ids := make(map[rm.AllocationID]int)

@@ -12,7 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
+func TestSilentAPIServerIsTolerated(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
 	var down error

@@ -43,7 +43,7 @@ func (m *master) stranger(node string, gpus string) {
 
 // A cluster with the chart's default permissions: nodes are visible, and pods of other namespaces
 // are not.
-func TestOnASharedClusterRoomIsLearned(t *testing.T) {
+func TestCapacityOfSharedClusterIsLearned(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
 	m.stop()

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 )
 
-func TestHowLongAContainerMayBeKeptFromStarting(t *testing.T) {
+func TestStartTimeoutOfContainer(t *testing.T) {
 	t.Parallel()
 	l := DefaultLimits()
 	pull := observe.Container{Stuck: "ImagePullBackOff: denied"}

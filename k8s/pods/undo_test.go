@@ -61,7 +61,7 @@ type silent struct{ rm.Tasks }
 func (silent) Waits(context.Context, rm.AllocationID, rm.Wait) error { return nil }
 
 // Kubernetes may reject a pod after the task's wait was reported.
-func TestALateRefusalIsTold(t *testing.T) {
+func TestLateRefusalIsReported(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
 	if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 16, Submitted: time.Now()}); err != nil {
@@ -121,7 +121,7 @@ func TestAKilledProgramHasTheTimeOfItsPodSpecWithinTheLimit(t *testing.T) {
 
 // A drain waits for pods: a task whose pod has a grace period of years is killed after the limit of
 // its pool.
-func TestATaskOnADrainedNodeHasNoMoreThanTheLimit(t *testing.T) {
+func TestGracePeriodOnDrainedNodeIsLimited(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
 	now := time.Now()
@@ -137,7 +137,7 @@ func TestATaskOnADrainedNodeHasNoMoreThanTheLimit(t *testing.T) {
 
 // A restarted master treats a running gang without a Job as lost, but not a gang that was undone at
 // the moment when all its pods were running.
-func TestAGangUndoneAsItWasWholeIsNotTakenForOneThatRan(t *testing.T) {
+func TestUndoneCompleteGangIsNotLost(t *testing.T) {
 	t.Parallel()
 	docs := shelf{}
 	r, w := still(t, docs)
@@ -159,7 +159,7 @@ func TestAGangUndoneAsItWasWholeIsNotTakenForOneThatRan(t *testing.T) {
 
 // The watch reports another client's pod, which the scheduler has already seen, after a gang was
 // created without gates: the gang waits for room, and is then created with gates.
-func TestAGangWithoutGatesThatLostItsRoomWaitsForRoom(t *testing.T) {
+func TestUndoneUngatedGangWaitsForCapacity(t *testing.T) {
 	t.Parallel()
 	gpus := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("8")}
 	node := &corev1.Node{Status: corev1.NodeStatus{

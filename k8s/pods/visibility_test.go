@@ -44,7 +44,7 @@ func namespaced() []string {
 	}
 }
 
-func TestAMasterThatMayNotSeeNodes(t *testing.T) {
+func TestMasterWithoutAccessToNodes(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
 	m.stop()
@@ -76,7 +76,7 @@ func TestAMasterThatMayNotSeeNodes(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestAMasterThatMayNotWatchSaysSo(t *testing.T) {
+func TestMasterReportsMissingWatchPermission(t *testing.T) {
 	m := newMaster(t, nil)
 	m.stop()
 	m.as("blind", "create,delete,get,list,patch,watch jobs,pods")
@@ -92,7 +92,7 @@ func TestAMasterThatMayNotWatchSaysSo(t *testing.T) {
 }
 
 // Two clusters may share nodes: slots of the other cluster's tasks are not free.
-func TestWhatTheTasksOfAnotherClusterHoldIsNotFree(t *testing.T) {
+func TestResourcesOfOtherClusterAreInUse(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)
 	other := m.c.Namespace("other-" + m.namespace)
@@ -124,7 +124,7 @@ func TestWhatTheTasksOfAnotherClusterHoldIsNotFree(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestWhatRunsGoesOnUnderOtherSettings(t *testing.T) {
+func TestRunningTasksSurviveSettingsChange(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(2)
 	id := m.submit(program{Forever: true}, slots(16))
@@ -150,7 +150,7 @@ func TestWhatRunsGoesOnUnderOtherSettings(t *testing.T) {
 	m.awaitNothing()
 }
 
-func TestWhatCanNeverRunIsRefusedAtOnce(t *testing.T) {
+func TestImpossibleTaskIsRejectedImmediately(t *testing.T) {
 	t.Parallel()
 	r, err := pods.New(pods.Config{
 		Client: fake.NewClientset(), Cluster: "lab", Namespace: "tasks", Tasks: newOwner(t), Logs: newOwner(t), Memory: &memory{},
@@ -199,7 +199,7 @@ func TestWhatCanNeverRunIsRefusedAtOnce(t *testing.T) {
 }
 
 // An autoscaler adds nodes for pods that the scheduler cannot place.
-func TestAPoolThatGrowsShowsItsPodsToAnAutoscaler(t *testing.T) {
+func TestGrowingPoolShowsPodsToAutoscaler(t *testing.T) {
 	m := newMaster(t, func(c *pods.Config) { c.Pools[0].Autoscaled = true })
 	id := m.submit(program{Lines: 1}, slots(16))
 	m.c.Await("the scheduler has found no node for its pods", func() error {

@@ -20,7 +20,7 @@ func sidecar(s string) string {
 }
 
 // Each of these would make an ordinary user the cluster's administrator, or another user.
-func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
+func TestForeignObjectsAreRejected(t *testing.T) {
 	t.Parallel()
 	const order = "det-0a1b2c3d-0000-4000-8000-000000000000-1-1"
 	for _, test := range []struct{ name, pod, want string }{
@@ -75,7 +75,7 @@ func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatBelongsToItsUserIsNotRefused(t *testing.T) {
+func TestOwnObjectsAreAccepted(t *testing.T) {
 	t.Parallel()
 	for _, pod := range []string{
 		volume(`"secret":{"secretName":"wandb"}`), volume(`"persistentVolumeClaim":{"claimName":"determined-datasets"}`),
@@ -92,7 +92,7 @@ func TestWhatBelongsToItsUserIsNotRefused(t *testing.T) {
 }
 
 // The other parts of a request are checked like an agent does.
-func TestAPodSpecIsJudgedByItsPolicy(t *testing.T) {
+func TestPodSpecIsCheckedAgainstPolicy(t *testing.T) {
 	t.Parallel()
 	const side = "environment.pod_spec: spec.containers[side]."
 	for _, test := range []struct {
@@ -148,7 +148,7 @@ func TestAPodSpecIsJudgedByItsPolicy(t *testing.T) {
 
 // The pod spec of the cluster's configuration does not count as a request of the task, and a task
 // cannot extend it.
-func TestAPoolsOwnPodSpecIsNotHeldAgainstATask(t *testing.T) {
+func TestPodSpecOfPoolIsNotCheckedAgainstTaskPolicy(t *testing.T) {
 	t.Parallel()
 	r := request(0, template())
 	r.Template.CPUPodSpec = []byte(`{"spec":{"volumes":[{"name":"data","hostPath":{"path":"/srv/data"}}],
@@ -183,7 +183,7 @@ func TestOnlyAdministratorsTakeThePriorityOfTheSystem(t *testing.T) {
 	}
 }
 
-func TestContainersGetTheMostMemoryThatIsAllowed(t *testing.T) {
+func TestContainersGetMaximumMemory(t *testing.T) {
 	t.Parallel()
 	r := request(0, template())
 	r.Specs[0].Policy = &apiv1.TaskPolicy{Root: true, MaxMemory: 3 << 30}
@@ -273,7 +273,7 @@ func TestNoContainerGainsRights(t *testing.T) {
 	refused(t, podspec.Validate(r.Request, r.Template), "spec.containers[determined-container].securityContext.allowPrivilegeEscalation: ", "task_policy.privileged")
 }
 
-func TestCheckpointsAreInNoClaimOfTheClustersData(t *testing.T) {
+func TestCheckpointsAreNotInDataClaims(t *testing.T) {
 	t.Parallel()
 	r := request(0, template(), func(s *agentv1.Spec) {
 		dir := policy.ClaimDirectory("determined-db-pvc-lab")
@@ -283,7 +283,7 @@ func TestCheckpointsAreInNoClaimOfTheClustersData(t *testing.T) {
 	refused(t, err, "checkpoint_storage.host_path: no task may use the volume claim determined-db-pvc-lab")
 }
 
-func TestVolumesOfTheClusterAreNotATasksToMount(t *testing.T) {
+func TestTasksMayNotMountClusterVolumes(t *testing.T) {
 	t.Parallel()
 	r := request(0, template())
 	for _, list := range []string{"containers", "initContainers"} {

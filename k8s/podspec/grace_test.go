@@ -8,7 +8,7 @@ import (
 )
 
 // A task must not delay the drain of a node for years.
-func TestAPodSpecGivesItsProgramNoMoreTimeToEndThanThePoolAllows(t *testing.T) {
+func TestGracePeriodIsLimitedByPool(t *testing.T) {
 	t.Parallel()
 	const longer = `{"spec":{"terminationGracePeriodSeconds":99999999}}`
 	probe := `{"spec":{"containers":[{"name":"determined-container","livenessProbe":{"exec":{"command":["false"]},"terminationGracePeriodSeconds":99999999}}]}}`

@@ -40,7 +40,7 @@ func TestEachTaskPullsWithACopyOfTheClustersSignIns(t *testing.T) {
 	}
 }
 
-func TestAPullSecretThatIsNoneIsSaid(t *testing.T) {
+func TestInvalidPullSecretIsReported(t *testing.T) {
 	t.Parallel()
 	if l, err := podspec.ParseLogins(nil); len(l) != 0 || err != nil {
 		t.Errorf("nothing: got %v, %v", l, err)

@@ -54,7 +54,7 @@ stat -c '%n %a %u:%g' /run/determined /run/determined/info /run/determined/workd
 touch written && echo "shm=$(df -k /dev/shm | tail -1 | cut -c1-5)"
 exit $((7 + JOB_COMPLETION_INDEX))`
 
-func TestAPodFindsWhatAnAgentsContainerFinds(t *testing.T) {
+func TestPodEnvironmentMatchesAgentContainer(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	k := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node})

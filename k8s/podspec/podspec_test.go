@@ -194,7 +194,7 @@ func TestBuildGolden(t *testing.T) {
 
 // A linked account has no home in most images, and Python buffers its output: pods have a home and
 // PYTHONUNBUFFERED unless the pod spec or the task sets them.
-func TestAHomeAndPythonsBufferAreThePodSpecsOrElseOurs(t *testing.T) {
+func TestHomeAndPythonBufferDefaults(t *testing.T) {
 	t.Parallel()
 	linked := func(s *agentv1.Spec) { s.User = &agentv1.User{Name: "lea", Uid: 1000, Group: "lea", Gid: 1000} }
 	asks := func(s *agentv1.Spec) { s.Environment = append(s.Environment, "HOME=/home/lea", "PYTHONUNBUFFERED=0") }

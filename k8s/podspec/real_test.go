@@ -25,7 +25,7 @@ func gangPod(s *corev1.PodSpec) (string, error) {
 	return string(data), err
 }
 
-func TestAnAPIServerTakesWhatIsBuilt(t *testing.T) {
+func TestAPIServerAcceptsObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a Kubernetes; leave out -short")
 	}

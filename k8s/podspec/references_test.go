@@ -42,7 +42,7 @@ func fieldsOf(t reflect.Type, seen map[reflect.Type]bool) []string {
 // A field added by a later Kubernetes version changes the list. Check whether it names a Secret, an
 // account or a claim, or has access to the node, extend references and asked, and accept the list
 // with -update.
-func TestEveryFieldOfAPodSpecHasBeenLookedAt(t *testing.T) {
+func TestEveryFieldOfPodSpecIsClassified(t *testing.T) {
 	t.Parallel()
 	fields := fieldsOf(reflect.TypeFor[corev1.PodSpec](), map[reflect.Type]bool{})
 	slices.Sort(fields)
@@ -107,7 +107,7 @@ func mustBeFound(parent reflect.Type, f reflect.StructField) bool {
 	return names || f.Name == "ClaimName"
 }
 
-func TestEveryPlaceThatCanNameASecretIsFound(t *testing.T) {
+func TestEverySecretReferenceIsFound(t *testing.T) {
 	t.Parallel()
 	var s corev1.PodSpec
 	root := reflect.ValueOf(&s).Elem()

@@ -69,7 +69,7 @@ func refused(t *testing.T, err error, wants ...string) {
 	}
 }
 
-func TestWhatNoPodCanHaveIsRefused(t *testing.T) {
+func TestImpossiblePodSettingsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name string
@@ -137,7 +137,7 @@ func TestRanksThatDifferAreAMistake(t *testing.T) {
 	}
 }
 
-func TestDraftIsWhatIsBuilt(t *testing.T) {
+func TestDraftMatchesBuild(t *testing.T) {
 	t.Parallel()
 	for _, row := range rows() {
 		o, err := podspec.Build(row.of)

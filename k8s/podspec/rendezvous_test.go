@@ -41,7 +41,7 @@ func TestTheServiceOfAGangFindsItsPods(t *testing.T) {
 	}
 }
 
-func TestASinglePodMeetsNobody(t *testing.T) {
+func TestSinglePodHasNoPeers(t *testing.T) {
 	t.Parallel()
 	o, err := podspec.Build(request(1, template()))
 	if err != nil {

@@ -142,7 +142,7 @@ func TestAnImageIsPushedOnceWithTheUsersLogin(t *testing.T) {
 	}
 }
 
-func TestALoginMayBeInACredentialHelper(t *testing.T) {
+func TestLoginFromCredentialHelper(t *testing.T) {
 	p := newPlace(t)
 	login(t, fmt.Sprintf(`{"credHelpers": {%q: "vault"}}`, p.at))
 	bin := t.TempDir()
@@ -156,7 +156,7 @@ func TestALoginMayBeInACredentialHelper(t *testing.T) {
 	}
 }
 
-func TestWithoutALoginItSaysHowToLogIn(t *testing.T) {
+func TestMissingLoginHasHint(t *testing.T) {
 	p := newPlace(t)
 	login(t, `{}`)
 	r, s := registry.Registry{At: p.at + "/team"}, open(t, archive(t, "det-deploy:v1", "amd64"))
@@ -181,7 +181,7 @@ func TestSeveralArchitecturesBecomeOneImage(t *testing.T) {
 	}
 }
 
-func TestArchivesThatDoNotBelongTogetherAreRefused(t *testing.T) {
+func TestMismatchedArchivesAreRejected(t *testing.T) {
 	t.Parallel()
 	one := archive(t, "det-deploy:v1", "amd64")
 	none := filepath.Join(t.TempDir(), "none.tar")

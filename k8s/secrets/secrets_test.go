@@ -43,7 +43,7 @@ func TestASecondCallChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAnEntryThatCameLaterIsAdded(t *testing.T) {
+func TestLaterEntryIsAdded(t *testing.T) {
 	t.Parallel()
 	api := fake.NewClientset(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "determined-secrets-lab", Namespace: "ml"},
@@ -60,7 +60,7 @@ func TestAnEntryThatCameLaterIsAdded(t *testing.T) {
 }
 
 // The pods of the master and of the database start at the same time.
-func TestAllWhoMakeItAtOnceGetTheSame(t *testing.T) {
+func TestConcurrentCreatorsGetTheSame(t *testing.T) {
 	t.Parallel()
 	api := fake.NewClientset().CoreV1().Secrets("ml")
 	const many = 8
@@ -147,7 +147,7 @@ func TestFilesAreForThePodAlone(t *testing.T) {
 }
 
 // An earlier version generated one password for both users.
-func TestAnEntryIsACopyOfTheOneItWas(t *testing.T) {
+func TestLegacyPasswordIsCopied(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		before map[string][]byte

@@ -36,7 +36,7 @@ func TestAKillBeforeTheStartWasReceivedEndsAfterARestart(t *testing.T) {
 	c.await(t, "t.1 ended: killed: killed by ann")
 }
 
-func TestAProgramThatListensIsNotSentSIGTERM(t *testing.T) {
+func TestListeningProgramGetsNoSIGTERM(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.listens = true

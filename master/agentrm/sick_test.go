@@ -98,7 +98,7 @@ func TestUnknownLackIsOther(t *testing.T) {
 }
 
 // A gang has to be run again as a whole.
-func TestAContainerWithoutRoomEndsItsWholeGang(t *testing.T) {
+func TestRejectedContainerEndsGang(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)
@@ -184,7 +184,7 @@ func TestFailedAgentIsAvoidedIfPossible(t *testing.T) {
 	a.quiet()
 }
 
-func TestAnAgentIsAvoidedForAWhileOnly(t *testing.T) {
+func TestAgentIsAvoidedTemporarily(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	a, _ := c.join("a", 1)

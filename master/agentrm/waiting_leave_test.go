@@ -54,7 +54,7 @@ func TestKilledAllocationLeavesItsLine(t *testing.T) {
 }
 
 // A job that has lost its position with its last task does not disturb the order of later ones.
-func TestALineStaysInOrderWhenTasksAreKilled(t *testing.T) {
+func TestQueueOrderSurvivesKills(t *testing.T) {
 	t.Parallel()
 	s, _ := newScene(t, 1, 1)
 	began := time.Now()
@@ -73,7 +73,7 @@ func TestALineStaysInOrderWhenTasksAreKilled(t *testing.T) {
 }
 
 // A change of one job moves its own tasks only.
-func TestAChangedJobMovesInItsLine(t *testing.T) {
+func TestChangedJobMovesInQueue(t *testing.T) {
 	t.Parallel()
 	for _, tasks := range []int{1, fewMoved + 1} {
 		s, _ := newScene(t, 1, 1)
@@ -120,7 +120,7 @@ func TestMovedAllocationIsNotPlacedInItsFormerPool(t *testing.T) {
 }
 
 // An allocation that was placed in a pool other than the requested one is visited there only.
-func TestARestoredTaskIsInThePoolThatItWasPlacedIn(t *testing.T) {
+func TestRestoredTaskKeepsItsPool(t *testing.T) {
 	t.Parallel()
 	s, p := newScene(t, 1, 4)
 	r := &records{state: s.state}

@@ -37,7 +37,7 @@ func (s scene) reasons() map[pool.AllocationID]pool.Reason {
 }
 
 // A pass that visits the heads of lines makes the same decision as one over all waiting allocations.
-func TestAPassOverLinesDecidesAsOverAll(t *testing.T) {
+func TestIncrementalPassEqualsFullPass(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // repeatable

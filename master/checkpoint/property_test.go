@@ -376,7 +376,7 @@ func (l *life) runMaster(ctx context.Context, r *rand.Rand, crashes int) {
 // Checkpoints are reported, registered, started from, downloaded, collected and deleted concurrently
 // while the master crashes and tasks fail. No checkpoint in use may be passed to a deletion, and no
 // checkpoint that was passed to one may come into use.
-func TestNothingThatIsNeededIsDeleted(t *testing.T) {
+func TestReferencedObjectsAreNotDeleted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

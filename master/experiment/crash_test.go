@@ -219,7 +219,7 @@ func (p *player) outcome() outcome {
 	return out
 }
 
-func TestWhateverIsInterruptedTheSameTrialsRunAndStop(t *testing.T) {
+func TestInterruptedSearchIsDeterministic(t *testing.T) {
 	t.Parallel()
 	want := play(t, faults{})
 	if want.State != lifecycle.Completed || len(want.Trials) != 6 {

@@ -88,7 +88,7 @@ func TestAPageIsCutFromTheSortedList(t *testing.T) {
 
 // Lists and descriptions show the same configuration, including later changes of users, also for
 // experiments that an older version stored.
-func TestAListShowsTheConfigurationOfEach(t *testing.T) {
+func TestListIncludesConfigurations(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first, second := w.create(single), w.create(halving)

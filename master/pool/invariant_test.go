@@ -351,7 +351,7 @@ func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
 
 // Every waiting allocation is served eventually: with decision after decision carried out, preempted
 // allocations stopping and others ending, the queue empties.
-func TestNobodyWaitsForEver(t *testing.T) {
+func TestWaitsAreBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := world(t)

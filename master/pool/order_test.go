@@ -2,7 +2,7 @@ package pool
 
 import "testing"
 
-func TestAPositionBetweenTwoJobsMovesAThirdThere(t *testing.T) {
+func TestMoveBetweenTwoJobs(t *testing.T) {
 	t.Parallel()
 	check(t, Pool{Agents: []Agent{machine("a", 2)}, Allocations: []Allocation{
 		task("t1", 1, position(10)), task("t2", 1, position(12)), task("t3", 1, position(11)),

@@ -332,7 +332,7 @@ func TestVisibleFieldsOfTask(t *testing.T) {
 	}
 }
 
-func TestLogsAreOpenOrPrivate(t *testing.T) {
+func TestLogVisibility(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		principal, task string

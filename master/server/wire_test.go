@@ -170,7 +170,7 @@ func TestWireRules(t *testing.T) {
 	}
 }
 
-func TestErrorsTravelByKind(t *testing.T) {
+func TestErrorKindsSurviveRoundTrip(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

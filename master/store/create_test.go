@@ -28,7 +28,7 @@ func TestEmptyFileIsCorrupt(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedCreationIsFinished(t *testing.T) {
+func TestInterruptedCreationIsCompleted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "master.db")
 	write(t, path+".new", nil)
@@ -44,7 +44,7 @@ func TestAnInterruptedCreationIsFinished(t *testing.T) {
 	}
 }
 
-func TestDamageIsNamed(t *testing.T) {
+func TestOpenReportsDamage(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "master.db")
 	s := storetest.Open(t, store.Config{Path: path})

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
-func TestAJobIsPlacedAsACommandIs(t *testing.T) {
+func TestJobIsPlacedLikeCommand(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	none := 0
@@ -66,7 +66,7 @@ func TestAJobThatCanNeverRunIsRefused(t *testing.T) {
 	}
 }
 
-func TestAJobWhoseCheckpointsHaveNoClaimIsRefused(t *testing.T) {
+func TestJobWithoutCheckpointClaimIsRejected(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	m.machine.claim = errors.New("Kubernetes has no default StorageClass")

@@ -55,7 +55,7 @@ func (m *master) strayParts() []string {
 	return all
 }
 
-func TestALargeContextIsStoredInPartsAndComesBackWhole(t *testing.T) {
+func TestLargeContextRoundTripsInParts(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	const size = 5 << 20

@@ -166,7 +166,7 @@ func TestDaemonsDoNotKeepAnAllocation(t *testing.T) {
 	}
 }
 
-func TestADaemonThatFailsEndsAll(t *testing.T) {
+func TestFailedDaemonEndsAllocation(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Done })
 	m := newOwnedMaster(t, o)

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-func TestOnlyWhatMayBeSplitWaitsForMoreMachines(t *testing.T) {
+func TestOnlyDivisibleTasksWaitForMoreMachines(t *testing.T) {
 	t.Parallel()
 	tooLarge, wrong := &rm.Unfulfillable{Pool: "gpu", Slots: 9}, errors.New("no such pool")
 	for _, c := range []struct {

@@ -177,7 +177,7 @@ func TestOwnerIsAskedUntilItDecides(t *testing.T) {
 	}
 }
 
-func TestAJobOfManyTasksIsChangedAsAWhole(t *testing.T) {
+func TestChangeOfJobAppliesToAllTasks(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Hold })
 	m := newOwnedMaster(t, o)
@@ -270,7 +270,7 @@ func TestOwnerOperationsReachTheAllocation(t *testing.T) {
 }
 
 // Programs of trials listen on the network of their machine, where each trial has its own ports.
-func TestATrialAsksForPortsAndLearnsThem(t *testing.T) {
+func TestTrialGetsRequestedPorts(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
 	m.begin(trial("1.a", 1))
@@ -367,7 +367,7 @@ func TestConcurrentDecisionsAreCarriedOutOnce(t *testing.T) {
 	}
 }
 
-func TestAHeldTaskIsEndedByItsOwner(t *testing.T) {
+func TestHeldTaskIsEndedByOwner(t *testing.T) {
 	t.Parallel()
 	o := newOwner(func(task.RunEnd) task.Next { return task.Hold })
 	m := newOwnedMaster(t, o)

@@ -59,7 +59,7 @@ func wantLines(id string) []string {
 	}
 }
 
-func TestEachStepIsToldOnceWhateverIsRepeated(t *testing.T) {
+func TestEachStepIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["false"],"description":"x"}`).GetCommand().GetId()
@@ -331,7 +331,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-func TestAKillBeforeThePlacementKeepsItFromStarting(t *testing.T) {
+func TestKillBeforePlacementPreventsStart(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()

@@ -95,7 +95,7 @@ func as(t *testing.T, c *kubetest.Cluster, namespace, account string) kubernetes
 
 // Two pods of a restarted master create the secrets at the same time, with the permissions of the
 // chart only. The service account of the database has no permissions.
-func TestAccountsMayMakeTheirSecretsAndReadNoOther(t *testing.T) {
+func TestAccountsAccessOnlyTheirSecrets(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)
 	c.Namespace(namespace + "-lab-tasks")
@@ -136,7 +136,7 @@ func TestAccountsMayMakeTheirSecretsAndReadNoOther(t *testing.T) {
 	}
 }
 
-func TestTheMasterMayDoWhatTasksNeedAndNoMore(t *testing.T) {
+func TestMasterPermissionsAreExact(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)
 	elsewhere := c.Namespace(namespace + "-tasks")

@@ -36,7 +36,7 @@ func claimsOf(t *testing.T, values string) (made, from, mounted string) {
 
 // The suffixes work as in the chart of Determined 0.38.1: claimSuffix names an existing claim, and
 // a snapshot is restored to a claim with its own suffix.
-func TestSuffixesOfClaimsMeanWhatTheyMeantBefore(t *testing.T) {
+func TestClaimSuffixesKeepTheirMeaning(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, db, made, from, mounted string }{
 		{"none", `{}`, "determined-db-pvc-lab", "", "determined-db-pvc-lab"},
@@ -80,7 +80,7 @@ func TestTheDatabaseIsTheSameInEveryVersion(t *testing.T) {
 }
 
 // Before an upgrade the new image runs once, with the pod settings of the master.
-func TestTheImageIsTriedBeforeAnUpgrade(t *testing.T) {
+func TestImageIsTestedBeforeUpgrade(t *testing.T) {
 	t.Parallel()
 	values := `{maxSlotsPerPod: 1, imageRegistry: r.example.com, image: {tag: v9}, imagePullSecretName: pull, master: {nodeSelector: {pool: system}}`
 	names := map[string]bool{}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestValuesThatAreRefused(t *testing.T) {
+func TestRejectedValues(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, values, want string }{
 		{"none at all", ``, "at '': value must be 'values with maxSlotsPerPod: the slots (GPUs) of one node, or the greatest common divisor of all nodes'"},

@@ -13,7 +13,7 @@ import (
 // A master has no storage in a directory that Pod Security of the tasks' namespace forbids to
 // mount: it creates a volume claim, or rejects experiments with an error, instead of pods that
 // Kubernetes rejects.
-func TestTheMasterHasNoStorageThatPodsMayNotMount(t *testing.T) {
+func TestStorageFollowsPodSecurity(t *testing.T) {
 	t.Parallel()
 	const warning = "this cluster has no place for checkpoints"
 	for values, want := range map[string]string{

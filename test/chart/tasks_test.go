@@ -207,7 +207,7 @@ func TestTheLevelOfTheNamespaceFollowsWhatTasksGet(t *testing.T) {
 }
 
 // A master that is restarted on a full node must not evict a task.
-func TestTheClustersOwnPodsEvictNobody(t *testing.T) {
+func TestClusterPodsDoNotPreempt(t *testing.T) {
 	t.Parallel()
 	classes := 0
 	for _, kind := range kinds() {

@@ -43,7 +43,7 @@ func named(text string) []map[string]any {
 }
 
 // Names of releases and namespaces and values may look like other types.
-func TestTextsStayTexts(t *testing.T) {
+func TestTextsAreNotConverted(t *testing.T) {
 	t.Parallel()
 	for _, text := range looksElse() {
 		for _, values := range named(text) {
@@ -90,7 +90,7 @@ func wantTyped(t *testing.T, name, text string) {
 }
 
 // A real server accepts a release named on, in a namespace named 2026.
-func TestAServerTakesNamesThatLookElse(t *testing.T) {
+func TestServerAcceptsUnusualNames(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
 	c.Namespace("2026")

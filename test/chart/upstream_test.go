@@ -13,7 +13,7 @@ var handed = regexp.MustCompile(`values.yaml: "([^"]+)"`)
 
 // The master can read the configuration that the chart renders, also from unchanged values files of
 // users of Determined 0.38.1.
-func TestAMasterReadsWhatTheChartHandsOver(t *testing.T) {
+func TestMasterReadsChartValues(t *testing.T) {
 	t.Parallel()
 	documents := []string{"../../docs/examples/values-k8s.yaml"}
 	for _, kind := range append(kinds(), "upstream") {

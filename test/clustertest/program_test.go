@@ -11,7 +11,7 @@ type passes func() int
 
 func (p passes) Run() int { return p() }
 
-func TestWhatWasBuiltGoesWithTheTests(t *testing.T) {
+func TestBuildsAreDeletedAfterTests(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "det-deploy-bin-1")
 	code := Tests{passes(func() int {

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-func TestATaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
+func TestTaskLaunchesMachineAndIdleMachineIsTerminated(t *testing.T) {
 	t.Parallel()
 	c, _ := onAmazon(t, `
 instance_type: t3.medium
@@ -56,7 +56,7 @@ func (c *cluster) history(id string, want ...string) {
 	})
 }
 
-func TestWithoutCapacityTheNextTypeIsTaken(t *testing.T) {
+func TestNextTypeIsUsedWithoutCapacity(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	c, a := onAmazon(t, `

@@ -138,9 +138,9 @@ func (g *google) machines(testing.TB) map[string]bool {
 	return out
 }
 
-// TestASpotMachineOfGooglesWritesACheckpoint tests the life of a pool on Google. On preemption the
+// TestGoogleSpotMachineSavesCheckpoint tests the life of a pool on Google. On preemption the
 // machine's power button is pressed, and the task has thirty seconds to write a checkpoint.
-func TestASpotMachineOfGooglesWritesACheckpoint(t *testing.T) {
+func TestGoogleSpotMachineSavesCheckpoint(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	c, g := onGoogle(t, `

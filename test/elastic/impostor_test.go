@@ -15,10 +15,10 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestNobodyElseJoins tries to join as a machine of the pool: from machines that the master did not
+// TestOnlyLaunchedMachinesMayJoin tries to join as a machine of the pool: from machines that the master did not
 // launch, with the agents' role and with another role, and from an agent with a join token and the
 // name of a machine.
-func TestNobodyElseJoins(t *testing.T) {
+func TestOnlyLaunchedMachinesMayJoin(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	c, a := onAmazon(t, `

@@ -92,10 +92,10 @@ mkdir "$1" && echo data >"$1/images-0001.tar" && mkfs.ext4 -q -E offset=1048576 
 	}
 }
 
-// TestAnImageIsPulledAsTheManualSays runs the container_startup_script of the manual: it installs
+// TestImagePullFollowsManual runs the container_startup_script of the manual: it installs
 // Google's credential helper, which the agent uses to pull an image that only the service account
 // of its machine may read.
-func TestAnImageIsPulledAsTheManualSays(t *testing.T) {
+func TestImagePullFollowsManual(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	helper := credentialHelper(t)

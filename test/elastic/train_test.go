@@ -226,7 +226,7 @@ func (x *training) machine() string {
 
 // A trial on spot machines loses at most the steps since its latest checkpoint, whether its machine
 // is interrupted with a notice or fails during an upload. Neither counts as a restart.
-func TestATrialOutlivesItsMachines(t *testing.T) {
+func TestTrialSurvivesLossOfMachines(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	x := onTrainingAmazon(t)

@@ -10,7 +10,7 @@ import (
 
 // A researcher's day with the unmodified client: a program is watched while it runs, fails and is
 // continued, and its whole log is read.
-func TestADayWithTheClient(t *testing.T) {
+func TestDetClientWorkday(t *testing.T) {
 	t.Parallel()
 	dir := sharedDir(t)
 	l := openLab(t, options{mounts: fmt.Sprintf("    - {host_path: %s, container_path: %s, read_only: true}\n", dir, dir)})

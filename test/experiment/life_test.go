@@ -10,9 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestTrialsTrainToTheirEndAndHarmNobody runs the life of a trial on each runtime, with a different
+// TestTrialsCompleteAndAreIsolated runs the life of a trial on each runtime, with a different
 // database for each, and programs that try to harm others there.
-func TestTrialsTrainToTheirEndAndHarmNobody(t *testing.T) {
+func TestTrialsCompleteAndAreIsolated(t *testing.T) {
 	for _, runtime := range []string{"process and SQLite", "docker and PostgreSQL"} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +46,7 @@ func (l *lab) trainOnce() (id string) {
 
 // Except in the rest, the test binary replaces the programs of the trials, because eight starts of
 // Python take longest.
-func TestASearchStopsWhatIsWorseAndCountsEachTrialOnce(t *testing.T) {
+func TestSearchStopsWorseTrialsAndCountsEachOnce(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, options{slots: 2, tiny: rest.Choose(true, false)})
 	id := l.create("line", "asha.yaml")
@@ -86,7 +86,7 @@ func (l *lab) awaitEpochs(id string, epochs int) trial {
 	return last
 }
 
-func TestAPausedTrialGoesOnWhereItStopped(t *testing.T) {
+func TestPausedTrialResumesFromCheckpoint(t *testing.T) {
 	t.Parallel()
 	l := openLab(t, options{})
 	id := l.create("line", "single.yaml", slow...)

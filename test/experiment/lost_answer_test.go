@@ -21,9 +21,9 @@ func nameCall(r *http.Request) string {
 	return r.Method + " " + identity.ReplaceAllString(identity.ReplaceAllString(r.URL.Path, "/*$4"), "/*$4")
 }
 
-// TestTheAnswerToEachCallIsLostOnce forwards every call to the master and drops the response to the
+// TestEachCallSurvivesLostResponse forwards every call to the master and drops the response to the
 // first of each kind: the library repeats it.
-func TestTheAnswerToEachCallIsLostOnce(t *testing.T) {
+func TestEachCallSurvivesLostResponse(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	l := openLab(t, options{proxied: true})

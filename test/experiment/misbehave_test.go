@@ -159,7 +159,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 	return size
 }
 
-func TestOneRankEndsAllAndOneThatNeverComesIsNamed(t *testing.T) {
+func TestRankFailureEndsGangAndMissingRankIsReported(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	l := openLab(t, options{agents: 2})

@@ -31,9 +31,9 @@ type fault struct {
 	message     string
 }
 
-// TestAProgramOutlivesADatabaseThatIsAway trains with the library while PostgreSQL is stopped, and
+// TestTrainingSurvivesDatabaseOutage trains with the library while PostgreSQL is stopped, and
 // while it hangs.
-func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
+func TestTrainingSurvivesDatabaseOutage(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	server := postgrestest.Start(t, postgrestest.Options{})
@@ -44,8 +44,8 @@ func TestAProgramOutlivesADatabaseThatIsAway(t *testing.T) {
 	})
 }
 
-// TestAProgramOutlivesAFullDiskOfTheMaster trains with the library while the master's disk is full.
-func TestAProgramOutlivesAFullDiskOfTheMaster(t *testing.T) {
+// TestTrainingSurvivesFullDiskOfMaster trains with the library while the master's disk is full.
+func TestTrainingSurvivesFullDiskOfMaster(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -23,9 +23,9 @@ import (
 // quick configures a trial that ends immediately if it can save a checkpoint.
 var quick = []string{"hyperparameters.epochs=2", "hyperparameters.validate_every=1"}
 
-// TestAStorageThatFailsIsNamed trains with a storage in which checkpoints cannot be saved, and
+// TestStorageFailureIsReported trains with a storage in which checkpoints cannot be saved, and
 // deletes checkpoints that cannot be deleted.
-func TestAStorageThatFailsIsNamed(t *testing.T) {
+func TestStorageFailureIsReported(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	if os.Geteuid() != 0 {

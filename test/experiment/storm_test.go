@@ -30,8 +30,8 @@ func stormTrials() (n int, whole bool) {
 	return 6, false
 }
 
-// TestTrialsOutliveTheMasterTheMachineAndBoth kills the master, an agent or both at every stage of a search.
-func TestTrialsOutliveTheMasterTheMachineAndBoth(t *testing.T) {
+// TestTrialsSurviveLossOfMasterAndMachine kills the master, an agent or both at every stage of a search.
+func TestTrialsSurviveLossOfMasterAndMachine(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	trials, whole := stormTrials()

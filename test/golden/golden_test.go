@@ -18,7 +18,7 @@ func (j *judge) Helper()                      {}
 func (j *judge) Name() string                 { return "TestOfTheirs" }
 func (j *judge) Errorf(form string, a ...any) { j.said = append(j.said, fmt.Sprintf(form, a...)) }
 
-func TestAStaleFileIsNamed(t *testing.T) {
+func TestStaleFileIsReported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "deep", "page.md")
 	write(t, path, "head\n<begin>\nold\n<end>\ntail\n")

@@ -29,7 +29,7 @@ func rank(a attempt) int {
 	return slices.Index([]where{anywhere, process, docker, kubernetes}, a.where)
 }
 
-func TestAttemptsAreManyAndEachIsOne(t *testing.T) {
+func TestAttemptsHaveDistinctNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, a := range attempts() {

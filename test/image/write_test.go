@@ -35,7 +35,7 @@ func TestTheSameFilesGiveTheSameImage(t *testing.T) {
 	}
 }
 
-func TestAnImageSaysHowItIsStarted(t *testing.T) {
+func TestImageHasEntrypoint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "bin")

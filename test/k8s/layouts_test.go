@@ -9,9 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
-// TestEachLayoutComesAndGoes installs common layouts, runs a task on each, and uninstalls it
+// TestEachLayoutIsCreatedAndDeleted installs common layouts, runs a task on each, and uninstalls it
 // without leftovers. The node reports GPUs that do not exist.
-func TestEachLayoutComesAndGoes(t *testing.T) {
+func TestEachLayoutIsCreatedAndDeleted(t *testing.T) {
 	rest.Only(t)
 	p := newPersonOn(t, kubetest.Options{Mode: kubetest.Node, GPUs: 4})
 	program := p.build("v1.0.0")

@@ -16,7 +16,7 @@ var cluster = kubetest.Share()
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
-func TestClustersDoNotMeet(t *testing.T) {
+func TestClustersAreIsolated(t *testing.T) {
 	t.Parallel()
 	one, namespace := cluster.Namespace(t)
 	two := kubetest.Start(t, kubetest.Options{FakeNodes: 1})

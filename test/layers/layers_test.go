@@ -85,7 +85,7 @@ func TestNothingForbiddenIsReached(t *testing.T) {
 	}
 }
 
-func TestLibrariesStayAtHome(t *testing.T) {
+func TestLibraryImportsAreConfined(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
 	for pkg, p := range list(t) {
@@ -163,7 +163,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func TestABrokenArrowWouldBeSeen(t *testing.T) {
+func TestRowsAllowOnlyTheirImports(t *testing.T) {
 	t.Parallel()
 	row, ok := layers.Find(layers.Rows(), "agent/link")
 	if !ok || row.Allowed("cloud/aws/api") || row.Allowed("master/server") || !row.Allowed("master/api/agentv1") {

@@ -62,7 +62,7 @@ func purpose(doc string) string {
 // placed matches a path in the index: a file, or the directory of a package.
 var placed = regexp.MustCompile("`((?:agent|cloud|cmd|installer|internal|k8s|master|templates|test)(?:/[a-z0-9_./-]+)?)`")
 
-func TestTheIndexPointsAtWhatIsThere(t *testing.T) {
+func TestIndexLinksExist(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"architecture.md", "contributing.md"} {
 		page, err := os.ReadFile(filepath.Join("../../docs", name))

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
-func TestAFreePortCanBeListenedOnAndIsNoneThatConnectionsTake(t *testing.T) {
+func TestFreePortIsUnusedAndNotEphemeral(t *testing.T) {
 	t.Parallel()
 	p := port.Free(t)
 	if p >= 32768 {
@@ -21,7 +21,7 @@ func TestAFreePortCanBeListenedOnAndIsNoneThatConnectionsTake(t *testing.T) {
 	_ = l.Close() // the test ends
 }
 
-func TestAPortIsOneTestsUntilItEnds(t *testing.T) {
+func TestPortIsReservedUntilTestEnds(t *testing.T) {
 	t.Parallel()
 	var taken string
 	t.Run("first", func(t *testing.T) {

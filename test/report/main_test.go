@@ -96,7 +96,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestAQuietRunNamesWhatRuns(t *testing.T) {
+func TestQuietRunListsRunningTests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -316,7 +316,7 @@ func readFrames(data []byte, from container.Position, all *[]container.Line) (go
 	return got, d.emitRest()
 }
 
-func TestFramesAreTakenApart(t *testing.T) {
+func TestFramesAreSplit(t *testing.T) {
 	t.Parallel()
 	data := slices.Concat(piece(1, 1, "a\n"), piece(1, 2, "long "), piece(2, 2, "err\n"), piece(1, 2, "line\n"), piece(2, 3, "rest"))
 	want := []string{"1 stdout a", "2 stderr err", "3 stdout long line", "4 stderr rest"}

@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-func TestOnlyTheEnginesOwnWordsMeanThatItsMachineLacksSomething(t *testing.T) {
+func TestOnlyEngineErrorsCountAsShortage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string
@@ -57,7 +57,7 @@ func TestOnlyTheEnginesOwnWordsMeanThatItsMachineLacksSomething(t *testing.T) {
 	}
 }
 
-func TestARegistrysWordsDoNotMakeAMachineSick(t *testing.T) {
+func TestRegistryErrorsDoNotMakeMachineSick(t *testing.T) {
 	t.Parallel()
 	const daemon = "Error response from daemon: "
 	for _, c := range []struct {

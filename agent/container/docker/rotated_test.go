@@ -20,7 +20,7 @@ func piece(stream byte, second int, text string) []byte {
 func second(n int) int64 { return time.Unix(int64(n), 0).UnixNano() }
 
 // Reading a rotated log continues where it ended.
-func TestALogWithoutItsStartIsReadOn(t *testing.T) {
+func TestRotatedLogIsReadOn(t *testing.T) {
 	t.Parallel()
 	const dropped = "output was lost here: the engine rotated the log before it was read"
 	whole := slices.Concat(piece(1, 100, "a\n"), piece(2, 101, "b\n"), piece(1, 102, "c\n"), piece(1, 103, "d\n"))
@@ -74,7 +74,7 @@ func TestALogWithoutItsStartIsReadOn(t *testing.T) {
 
 // A line that is too long is split, and reading continues from each part, also when the start of
 // the log is gone.
-func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
+func TestLongLineResumesAfterCut(t *testing.T) {
 	t.Parallel()
 	const pieces = 20
 	long := slices.Concat(piece(1, 101, "a\n"), piece(2, 102, "b\n"))
@@ -106,7 +106,7 @@ func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
 
 // Reading the output of a progress bar with carriage returns continues after each update, also when
 // the start of the log is gone. A carriage return followed by a newline is one end.
-func TestAProgressBarIsReadOnFromEachOfItsLines(t *testing.T) {
+func TestProgressBarResumesFromAnyLine(t *testing.T) {
 	t.Parallel()
 	bar := slices.Concat(
 		piece(1, 101, "a\r\n"), piece(1, 102, "\r10%\r20"), piece(2, 103, "b\n"), piece(1, 102, "%\r30%\r"), piece(1, 102, "\n"),
@@ -130,7 +130,7 @@ func TestAProgressBarIsReadOnFromEachOfItsLines(t *testing.T) {
 
 // Lines counted by an agent that treated carriage returns as text are counted the same way by its
 // successor.
-func TestALogIsCountedAsItWasBegun(t *testing.T) {
+func TestLogKeepsInitialCounting(t *testing.T) {
 	t.Parallel()
 	data := slices.Concat(piece(1, 100, "1%\r2%\r3%\n"), piece(1, 101, "4%\r5%\n"), piece(1, 102, "6%\r7%\n"))
 	for _, from := range []container.Position{{Lines: 1}, {Lines: 1, Stdout: second(100), Stderr: second(100)}} {

@@ -35,7 +35,7 @@ func startFormer(t *testing.T, r *Runtime, spec container.Spec) {
 	t.Cleanup(func() { _ = cmd.Wait() })
 }
 
-func TestTasksOfAFormerVersionGoOn(t *testing.T) {
+func TestTasksOfFormerVersionContinue(t *testing.T) {
 	t.Parallel()
 	r := newPlain(t)
 	for _, c := range []struct {

@@ -93,7 +93,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(out, " ")
 }
 
-func TestNothingIsLentWhereTheUserCannotGo(t *testing.T) {
+func TestNoFilesAreLentBelowInaccessibleDirectories(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run a task as another user")

@@ -64,7 +64,7 @@ func TestNamespaceFeaturesAreRejectedWithoutNamespaces(t *testing.T) {
 }
 
 // Each entry is a task that checks files at the specified paths.
-func TestFilesOfTasksAreWhereTheySay(t *testing.T) {
+func TestTaskFilesHaveTheirPaths(t *testing.T) {
 	t.Parallel()
 	data := openDir(t)
 	if err := errors.Join(os.WriteFile(filepath.Join(data, "file"), []byte("there\n"), 0o644), os.Chmod(data, 0o777)); err != nil {
@@ -178,7 +178,7 @@ func TestNestedMountsFollowTheirParents(t *testing.T) {
 
 // Missing mount points are created for the task only, and rejected where other users could redirect
 // their creation.
-func TestNothingIsMadeOnTheMachine(t *testing.T) {
+func TestMountPointsAreNotCreatedOnMachine(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
 	data, open := openDir(t), openDir(t)

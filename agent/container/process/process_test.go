@@ -117,7 +117,7 @@ func TestContract(t *testing.T) {
 }
 
 // Runs the tests of this file as an agent that is not root.
-func TestAsAnOrdinaryUser(t *testing.T) {
+func TestRunAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("this is not root, and so the others show it")
@@ -148,7 +148,7 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidSpecsAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string
@@ -250,7 +250,7 @@ func TestPortsAreThoseOfTheHost(t *testing.T) {
 }
 
 // A process that left its group and its parent still has the mark.
-func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
+func TestKillFindsProcessesOutsideGroup(t *testing.T) {
 	t.Parallel()
 	r := unplaced(t)
 	file := filepath.Join(t.TempDir(), "pid")

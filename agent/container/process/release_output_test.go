@@ -46,7 +46,7 @@ func (d dir) drained(t *testing.T, from container.Position, each func(container.
 	}
 }
 
-func TestOutputThatWasReadTakesNoRoom(t *testing.T) {
+func TestReadOutputIsReleased(t *testing.T) {
 	t.Parallel()
 	d, stdout := output(t)
 	const n = 100_000
@@ -99,7 +99,7 @@ func hurry(t *testing.T, f *os.File) {
 	}
 }
 
-func TestATaskThatIsTooFarAheadIsPassedOver(t *testing.T) {
+func TestOutputFarAheadOfReaderIsSkipped(t *testing.T) {
 	t.Parallel()
 	d, stdout := output(t)
 	tail, err := d.openTail(container.Position{})
@@ -127,7 +127,7 @@ func TestATaskThatIsTooFarAheadIsPassedOver(t *testing.T) {
 }
 
 // Output written while no agent ran or before the exit is read regardless of its size.
-func TestOutputThatWaitedIsRead(t *testing.T) {
+func TestBufferedOutputIsRead(t *testing.T) {
 	t.Parallel()
 	d, stdout := output(t)
 	hurry(t, stdout)

@@ -369,7 +369,7 @@ func TestAUserWithProcessesIsNotGivenToATask(t *testing.T) {
 	}
 }
 
-func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
+func TestUnixUserIsExclusiveToTask(t *testing.T) {
 	t.Parallel()
 	why := isolating(t).Isolation()
 	if why != nil {
@@ -414,7 +414,7 @@ func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
 }
 
 // A released user ID may be claimed by another agent by then.
-func TestAnothersClaimIsLeftAlone(t *testing.T) {
+func TestForeignClaimIsNotChanged(t *testing.T) {
 	t.Parallel()
 	a := Accounts{First: 65536, Last: 65536, Dir: t.TempDir()}
 	one, other := claims{Accounts: a}, claims{Accounts: a}
@@ -441,7 +441,7 @@ func TestAnothersClaimIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestARangeThatSomebodyHasIsRefused(t *testing.T) {
+func TestOverlappingRangeIsRejected(t *testing.T) {
 	t.Parallel()
 	err := Accounts{First: 65000, Last: 65535}.checkUID()
 	if err == nil || !strings.Contains(err.Error(), "nobody") {
@@ -543,7 +543,7 @@ func TestOtherProcessesAreNotKilled(t *testing.T) {
 }
 
 // A task started by an agent of the former version is found, killed and removed.
-func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
+func TestTasksOfAgentWithoutIsolationContinue(t *testing.T) {
 	t.Parallel()
 	r := isolating(t)
 	former := withOptions(t, Options{Dir: filepath.Join(openDir(t), "processes")})
@@ -603,7 +603,7 @@ func TestIsolatedTasksDoNotDependOnTheAgentsUmask(t *testing.T) {
 	t.Parallel()
 	isolating(t)
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `umask 077; exec "$@"`, "sh",
-		"/proc/"+strconv.Itoa(os.Getpid())+"/exe", "-test.run", "^(TestIsolatedTasksHaveWhatTheyNeed|TestFilesOfTasksAreWhereTheySay)$/files_below|directory_at_the_root|the_files_of|as_it_is")
+		"/proc/"+strconv.Itoa(os.Getpid())+"/exe", "-test.run", "^(TestIsolatedTasksHaveWhatTheyNeed|TestTaskFilesHaveTheirPaths)$/files_below|directory_at_the_root|the_files_of|as_it_is")
 	if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("SKIP")) {
 		t.Errorf("%v:\n%s", err, out)
 	}

@@ -84,7 +84,7 @@ func (r *release) takeOver(ctx context.Context) error {
 // a release of Determined's chart.
 func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	out := []string{
-		"What Determined's database holds is not read: users, workspaces, experiments with their metrics, models, templates, logs and the lists of checkpoints. " +
+		"The contents of Determined's database are not imported: users, workspaces, experiments with their metrics, models, templates, logs and the lists of checkpoints. " +
 			"The new cluster begins with the users admin and determined.",
 		"Logins and access tokens end, and the master's Service is recreated: a load balancer may get another address.",
 	}
@@ -96,10 +96,10 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 		return nil, err
 	}
 	for _, o := range parts.Stays {
-		out = append(out, fmt.Sprintf("%s stays as it is, and no release has it any more.", o))
+		out = append(out, fmt.Sprintf("%s is kept, but no longer belongs to a release.", o))
 	}
 	if host := chart.Values(info.Values).Text("db.hostAddress"); host != "" {
-		out = append(out, "The database at "+host+" stays as it is.")
+		out = append(out, "The database at "+host+" is not changed.")
 	}
 	orphans, err := t.listOrphans(ctx, chart.Values(info.Values).Text("resourceManager.defaultNamespace"))
 	if err != nil {
@@ -127,7 +127,7 @@ func (t *Target) listOrphans(ctx context.Context, further string) ([]string, err
 			return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 		})
 		if len(alive) > 0 {
-			out = append(out, fmt.Sprintf("%d task pods in namespace %s keep running without a master; `kubectl -n %s delete jobs,pods -l '%s'` ends them.", len(alive), ns, ns, selector))
+			out = append(out, fmt.Sprintf("Task pods in namespace %s that keep running without a master: %d. Delete them with `kubectl -n %s delete jobs,pods -l '%s'`.", ns, len(alive), ns, selector))
 		}
 	}
 	return out, nil

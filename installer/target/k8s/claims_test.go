@@ -47,7 +47,7 @@ func targetOn(values chart.Values, objects ...runtime.Object) (*Target, *fake.Cl
 }
 
 // An error of the server for the record of the version does not make an available master unavailable.
-func TestARecordOfTheVersionThatFailsIsTold(t *testing.T) {
+func TestFailedVersionRecordIsReported(t *testing.T) {
 	t.Parallel()
 	claims := schema.GroupResource{Resource: "persistentvolumeclaims"}
 	for name, failure := range map[string]error{

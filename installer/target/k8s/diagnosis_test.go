@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
-func TestATroubleInALine(t *testing.T) {
+func TestTroubleAsLine(t *testing.T) {
 	t.Parallel()
 	trouble := explain.Trouble{
 		Object: "pod a", What: "container b is running but fails its probe", Event: "Unhealthy: no\nanswer",
@@ -28,7 +28,7 @@ func TestATroubleInALine(t *testing.T) {
 
 // A failed errand Job is kept for a day. It must not make a cluster look unhealthy, or end the wait
 // for its master.
-func TestErrandsKeepNothingFromBeingUp(t *testing.T) {
+func TestFailedJobDoesNotAffectHealth(t *testing.T) {
 	t.Parallel()
 	standing, err := selecting.Parse(place{Cluster: "lab"}.standingSelector())
 	if err != nil {

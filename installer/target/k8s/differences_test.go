@@ -12,7 +12,7 @@ import (
 )
 
 // No hint suggests to delete an object with data, and no plan deletes one.
-func TestNobodyIsToldToRemoveWhatHoldsData(t *testing.T) {
+func TestPlanNeverAdvisesDeletingData(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"PersistentVolumeClaim", "Namespace", "Service"} {
 		for _, verb := range []helm.Verb{helm.Foreign, helm.Replace, helm.Delete} {
@@ -36,7 +36,7 @@ func TestNobodyIsToldToRemoveWhatHoldsData(t *testing.T) {
 
 // Paused experiments keep the node directory that checkpointStorage named, which the level baseline
 // forbids.
-func TestANamespaceWithExperimentsLosesNoPrivilegeUnsaid(t *testing.T) {
+func TestPrivilegeLossOfNamespaceIsReported(t *testing.T) {
 	t.Parallel()
 	label := "metadata.labels.pod-security.kubernetes.io/enforce"
 	change := func(kind, path, have, want string) []helm.Change {
@@ -62,7 +62,7 @@ func TestANamespaceWithExperimentsLosesNoPrivilegeUnsaid(t *testing.T) {
 	}
 }
 
-func TestAPlanSaysWhichStorageStaysInUse(t *testing.T) {
+func TestPlanListsStorageInUse(t *testing.T) {
 	t.Parallel()
 	storage := func(pairs ...string) chart.Values {
 		out := map[string]any{}

@@ -48,7 +48,7 @@ func TestResumesWhenItEndsInAnyPhase(t *testing.T) {
 }
 
 // The release of a cluster has all important data of a lost record.
-func TestALostRecordIsWrittenAnew(t *testing.T) {
+func TestLostRecordIsRestored(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))

@@ -47,7 +47,7 @@ func (s *stage) withoutHelm() {
 
 // Deleting the namespace deletes the release and the record, and leaves cluster-scoped objects and
 // the namespace of tasks.
-func TestWhatADeletedNamespaceLeavesIsRemoved(t *testing.T) {
+func TestRemainsOfDeletedNamespaceAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
@@ -140,7 +140,7 @@ func TestRolesInANamespaceOfTasksGo(t *testing.T) {
 }
 
 // A release with the same name in another namespace is not changed.
-func TestTheSameNameElsewhereIsLeftAlone(t *testing.T) {
+func TestSameNameInOtherNamespaceIsNotChanged(t *testing.T) {
 	t.Parallel()
 	one, other := newStage(t), newStage(t)
 	must(t, other.up(t.Context()))
@@ -157,7 +157,7 @@ func TestTheSameNameElsewhereIsLeftAlone(t *testing.T) {
 }
 
 // Objects that lost their release are still counted and removed.
-func TestWhatLostItsReleaseIsCounted(t *testing.T) {
+func TestObjectsWithoutReleaseAreCounted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
@@ -175,7 +175,7 @@ func TestWhatLostItsReleaseIsCounted(t *testing.T) {
 
 // After an interruption in any phase, the same command removes a chart that was applied without
 // Helm.
-func TestRemovingWhatWasAppliedResumes(t *testing.T) {
+func TestRemovalOfAppliedChartResumes(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	s := newStage(t)

@@ -80,7 +80,7 @@ func TestSnapshotsAreKeptUntilTheDataGoes(t *testing.T) {
 }
 
 // The namespace of tasks belongs to the release, but claims of users in it are kept.
-func TestTheNamespaceOfTasksGoesUnlessClaimsAreInIt(t *testing.T) {
+func TestTaskNamespaceIsDeletedUnlessItHasClaims(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	name := s.namespace + "-lab-tasks"

@@ -50,7 +50,7 @@ func (s *stage) check() doctor.Report {
 
 // Each missing permission of an administrator of one namespace is reported, with the values that
 // make it unnecessary.
-func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
+func TestNamespaceAdministratorIsToldWhatToOmit(t *testing.T) {
 	t.Parallel()
 	s := narrow(t)
 	r := s.check()

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestWhatIsLeftIsNamed(t *testing.T) {
+func TestRemainingPodsAreListed(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	deleted := metav1.NewTime(now.Add(-3 * time.Minute))

@@ -38,7 +38,7 @@ func TestARolledBackReleaseGoesPastAttemptsAtTheSameVersion(t *testing.T) {
 
 // A ReplicaSet of an earlier attempt proves nothing about this one, but a ReplicaSet with other
 // values belongs to the same version.
-func TestAMasterHasAnsweredSinceItWasTold(t *testing.T) {
+func TestMasterAnsweredSinceUpdate(t *testing.T) {
 	t.Parallel()
 	at := func(seconds int) time.Time { return time.Unix(1_000_000+int64(seconds), 0) }
 	past := []helm.Info{{AppVersion: "1.0.0", Updated: at(0)}, {AppVersion: "1.1.0", Updated: at(100)}, {AppVersion: "1.0.0", Updated: at(200)}, {AppVersion: "1.1.0", Updated: at(300)}, {AppVersion: "1.1.0", Updated: at(400)}}

@@ -155,7 +155,7 @@ func (s *stage) do(act installer.Act) error {
 // For each standing of a cluster, each act either succeeds or its error names the one that does.
 // After that act the cluster serves, and every act works again. The ordinary run tests one act for
 // each standing.
-func TestEveryStandingHasAWayOut(t *testing.T) {
+func TestEveryStandingHasNextStep(t *testing.T) {
 	t.Parallel()
 	for i, at := range installer.Standings() {
 		var leads, refused []installer.Act
@@ -257,7 +257,7 @@ func (s *stage) unsettled() {
 
 // A new master that has answered is not rolled back: neither by a later run while no node has room,
 // nor by abandoning the upgrade.
-func TestWhatHasAnsweredIsNotTakenBack(t *testing.T) {
+func TestServingMasterIsNotRolledBack(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	s := newInstalled(t, playing)

@@ -83,7 +83,7 @@ func (s *stage) wantTheirs(revision int) {
 }
 
 // A foreign release with the cluster's name is never changed.
-func TestAForeignReleaseIsLeftAsItIs(t *testing.T) {
+func TestForeignReleaseIsNotChanged(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ chart, word string }{
 		{"web-shop", "another chart's, web-shop 0.38.1"},
@@ -206,7 +206,7 @@ func TestAdoptingResumesWhenItEndsInAnyPhase(t *testing.T) {
 }
 
 // Revisions of Determined stay in the history, and rollbacks never select them.
-func TestNoWayBackLeadsToDetermined(t *testing.T) {
+func TestRollbackNeverSelectsDetermined(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	s := adopting(t)
@@ -223,7 +223,7 @@ func TestNoWayBackLeadsToDetermined(t *testing.T) {
 	if err != nil || !seen.Former.IsZero() {
 		t.Errorf("got former %s and %v, want none", seen.Former, err)
 	}
-	if err := target.Return(t.Context(), record.Release{Version: "0.38.1"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "Helm has no revision of release") {
+	if err := target.Return(t.Context(), record.Release{Version: "0.38.1"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "remembers no revision") {
 		t.Errorf("return to it: got %v, want that there is none", err)
 	}
 	s.wantAdopted()
@@ -295,7 +295,7 @@ func TestAdoptingTriesTheImageFirst(t *testing.T) {
 }
 
 // Losses are reported in advance: the pods of tasks, the values, and the kept objects.
-func TestLossesAreSaidBefore(t *testing.T) {
+func TestLossesAreReportedInAdvance(t *testing.T) {
 	t.Parallel()
 	s := adopting(t)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "trial", Labels: map[string]string{"determined": "trial-1"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
@@ -306,7 +306,7 @@ func TestLossesAreSaidBefore(t *testing.T) {
 	lines, err := s.installer(t.Context()).Deployment.(*k8s.Target).Losses(t.Context(), info)
 	must(t, err)
 	got := strings.Join(lines, "\n")
-	for _, want := range []string{"experiments", "access tokens", "PersistentVolumeClaim determined-db-pvc-lab stays", "1 task pods", "value detVersion", "value db "} {
+	for _, want := range []string{"experiments", "access tokens", "PersistentVolumeClaim determined-db-pvc-lab is kept", "without a master: 1", "value detVersion", "value db "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got no %q in\n%s", want, got)
 		}

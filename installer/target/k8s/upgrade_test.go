@@ -58,7 +58,7 @@ func TestAnUpgradeKeepsABackupAndCanBeRepeated(t *testing.T) {
 	s.wantNothing()
 }
 
-func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
+func TestUnavailableImageDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t)
 	s.version = "1.1.0"
@@ -104,7 +104,7 @@ func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
 }
 
 // If the server rejects the new master, the old one stays, and the error is reported.
-func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
+func TestRejectedUpgradeIsRolledBack(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t)
 	s.version = "1.1.0"
@@ -173,7 +173,7 @@ func TestABackupMayGoToABucket(t *testing.T) {
 }
 
 // A missing claim is reported while the old master serves.
-func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
+func TestMissingBackupClaimDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t)
 	s.version, s.claim = "1.1.0", "none"
@@ -190,7 +190,7 @@ func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
 
 // Data of an older version are migrated by an upgrade, which writes a backup first, and never by an
 // install.
-func TestAnInstallOfAnotherVersionLeavesTheDataAlone(t *testing.T) {
+func TestInstallOfAnotherVersionKeepsData(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	playing(s)

@@ -35,7 +35,7 @@ func (s *stage) hear() func() string {
 
 // An upgrade to an image that does not exist reports the registry's error immediately, ends early,
 // and leaves nothing but a serving cluster.
-func TestAnUpgradeToAnImageThatDoesNotExistSaysWhy(t *testing.T) {
+func TestUpgradeReportsMissingImage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	playing(s)
@@ -64,7 +64,7 @@ func TestAnUpgradeToAnImageThatDoesNotExistSaysWhy(t *testing.T) {
 }
 
 // Install changes a serving master only if the new image can be pulled.
-func TestInstallStopsNobodyForAnImageThatDoesNotExist(t *testing.T) {
+func TestInstallWarnsOfMissingImage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	playing(s)
@@ -85,7 +85,7 @@ func TestInstallStopsNobodyForAnImageThatDoesNotExist(t *testing.T) {
 
 // Install changes a serving master only if the new image accepts the values. The objects of the
 // check are deleted.
-func TestInstallStopsNobodyForValuesThatTheImageRefuses(t *testing.T) {
+func TestInstallWarnsOfValuesRejectedByImage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	playing(s)
@@ -118,7 +118,7 @@ func TestInstallStopsNobodyForValuesThatTheImageRefuses(t *testing.T) {
 }
 
 // A first install with a wrong tag reports it, and install with the right tag succeeds.
-func TestAFirstInstallWithAWrongTagIsNoDeadEnd(t *testing.T) {
+func TestInstallRecoversFromWrongTag(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	playing(s)
@@ -137,7 +137,7 @@ func TestAFirstInstallWithAWrongTagIsNoDeadEnd(t *testing.T) {
 }
 
 // After the rollback of a master that does not become ready, no upgrade is in progress.
-func TestAWayBackLocksNothing(t *testing.T) {
+func TestRollbackEndsUpgrade(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
 	s := newStage(t)
@@ -158,7 +158,7 @@ func TestAWayBackLocksNothing(t *testing.T) {
 
 // Rejections by a quota or a Pod Security level are reported with the server's message, also for an
 // errand.
-func TestWhatIsRefusedToAnErrandIsTold(t *testing.T) {
+func TestRejectedPodOfUpgradeIsReported(t *testing.T) {
 	t.Parallel()
 	s := newInstalled(t, playing)
 	s.apply(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"full"},"spec":{"hard":{"pods":"1"}}}`)

@@ -2,7 +2,7 @@ package naming
 
 import "testing"
 
-func TestNamesShowWhatTheyAre(t *testing.T) {
+func TestPrintableNames(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

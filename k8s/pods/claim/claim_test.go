@@ -102,7 +102,7 @@ func TestWithoutAClassExperimentsAreRefusedUntilThereIsOne(t *testing.T) {
 	}
 }
 
-func TestAMasterThatMayNotSeeClassesMakesTheClaim(t *testing.T) {
+func TestMasterWithoutAccessToClassesCreatesClaim(t *testing.T) {
 	t.Parallel()
 	k, api := keeper(wanted())
 	api.PrependReactor("list", "storageclasses", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -116,7 +116,7 @@ func TestAMasterThatMayNotSeeClassesMakesTheClaim(t *testing.T) {
 	}
 }
 
-func TestARefusedClaimIsAProblemAndASilentServerIsNone(t *testing.T) {
+func TestRejectedClaimIsReportedAndTimeoutIsNot(t *testing.T) {
 	t.Parallel()
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, name, errors.New("exceeded quota: storage"))
 	for _, c := range []struct {
@@ -137,7 +137,7 @@ func TestARefusedClaimIsAProblemAndASilentServerIsNone(t *testing.T) {
 	}
 }
 
-func TestACheckOfNoKeeperFindsNothing(t *testing.T) {
+func TestCheckWithoutKeeperFindsNothing(t *testing.T) {
 	t.Parallel()
 	var k *claim.Keeper
 	if err := k.Check(name); err != nil {
@@ -145,7 +145,7 @@ func TestACheckOfNoKeeperFindsNothing(t *testing.T) {
 	}
 }
 
-func TestAClaimThatIsThereStaysAndItsDifferencesAreLoggedOnce(t *testing.T) {
+func TestExistingClaimIsKeptAndDifferencesAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	k, api := keeper(wanted(), class("standard", true))
 	if err := k.Ensure(t.Context()); err != nil {

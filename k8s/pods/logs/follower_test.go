@@ -73,7 +73,7 @@ func missing(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
 }
 
-func TestALogEndsWithItsContainerWhateverTheNodeDoes(t *testing.T) {
+func TestLogEndsWithContainer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		node node
@@ -125,7 +125,7 @@ func TestALogEndsWithItsContainerWhateverTheNodeDoes(t *testing.T) {
 	}
 }
 
-func TestTheLastLinesOfWhatPrepares(t *testing.T) {
+func TestLastLinesOfInitContainer(t *testing.T) {
 	t.Parallel()
 	tries := 0
 	for name, c := range map[string]struct {

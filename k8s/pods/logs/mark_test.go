@@ -124,7 +124,7 @@ func pieces(text string) []string {
 }
 
 // A log that was started by a version without carriage returns as line ends keeps its numbering.
-func TestALogIsNumberedAsItWasBegun(t *testing.T) {
+func TestLogKeepsInitialNumbering(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	file := []fileLine{{at, "1%\r2%"}, {at.Add(time.Second), "3%\r4%"}}
@@ -151,7 +151,7 @@ func TestALogIsNumberedAsItWasBegun(t *testing.T) {
 	}
 }
 
-func TestARotatedLogIsSaid(t *testing.T) {
+func TestLogRotationIsReported(t *testing.T) {
 	t.Parallel()
 	at := func(second, nano int) time.Time { return time.Date(2026, 11, 21, 10, 0, second, nano, time.UTC) }
 	file := []fileLine{{at(1, 1), "one"}, {at(1, 2), "two"}, {at(1, 3), "three"}, {at(2, 4), "four"}, {at(3, 5), "five"}}
@@ -201,7 +201,7 @@ func TestARotatedLogIsSaid(t *testing.T) {
 
 // A program that never ends its line must not fill the master's memory; its output is stored in
 // parts.
-func TestALineWithoutAnEndIsStoredAsItComes(t *testing.T) {
+func TestUnterminatedLineIsStoredInParts(t *testing.T) {
 	t.Parallel()
 	store := &book{}
 	l := reader(store)

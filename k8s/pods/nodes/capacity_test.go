@@ -39,7 +39,7 @@ func usage(all []gang.Node) map[gang.NodeID][2]gang.Resources {
 }
 
 // The capacity that is updated by changes equals that of a new count of all pods.
-func TestWhatChangesAddUpToIsWhatThereIs(t *testing.T) {
+func TestChangesAddUpToState(t *testing.T) {
 	t.Parallel()
 	client, kept := fake.NewClientset(), nodes.NewCapacity()
 	w, err := watch.Open(t.Context(), watch.Config{
@@ -85,7 +85,7 @@ func placedIn(all map[gang.NodeID][2]gang.Resources) int {
 
 // A pod that is no longer watched is not counted, although its last change was recorded and its end
 // is never reported.
-func TestWhatIsNotWatchedAnyMoreTakesNothing(t *testing.T) {
+func TestUnwatchedPodsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{}
 	node.Name = "n0"

@@ -18,7 +18,7 @@ import (
 
 // An API server revokes both permissions and does not answer the list of the pods that are still
 // visible. The visible nodes must be dropped nevertheless.
-func TestWhatIsLostIsDroppedBeforeTheRestIsListed(t *testing.T) {
+func TestLostObjectsAreDroppedBeforeListing(t *testing.T) {
 	t.Parallel()
 	listing := make(chan struct{}, 16)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 )
 
 // Most status updates of pods and nodes do not trigger a pass.
-func TestWhichChangesDecide(t *testing.T) {
+func TestChangesThatTriggerDecision(t *testing.T) {
 	t.Parallel()
 	pod := func(version string, edit func(*corev1.Pod)) *corev1.Pod {
 		p := &corev1.Pod{}

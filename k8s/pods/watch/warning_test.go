@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
-func TestWhatANodeSaysOfAPodThatDoesNotStart(t *testing.T) {
+func TestReasonOfPodThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	warned := func(ago time.Duration, reason, text string) *corev1.Event {

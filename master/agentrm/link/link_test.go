@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-func TestAnAgentThatLetsItsQueueGrowIsDropped(t *testing.T) {
+func TestAgentWithFullQueueIsDisconnected(t *testing.T) {
 	t.Parallel()
 	l := New("", Limits{Queue: 2}, func(err error) {
 		if !errors.Is(err, errSlow) {

@@ -58,7 +58,7 @@ func TestTransitionTables(t *testing.T) {
 	}
 }
 
-func TestEveryStateIsStoppingOverOrNeither(t *testing.T) {
+func TestStatesAreOpenStoppingOrEnded(t *testing.T) {
 	for _, s := range States() {
 		open := s == Active || s == Paused
 		n := 0

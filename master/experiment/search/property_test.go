@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/hparam"
 )
 
-// TestWhateverHappens runs searches with reports, repetitions and ends in random order.
-func TestWhateverHappens(t *testing.T) {
+// TestRandomEvents runs searches with reports, repetitions and ends in random order.
+func TestRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
 		w, err := newWitness(c)

@@ -60,7 +60,7 @@ func TestPassRunsWhenWokenAndWhenDue(t *testing.T) {
 	})
 }
 
-func TestALongPassIsFollowedByAsLongARest(t *testing.T) {
+func TestLongPassIsFollowedByEqualDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := passes.New()
@@ -107,7 +107,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 
 // The pause after a short pass is longer than the pass, so that continuous events are handled in
 // batches.
-func TestAShortPassIsFollowedByALongerRest(t *testing.T) {
+func TestShortPassIsFollowedByMinimumDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := passes.New()
@@ -138,7 +138,7 @@ func sleep(d time.Duration) {
 }
 
 // Delayed requests are handled in one pass; an urgent one is not delayed.
-func TestALaterPassRestsLonger(t *testing.T) {
+func TestDelayedRequestsShareOnePass(t *testing.T) {
 	t.Parallel()
 	const took = 20 * time.Millisecond
 	for _, tt := range []struct {

@@ -63,7 +63,7 @@ func unpackedExample(tb testing.TB) []byte {
 	return body[:len(body)-sha256.Size]
 }
 
-func TestRowsComeBack(t *testing.T) {
+func TestRowsRoundTrip(t *testing.T) {
 	t.Parallel()
 	file := bytes.NewBufferString(magic)
 	body := unpackedExample(t)

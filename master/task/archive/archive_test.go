@@ -79,7 +79,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-func TestNothingPacksToNothing(t *testing.T) {
+func TestEmptyContextPacksToNothing(t *testing.T) {
 	t.Parallel()
 	if data, err := pack(nil); data != nil || err != nil {
 		t.Errorf("got %v and %v, want neither archive nor error", data, err)

@@ -24,7 +24,7 @@ func met(a Allocation) Allocation {
 	return a
 }
 
-func TestContainersMeetWhenAllHaveAsked(t *testing.T) {
+func TestRendezvousCompletesWhenAllHaveAsked(t *testing.T) {
 	t.Parallel()
 	a := placed(3)
 	a.Containers[0], a.Containers[2] = a.Containers[2], a.Containers[0] // the list is not in the order of ranks
@@ -51,7 +51,7 @@ func TestContainersMeetWhenAllHaveAsked(t *testing.T) {
 	}
 }
 
-func TestContainersThatWillNeverMeet(t *testing.T) {
+func TestImpossibleRendezvous(t *testing.T) {
 	t.Parallel()
 	half := placed(2).Change(runsAt(0, "10.0.0.1"))
 	ended := half.Change(rm.ContainerChange{Allocation: "t.1", Container: id(1), Rank: 1, State: apiv1.Container_STATE_TERMINATED, Exit: exited(1), At: at(3)})
@@ -74,7 +74,7 @@ func TestContainersThatWillNeverMeet(t *testing.T) {
 
 // An earlier version of the master recorded no hosts; its successor receives the states of running
 // containers again.
-func TestContainersThatRanBeforeMeetToo(t *testing.T) {
+func TestRendezvousOfRestoredContainers(t *testing.T) {
 	t.Parallel()
 	a := met(placed(2)).Change(runsAt(0, "")).Change(runsAt(1, ""))
 	if _, complete, err := a.Rendezvous(id(0)); complete || err != nil {

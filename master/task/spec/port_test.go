@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func TestATrialLearnsItsPorts(t *testing.T) {
+func TestTrialKnowsItsPorts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		numbers []int

@@ -238,7 +238,7 @@ func TestIdleSettingsAreNamed(t *testing.T) {
 	}
 }
 
-func TestStoredConfigurationsComeBack(t *testing.T) {
+func TestStoredConfigurationsRoundTrip(t *testing.T) {
 	t.Parallel()
 	c := complete(t, `{"description":"yes","entrypoint":["sh","-c","echo 1"],"idle_timeout":60,
 		"environment":{"image":"a:1.0","environment_variables":{"cpu":["A=1"]},"ports":{"web":80},

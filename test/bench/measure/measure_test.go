@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestOtherProcessesAreMeasuredLikeThisOne(t *testing.T) {
+func TestProcessorOfMatchesProcessor(t *testing.T) {
 	t.Parallel()
 	for end := Processor() + 50*time.Millisecond; Processor() < end; {
 		_ = strings.Repeat("work", 1000)
@@ -23,7 +23,7 @@ func TestOtherProcessesAreMeasuredLikeThisOne(t *testing.T) {
 	}
 }
 
-func TestGrowthIsSaid(t *testing.T) {
+func TestErrReportsGrowth(t *testing.T) {
 	t.Parallel()
 	var even, steep Growth
 	even.See("an even walk", 10, 1, 0)

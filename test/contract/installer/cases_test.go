@@ -35,7 +35,7 @@ func TestASampleTriesEachFaultInEachFlow(t *testing.T) {
 	}
 }
 
-func TestEveryCallFailsInEachWay(t *testing.T) {
+func TestEveryCallHandlesEachFault(t *testing.T) {
 	t.Parallel()
 	s := Suite{Faults: make([]Fault, 3), Each: 1, Every: true}
 	seen := map[failure]bool{}

@@ -68,7 +68,7 @@ func TestRecreatedAccountHasNoRoles(t *testing.T) {
 }
 
 // New accounts and policy changes take effect with a delay.
-func TestAccountsAndRolesLag(t *testing.T) {
+func TestAccountsAndRolesAreEventuallyConsistent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, c := newWorld(t, gcptest.Options{NewAccount: time.Minute, PolicyLag: 30 * time.Second})

@@ -252,7 +252,7 @@ func TestQuotasCountOwnMachinesOnce(t *testing.T) {
 	l.want(t, "quotas", doctor.Unknown, "NVIDIA_L4_GPUS in us-central1: 4 left, 5 needed", "")
 }
 
-func TestAPIsThatAreNotEnabled(t *testing.T) {
+func TestDisabledAPIs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	l.world.Disable(gcptest.Project, "logging.googleapis.com")
@@ -383,7 +383,7 @@ func TestRulesOfAnExistingNetwork(t *testing.T) {
 	l.want(t, "firewall rules", doctor.Unknown, "203.0.113.0/24 does not reach", "")
 }
 
-func TestANetworkThatIsShared(t *testing.T) {
+func TestSharedNetwork(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
 	l.world.AddProject("hosts-lab", 77)

@@ -54,7 +54,7 @@ func at(path string, value any) chart.Values {
 }
 
 // Users of a Determined values file get a message about each key whose effect is different here.
-func TestEveryValueOfDeterminedIsTheSameOrToldOrRefused(t *testing.T) {
+func TestEveryValueOfDeterminedIsHandled(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../../../test/chart/testdata/upstream.values.yaml")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 type tree = map[string]any
 
-func TestValuesAreLaidOverOthers(t *testing.T) {
+func TestValuesAreMerged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ base, over, want chart.Values }{
 		"what is left out stays":      {chart.Values{"a": 1}, chart.Values{"b": 2}, chart.Values{"a": 1, "b": 2}},
@@ -55,7 +55,7 @@ func TestSecretsAreNeitherShownNorRemembered(t *testing.T) {
 }
 
 // Values that the chart does not mark as secret may contain secrets.
-func TestWhatMayBeASecretIsNotShown(t *testing.T) {
+func TestPossibleSecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	v := chart.Values{
 		"oidc":                              tree{"enabled": false, "clientSecret": "hunter2"},

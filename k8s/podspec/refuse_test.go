@@ -96,7 +96,7 @@ func TestImpossiblePodSettingsAreRejected(t *testing.T) {
 		{"files at the top", func(s *agentv1.Spec) { s.WorkDir, s.Context = "/", true }, "work_dir: files cannot be put into /"},
 		{"a directory of the image's", func(s *agentv1.Spec) { s.Files = append(s.Files, &apiv1.File{Path: "/etc", Type: '5'}) }, "/etc: would hide what the image has there"},
 		{"a device as a file", func(s *agentv1.Spec) { s.Files = append(s.Files, &apiv1.File{Path: "/x/y", Type: '3'}) }, "only files, directories and symbolic links"},
-		{"more than a Secret holds", func(s *agentv1.Spec) { s.Environment = append(s.Environment, "X="+strings.Repeat("x", 1<<20)) }, "a Secret holds 1000000"},
+		{"more than a Secret holds", func(s *agentv1.Spec) { s.Environment = append(s.Environment, "X="+strings.Repeat("x", 1<<20)) }, "a Secret holds at most 1000000"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -112,7 +112,7 @@ func (c quotaCheck) weighParts(v *machines.Quotas, quotas facts.Quotas, used fac
 		v.Weigh(metric+" in "+q.Where, demands[metric], q.Limit-q.Used+used[metric], facts.QuotasPage(c.Caller.Project))
 	}
 	for _, what := range slices.Sorted(maps.Keys(unpublished)) {
-		v.Unknown(fmt.Errorf("Google publishes no quota of %s: look at %s", what, facts.QuotasPage(c.Caller.Project))) //nolint:staticcheck // a name begins the sentence
+		v.Unknown(fmt.Errorf("Google publishes no quota of %s; see %s", what, facts.QuotasPage(c.Caller.Project))) //nolint:staticcheck // a name begins the sentence
 	}
 }
 

@@ -117,7 +117,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-func TestInvalidSpecsAreRejected(t *testing.T) {
+func TestDetectErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name  string

@@ -44,7 +44,7 @@ func TestFullDiskDoesNotCountAsTaskFailure(t *testing.T) {
 	if !c.exit.GetNotHere() || c.exit.GetKind() != agentv1.Exit_KIND_NOT_STARTED || !strings.HasPrefix(c.exit.GetMessage(), "no space left on device") {
 		t.Errorf("got %v, want that it is not here for want of space", c.exit)
 	}
-	p.await("it says that its disk is full", func() bool { return p.lack() == agentv1.Health_LACK_DISK })
+	p.await("it reports that its disk is full", func() bool { return p.lack() == agentv1.Health_LACK_DISK })
 	p.start("refused", "exit 0")
 	if c := p.awaitEnd("refused"); !c.exit.GetNotHere() || c.received > 0 {
 		t.Errorf("while it is sick: got %v, received %d times", c.exit, c.received)
@@ -115,7 +115,7 @@ func dockerStops(t *testing.T, d *dockertest.Daemon, p *peer, docker func(*agent
 	if c := p.awaitEnd("stopped"); !c.exit.GetNotHere() {
 		t.Errorf("while the engine is stopped: got %v, want that it is not here", c.exit)
 	}
-	p.await("it says that its engine does not answer", func() bool { return p.lack() == agentv1.Health_LACK_ENGINE })
+	p.await("it reports that its engine does not answer", func() bool { return p.lack() == agentv1.Health_LACK_ENGINE })
 	d.Continue(t)
 	p.await("it is well", func() bool { return p.lack() == agentv1.Health_LACK_UNSPECIFIED })
 	p.start("goes-on", "exit 6", docker)

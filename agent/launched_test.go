@@ -152,12 +152,12 @@ func TestFailedSetupIsReportedAndNotRetried(t *testing.T) {
 			return len(p.unprepared) == n && strings.HasSuffix(p.unprepared[n-1], "exit status 3; its last lines:\nno such disk")
 		}
 	}
-	p.await("it says why", told(1))
+	p.await("it reports why", told(1))
 	p.disconnect()
-	p.await("it says so again", told(2))
+	p.await("it reports so again", told(2))
 	r.halt()
 	runConfig(t, c)
-	p.await("it says so after a restart", told(3))
+	p.await("it reports so after a restart", told(3))
 	if got, err := os.ReadFile(trace); err != nil || string(got) != "once\n" {
 		t.Errorf("script: got %q and %v, want it run once", got, err)
 	}

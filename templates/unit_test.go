@@ -42,7 +42,7 @@ func TestInvalidUnitPathFails(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{"", "relative", "/a b", "/a%n", "/a\nExecStart=/bin/x", "/a$HOME"} {
 		if _, err := (templates.AgentUnit{Binary: p, ConfigFile: "/etc/x"}).Render(); err == nil || !strings.Contains(err.Error(), "must be absolute") {
-			t.Errorf("%q: got %v, want a refusal", p, err)
+			t.Errorf("%q: got %v, want an error", p, err)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestInvalidUnitArgumentFails(t *testing.T) {
 	t.Parallel()
 	for _, a := range []string{"a b", "$HOME", "100%", "a;b", `"`} {
 		if _, err := (templates.HostUnit{Binary: "/x", Args: []string{a}}).Render(); err == nil || !strings.Contains(err.Error(), "must be without spaces") {
-			t.Errorf("%q: got %v, want a refusal", a, err)
+			t.Errorf("%q: got %v, want an error", a, err)
 		}
 	}
 }

@@ -190,7 +190,7 @@ func TestInventoryFailsIfAKindCannotBeListed(t *testing.T) {
 	one := infra.Listed{Kind: "box", List: func(context.Context) ([]resource.Found, error) { return []resource.Found{{Kind: "box", ID: "1"}}, nil }}
 	bad := infra.Listed{Kind: "bag", List: func(context.Context) ([]resource.Found, error) { return nil, errors.New("a zone is out of reach") }}
 	if fs, err := (infra.Inventory{one, bad}).List(t.Context()); err == nil || len(fs) > 0 || !strings.Contains(err.Error(), "list each bag: a zone") {
-		t.Errorf("got %v and %v, want a refusal and nothing that could be taken for the whole", fs, err)
+		t.Errorf("got %v and %v, want an error and nothing that could be taken for the whole", fs, err)
 	}
 	if fs, err := (infra.Inventory{one, one}).List(t.Context()); err != nil || len(fs) != 2 {
 		t.Errorf("got %v and %v, want both", fs, err)

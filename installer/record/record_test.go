@@ -294,7 +294,7 @@ func TestReadRejectsOtherSchema(t *testing.T) {
 	}
 	_, _, _, err := record.Read(t.Context(), s)
 	if _, ok := errors.AsType[*record.SchemaError](err); !ok || event.Hint(err) == "" {
-		t.Errorf("got %v, want a refusal with a hint", err)
+		t.Errorf("got %v, want an error with a hint", err)
 	}
 }
 

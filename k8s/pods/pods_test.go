@@ -72,7 +72,7 @@ func TestGangRunsCompletelyOrNotAtAll(t *testing.T) {
 	first := m.submit(program{Forever: true}, slots(16))
 	m.await(first, "two pods run", runs(2))
 	second := m.submit(program{Lines: 1}, slots(16))
-	w := m.await(second, "it says why it waits", func(w owned) bool { return len(w.waits) > 0 })
+	w := m.await(second, "it reports why it waits", func(w owned) bool { return len(w.waits) > 0 })
 	t.Log(w.waits)
 	if got := m.pods(second); len(got) != 0 {
 		t.Errorf("got %d pods of a gang that does not fit, want none", len(got))
@@ -119,7 +119,7 @@ func TestPlacedGangIsNotUndone(t *testing.T) {
 	id := m.submit(program{Lines: 1, Late: 6 * time.Second}, slots(16))
 	w := m.await(id, "it has ended", over)
 	if all := strings.Join(w.waits, "\n"); !strings.Contains(all, "nodes: ") || strings.Contains(all, "undone: ") {
-		t.Errorf("got\n%s\nwant word of its nodes, and no pod taken back", all)
+		t.Errorf("got\n%s\nwant its nodes mentioned, and no pod undone", all)
 	}
 	m.checkLines(id, 1)
 	m.awaitNothing()
@@ -145,7 +145,7 @@ func TestGangIsUndoneIfNodeDiesBeforeStart(t *testing.T) {
 func TestKilledBeforeItRuns(t *testing.T) {
 	m := newMaster(t, nil)
 	id := m.submit(program{Lines: 1}, slots(8)) // no node exists
-	m.await(id, "it says why it waits", func(w owned) bool { return len(w.waits) > 0 })
+	m.await(id, "it reports why it waits", func(w owned) bool { return len(w.waits) > 0 })
 	if err := m.rm.Kill(t.Context(), id, "killed by ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestContainerThatDoesNotStart(t *testing.T) {
 	m := newMaster(t, nil)
 	m.newKubelets(1)
 	id := m.submit(program{Stuck: "ImagePullBackOff"}, nil)
-	w := m.await(id, "it says what keeps it", func(w owned) bool {
+	w := m.await(id, "it reports what keeps it", func(w owned) bool {
 		return strings.Contains(strings.Join(w.waits, "\n"), "does not start: ImagePullBackOff")
 	})
 	if known, _ := m.rm.Allocation(id); w.end == nil && !strings.Contains(known.Waiting, "ImagePullBackOff: as the test says") {

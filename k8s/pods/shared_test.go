@@ -67,7 +67,7 @@ func TestCapacityOfSharedClusterIsLearned(t *testing.T) {
 	m.await(high, "it runs in its place", runs(1))
 
 	gang := m.submit(program{Lines: 1}, slots(16))
-	m.c.Await("it says that it waits for room that others hold", func() error {
+	m.c.Await("it reports that it waits for room that others hold", func() error {
 		a, _ := m.rm.Allocation(gang)
 		if !strings.Contains(a.Waiting, "0 fit now") && !strings.Contains(a.Waiting, "none fits now") || !strings.Contains(a.Waiting, "is asked again at") {
 			return fmt.Errorf("it waits for %q", a.Waiting)

@@ -82,7 +82,7 @@ func TestMasterReportsMissingWatchPermission(t *testing.T) {
 	m.as("blind", "create,delete,get,list,patch,watch jobs,pods")
 	m.start()
 	id := m.submit(program{Lines: 1}, nil)
-	m.c.Await("it says what it may not", func() error {
+	m.c.Await("it reports what it may not", func() error {
 		a, _ := m.rm.Allocation(id)
 		if !strings.Contains(a.Waiting, "watch events of") || !strings.Contains(a.Waiting, "forbidden") {
 			return fmt.Errorf("it waits for %q", a.Waiting)

@@ -60,7 +60,7 @@ func TestReservedFieldsAreRefused(t *testing.T) {
 func refused(t *testing.T, err error, wants ...string) {
 	t.Helper()
 	if _, is := errors.AsType[*podspec.Refusal](err); !is {
-		t.Fatalf("got %v, want a refusal", err)
+		t.Fatalf("got %v, want an error", err)
 	}
 	for _, want := range wants {
 		if !strings.Contains(err.Error(), want) {

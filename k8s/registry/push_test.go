@@ -163,7 +163,7 @@ func TestMissingLoginHasHint(t *testing.T) {
 	_, looking := r.Plan(t.Context(), s)
 	for what, err := range map[string]error{"looking": looking, "pushing": r.Push(t.Context(), s, nil)} {
 		if !hints(err, cloud.Denied, "`docker login "+p.at+"`") {
-			t.Errorf("%s: got %v, want a refusal that names docker login %s", what, err, p.at)
+			t.Errorf("%s: got %v, want an error with docker login %s", what, err, p.at)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestMismatchedArchivesAreRejected(t *testing.T) {
 		"no archive": {none}, "no file": {one + "x"},
 	} {
 		if _, err := registry.Open(files); cloud.KindOf(err) != cloud.Invalid {
-			t.Errorf("%s: got %v, want a refusal", what, err)
+			t.Errorf("%s: got %v, want an error", what, err)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestNothingLeavesThisMachineWithoutTLS(t *testing.T) {
 	r := registry.Registry{At: strings.TrimPrefix(elsewhere.URL, "http://")}
 	err := r.Push(t.Context(), open(t, archive(t, "det-deploy:v1", "amd64")), nil)
 	if !hints(err, cloud.Invalid, "--plain-http") {
-		t.Errorf("got %v, want a refusal that names --plain-http", err)
+		t.Errorf("got %v, want an error with --plain-http", err)
 	}
 }
 

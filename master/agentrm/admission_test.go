@@ -43,7 +43,7 @@ func TestRefusedTwinGetsNoCredential(t *testing.T) {
 		c.door = counted(&in, nil)
 		c.join("a", 1)
 		if why := c.knock("a").refused(); !strings.Contains(why.GetReason(), "already connected") || why.GetFinal() {
-			t.Errorf("got %v, want a refusal because the agent is connected", why)
+			t.Errorf("got %v, want an error because the agent is connected", why)
 		}
 		if got := in.Load(); got != 1 {
 			t.Errorf("got %d admitted, want 1", got)
@@ -58,7 +58,7 @@ func TestRefusedTwinGetsNoCredential(t *testing.T) {
 		first := c.knock("a")
 		c.until("the first is at the door", func() bool { return in.Load() == 1 })
 		if why := c.knock("a").refused(); !strings.Contains(why.GetReason(), "already connecting") {
-			t.Errorf("got %v, want a refusal because another agent is connecting", why)
+			t.Errorf("got %v, want an error because another agent is connecting", why)
 		}
 		close(hold)
 		if m := first.next(); m.GetWelcome() == nil || in.Load() != 1 {

@@ -111,7 +111,7 @@ func TestMovingARunningJobPreemptsIt(t *testing.T) {
 	c.submit("firm", 1)
 	firm := a.started()
 	if err := c.Change(t.Context(), "firm", rm.Change{Pool: ptr("other")}); err == nil || !strings.Contains(err.Error(), "cannot be preempted") {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want an error", err)
 	}
 	a.reports(firm, terminated, 0)
 	c.submit("soft", 1, yielding)

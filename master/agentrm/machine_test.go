@@ -93,7 +93,7 @@ func TestUnwantedMachineIsRefused(t *testing.T) {
 	h.Preparing = true
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: h}})
 	if r := p.refused(); r.GetUnwanted() || !strings.Contains(r.GetReason(), "requests a setup") {
-		t.Errorf("a static agent: got %v, want a refusal without shutdown", r)
+		t.Errorf("a static agent: got %v, want an error without shutdown", r)
 	}
 }
 

@@ -183,7 +183,7 @@ func TestOpenRequiresInitialPassword(t *testing.T) {
 			}
 			for name, p := range map[string]Password{"admin": tt.own, "determined": tt.password} {
 				if u, err := login(name, p); err == nil {
-					t.Errorf("got %v with the password of the other, want a refusal", u)
+					t.Errorf("got %v with the password of the other, want an error", u)
 				}
 			}
 		})

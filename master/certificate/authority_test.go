@@ -43,7 +43,7 @@ func TestTheLeafIsRenewedAndTheAuthorityStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := OpenAuthority(dir, nil, clock); err == nil {
-		t.Error("a lost key made a new authority, want a refusal")
+		t.Error("a lost key made a new authority, want an error")
 	}
 }
 
@@ -71,6 +71,6 @@ func TestFilesAreReloaded(t *testing.T) {
 		t.Errorf("got %v, want the certificate from before", err)
 	}
 	if _, err := NewFiles(ca.path("master.crt"), ca.path("master.key")); err == nil {
-		t.Error("missing files are taken, want a refusal")
+		t.Error("missing files are taken, want an error")
 	}
 }

@@ -28,7 +28,7 @@ func TestCheckEncryption(t *testing.T) {
 		tt.change(&m)
 		err := CheckEncryption(m)
 		if _, refused := errors.AsType[*plainHTTPError](err); refused != tt.refused {
-			t.Errorf("%s: got %v, want a refusal: %t", name, err, tt.refused)
+			t.Errorf("%s: got %v, want an error: %t", name, err, tt.refused)
 		}
 	}
 }

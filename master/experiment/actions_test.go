@@ -260,7 +260,7 @@ func (k walk) run(w *world) (id int32) {
 	want, refusals := k.want()
 	for i, a := range []action{k.first, k.second} {
 		if err := w.act(id, a); (err != nil) != refusals[i] {
-			w.Errorf("%+v: %s: got %v, want a refusal: %t", k, a, err, refusals[i])
+			w.Errorf("%+v: %s: got %v, want an error: %t", k, a, err, refusals[i])
 		}
 		if i == 0 && k.between == "signalled" {
 			w.reconcileOne(id)

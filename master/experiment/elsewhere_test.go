@@ -555,7 +555,7 @@ func TestUnmanagedHyperparameterLimit(t *testing.T) {
 	w.restart()
 	_, err := order("d")
 	if status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "its 4 trials would have more than 1000000 hyperparameter values") {
-		t.Errorf("got %v, want a refusal with the bound", err)
+		t.Errorf("got %v, want an error with the bound", err)
 	}
 	if same, err := order("a"); err != nil || same.ID != 1 {
 		t.Errorf("got trial %d and %v, want the first trial again", same.ID, err)

@@ -88,7 +88,7 @@ func TestALeftOverOfAnEarlierRunIsRefused(t *testing.T) {
 	w.end(old, rm.CauseAgentLost)
 	for _, when := range []string{"waits", "runs"} {
 		if _, err := w.saveAs(old, 20, checkpoint.Completed); err == nil || !strings.Contains(err.Error(), "a later run") {
-			t.Errorf("while the next run %s: got error %v, want a refusal that names the later run", when, err)
+			t.Errorf("while the next run %s: got error %v, want an error with the later run", when, err)
 		}
 		w.wantLatest("while the next run "+when, saved)
 		if when == "waits" {

@@ -66,7 +66,7 @@ func TestAContinuationWithOtherHyperparametersIsRefused(t *testing.T) {
 	} {
 		_, err := w.x.Continue(t.Context(), Continuation{By: ann(), ID: 1, Override: override})
 		if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "continue experiment 1: hyperparameters: the trial keeps its initial values") {
-			t.Errorf("%s: got %v, want a refusal", override, err)
+			t.Errorf("%s: got %v, want an error", override, err)
 		}
 	}
 	w.wantState(1, lifecycle.Completed)
@@ -107,7 +107,7 @@ func TestContinueGridReopensIncompleteTrials(t *testing.T) {
 	w.finish(2, 0)
 	w.wantState(1, lifecycle.Completed)
 	if _, err := w.x.Continue(t.Context(), Continuation{By: ann(), ID: 1}); status.Of(err) != status.FailedPrecondition {
-		t.Errorf("got %v, want a refusal: all trials completed", err)
+		t.Errorf("got %v, want an error: all trials completed", err)
 	}
 }
 
@@ -364,7 +364,7 @@ func TestPatchPersists(t *testing.T) {
 	}
 	for _, p := range []Patch{{Priority: new(100)}, {Weight: new(0.0)}, {SetMaxSlots: true, MaxSlots: new(-1)}, {Pool: new("moon")}, {Name: new("")}} {
 		if _, err := w.x.Patch(t.Context(), ann(), 1, p); status.Of(err) != status.InvalidArgument {
-			t.Errorf("%+v: got %v, want a refusal", p, err)
+			t.Errorf("%+v: got %v, want an error", p, err)
 		}
 	}
 	if _, err := w.x.Patch(t.Context(), bob(), 1, Patch{Name: &name}); status.Of(err) != status.PermissionDenied {
@@ -453,7 +453,7 @@ func TestCheckpointsAreDeletedBeforeExperiment(t *testing.T) {
 		t.Errorf("got %s, want it to wait for its checkpoints", v.State)
 	}
 	if err := w.x.Ask(t.Context(), ann(), 1, lifecycle.Activate); status.Of(err) != status.FailedPrecondition {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want an error", err)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestNameLimits(t *testing.T) {
 	refuse := func(text string, r metric.Report) {
 		t.Helper()
 		if _, err := put(t, s, m, r); !errors.Is(err, metric.ErrInvalid) || !strings.Contains(err.Error(), text) {
-			t.Errorf("got %v, want a refusal that says %q", err, text)
+			t.Errorf("got %v, want an error with %q", err, text)
 		}
 	}
 	accept("training", 1, values("a", 600))

@@ -344,7 +344,7 @@ func TestModelLimit(t *testing.T) {
 	w.restart()
 	one := &apiv1.PostModelRequest{Name: "one more"}
 	if _, err := w.Create(t.Context(), ann(), one); status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), "user ann has 10000 models") {
-		t.Errorf("got %v, want a refusal that says how many there are", err)
+		t.Errorf("got %v, want an error with how many there are", err)
 	}
 	if _, err := w.Create(t.Context(), bob(), one); err != nil {
 		t.Errorf("another user: %v", err)

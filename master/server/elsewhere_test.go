@@ -74,7 +74,7 @@ func TestLogOfUnmanagedProgram(t *testing.T) {
 	}
 	w.someUser(t, "eve")
 	if rec := w.ask(t, http.MethodPost, "/task-logs", w.login(t, "eve"), line("forged")); rec.Code != http.StatusForbidden {
-		t.Errorf("another user: got %d %s, want a refusal", rec.Code, rec.Body)
+		t.Errorf("another user: got %d %s, want an error", rec.Code, rec.Body)
 	}
 	for query, want := range map[string]string{
 		"":                                       "Loss|saved",
@@ -102,7 +102,7 @@ func TestLogOfUnmanagedProgram(t *testing.T) {
 	}
 	rec := w.ask(t, http.MethodGet, prefix+"trials/2/logs?enableRegex=true&searchText=(", w.user, "")
 	if rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "a valid regular expression") {
-		t.Errorf("got %d %s, want a refusal", rec.Code, rec.Body)
+		t.Errorf("got %d %s, want an error", rec.Code, rec.Body)
 	}
 }
 

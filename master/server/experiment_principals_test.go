@@ -127,7 +127,7 @@ func TestBulkRequestSkipsOtherUsersExperiments(t *testing.T) {
 		body := `{"experimentIds":[` + w.ids["experiment"] + `],"destinationProjectId":1,"numDays":1}`
 		rec := w.ask(t, r.method, strings.Replace(r.fullPath(), "{project}", "1", 1), other, body)
 		if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "and administrators may") {
-			t.Errorf("%s %s: got %d %s, want a refusal", r.method, r.path, rec.Code, rec.Body)
+			t.Errorf("%s %s: got %d %s, want an error", r.method, r.path, rec.Code, rec.Body)
 		}
 	}
 	if v, err := w.x.Get(w.experiment); err != nil || v.State != "ACTIVE" || v.Archived || v.LogDays != nil {

@@ -284,7 +284,7 @@ func TestRouteWithoutAccessAdmitsNoCaller(t *testing.T) {
 		}
 		r.Header.Set("Authorization", "Bearer "+text)
 		if err := w.gatekeeper.identifyCaller(&call{Request: r}, ""); err == nil {
-			t.Errorf("%s: got in, want a refusal", principal)
+			t.Errorf("%s: got in, want an error", principal)
 		}
 	}
 }

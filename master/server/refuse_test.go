@@ -17,7 +17,7 @@ func TestPanicFailsOnlyItsCallAndIsLogged(t *testing.T) {
 	rec := httptest.NewRecorder()
 	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/me", nil))
 	if rec.Code != http.StatusInternalServerError || strings.Contains(rec.Body.String(), "no such map") {
-		t.Errorf("got %d %s, want a refusal that keeps the place to itself", rec.Code, rec.Body)
+		t.Errorf("got %d %s, want an error that keeps the place to itself", rec.Code, rec.Body)
 	}
 	if text := log.String(); !strings.Contains(text, "no such map") || !strings.Contains(text, "refuse_test.go") {
 		t.Errorf("got %s, want the panic with its place", text)

@@ -20,7 +20,7 @@ func TestSecondMasterOnSQLite(t *testing.T) {
 	_, err := store.Open(t.Context(), cfg)
 	held, is := errors.AsType[*database.HeldError](err)
 	if !is || held.PID == 0 || held.Host == "" || !errors.Is(err, database.ErrHeld) {
-		t.Fatalf("got %v, want a refusal that names process and host", err)
+		t.Fatalf("got %v, want an error with process and host", err)
 	}
 	put(t, first, store.Doc[fruit]{ID: "a"})
 	reading := cfg
@@ -62,7 +62,7 @@ func TestSecondMasterOnPostgres(t *testing.T) {
 		_, err := second.Acquire(t.Context(), "second")
 		held, is := errors.AsType[*database.HeldError](err)
 		if !is || held.Owner != "first" || held.Until.IsZero() || !strings.Contains(err.Error(), "first") {
-			t.Fatalf("got %v, want a refusal that names the first", err)
+			t.Fatalf("got %v, want an error with the first", err)
 		}
 	}
 	put(t, first, store.Doc[fruit]{ID: "a"})

@@ -46,7 +46,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	_, err := store.Open(t.Context(), store.Config{Path: path})
 	newer, is := errors.AsType[*store.SchemaError](err)
 	if !is || newer.Have != 99 || !errors.Is(err, store.ErrNewerSchema) || !strings.Contains(err.Error(), "newer one") {
-		t.Fatalf("got %v, want a refusal that names version 99 and what to do", err)
+		t.Fatalf("got %v, want an error with version 99 and what to do", err)
 	}
 }
 

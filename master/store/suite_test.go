@@ -361,7 +361,7 @@ func testRefusedKeys(t *testing.T, fresh func(t *testing.T) store.Config) {
 	for _, id := range []string{"", "a\x00b", "\xff"} {
 		err := s.Write(t.Context(), func(tx *store.Tx) error { return fruits.Put(tx, id, "", time.Time{}, fruit{}) })
 		if err == nil || !strings.Contains(err.Error(), "id: must") {
-			t.Errorf("id %q: got %v, want a refusal that names id", id, err)
+			t.Errorf("id %q: got %v, want an error with id", id, err)
 		}
 	}
 }

@@ -213,7 +213,7 @@ func TestOnlyAdministratorsRunTasksWhereUsersAreNotTrusted(t *testing.T) {
 	m.restart()
 	_, err := m.tasks.Launch(t.Context(), ann(), &apiv1.LaunchCommandRequest{}, nil)
 	if status.Of(err) != status.PermissionDenied || !strings.Contains(err.Error(), "--trust-users") {
-		t.Errorf("got %v, want a refusal that names the flag", err)
+		t.Errorf("got %v, want an error with the flag", err)
 	}
 	_, err = m.tasks.Launch(t.Context(), root(), &apiv1.LaunchCommandRequest{}, nil)
 	if status.Of(err) == status.PermissionDenied {
@@ -241,7 +241,7 @@ func TestCommandWithTooManySlotsAlwaysFails(t *testing.T) {
 		m.machine.invalid = &rm.Unfulfillable{Pool: "gpu", Slots: 9, Reason: "it has 8"}
 		r, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint":["x"],"resources":{"slots":9}}`), nil)
 		if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "request unfulfillable") {
-			t.Errorf("launch_error %v: got %v, %v, want a refusal", launchError, r, err)
+			t.Errorf("launch_error %v: got %v, %v, want an error", launchError, r, err)
 		}
 	}
 }

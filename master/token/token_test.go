@@ -107,7 +107,7 @@ func TestTokensAndKeysPrintRedacted(t *testing.T) {
 		}
 	}
 	if _, err := text.MarshalText(); err == nil {
-		t.Error("got a marshalled token, want a refusal")
+		t.Error("got a marshalled token, want an error")
 	}
 }
 

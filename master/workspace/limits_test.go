@@ -20,7 +20,7 @@ func TestWorkspaceAndProjectLimits(t *testing.T) {
 	refused := func(err error, text string) {
 		t.Helper()
 		if status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), text) {
-			t.Errorf("got %v, want a refusal that says %q", err, text)
+			t.Errorf("got %v, want an error with %q", err, text)
 		}
 	}
 	_, err := w.Create(t.Context(), ann(), &apiv1.PostWorkspaceRequest{Name: "one more"})

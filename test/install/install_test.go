@@ -103,7 +103,7 @@ func (p *person) live() {
 
 	p.does(two, "", noun, "list")
 	if out, err := p.types(two, noun, "up", "--yes", "--cluster-id", "lab"); err == nil || !strings.Contains(out, "upgrade") {
-		t.Errorf("up by a newer program: got %v, want a refusal that names upgrade", err)
+		t.Errorf("up by a newer program: got %v, want an error with upgrade", err)
 	}
 	long := p.does(one, "", "task", "run", "--detach", "--slots", "0", "--", "sh", "-c", "while echo a line; do sleep 1; done")
 	lines := strings.Fields(long)

@@ -42,7 +42,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p.nothing("lab", "pods,jobs,deployments,services")
 	install := append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)
 	if out, err := p.types(two, install...); err == nil || !strings.Contains(out, "v1.0.0 was the last") {
-		t.Errorf("install by another version than the data's: got %v, want a refusal that names the version", err)
+		t.Errorf("install by another version than the data's: got %v, want an error with the version", err)
 	}
 	p.does(one, "", install...)
 	p.does(one, "outlived", "task", "logs", long)
@@ -60,7 +60,7 @@ func (p *person) runsTasks(program string) {
 	}
 	p.does(program, "both in one pod", "task", "run", "--slots", "2", "--", "echo", "both in one pod")
 	if out, err := p.types(program, "task", "run", "--slots", "4", "--", "true"); err == nil || !strings.Contains(out, "request unfulfillable") {
-		p.t.Errorf("a command of 4 slots, where a pod has 2: got %q, %v, want a refusal", out, err)
+		p.t.Errorf("a command of 4 slots, where a pod has 2: got %q, %v, want an error", out, err)
 	}
 	id := p.starts(program, "--slots", "0", "--", "sh", "-c", "echo started; sleep 600")
 	p.eventually("kubectl exec into a task", time.Minute, func() error {

@@ -49,7 +49,7 @@ func TestOnlyEngineErrorsCountAsShortage(t *testing.T) {
 			t.Errorf("%s: got %v, want the task's own fault", c.text, got)
 		}
 		if got.Error() != "pull image: "+c.text {
-			t.Errorf("got %q, want the engine's words", got)
+			t.Errorf("got %q, want the engine's error", got)
 		}
 	}
 	if translateError(nil) != nil {
@@ -81,7 +81,7 @@ func TestRegistryErrorsDoNotMakeMachineSick(t *testing.T) {
 			t.Errorf("%s: got %v, want what means %v", c.text, got, c.want)
 		}
 		if got.Error() != "pull image mine/x: "+c.text {
-			t.Errorf("got %q, want the engine's words", got)
+			t.Errorf("got %q, want the engine's error", got)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestAnErrorOfAPullIsMarked(t *testing.T) {
 	spec := container.Spec{ID: "c", Image: "mine/x", Command: []string{"true"}, ForcePull: true, Auth: container.Auth{Username: "u"}}
 	err = translateError((&Runtime{api: api}).prepareImage(t.Context(), spec, func(string) {}))
 	if err == nil || !strings.Contains(err.Error(), "no space left on device") || errors.Is(err, unix.ENOSPC) {
-		t.Errorf("got %v, want the registry's words, believed by nobody", err)
+		t.Errorf("got %v, want the registry's error, believed by nobody", err)
 	}
 }
 

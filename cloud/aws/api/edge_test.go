@@ -266,7 +266,7 @@ func TestOneLogLinePerCall(t *testing.T) {
 	log := slog.New(slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	_, err := api.New(cfg, api.Options{Log: log}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{})
 	if err == nil {
-		t.Fatal("got no error, want a refusal")
+		t.Fatal("got no error, want an error")
 	}
 	var line struct {
 		Call, Refusal string

@@ -73,7 +73,7 @@ func TestTheNewestImage(t *testing.T) {
 		t.Errorf("by name: got %+v and %v, want %s", got, err, awstest.ImageNobleAMD64)
 	}
 	if _, err := f.Image(t.Context(), "ami-0123456789abcdef0"); cloud.KindOf(err) != cloud.NotFound {
-		t.Errorf("an image that is not there: got %v, want a refusal of kind not-found", err)
+		t.Errorf("an image that is not there: got %v, want an error of kind not-found", err)
 	}
 }
 

@@ -421,12 +421,12 @@ func TestFleetWorksWithDocumentedPolicy(t *testing.T) {
 			}
 			_, err := p.Console(t.Context(), m[0].ID)
 			if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "ec2:GetConsoleOutput") {
-				t.Errorf("console: got %v, want a refusal that names ec2:GetConsoleOutput", err)
+				t.Errorf("console: got %v, want an error with ec2:GetConsoleOutput", err)
 			}
 			_, err = p.Sweep(t.Context())
 			if tc.actions == four && tc.price == cloud.Spot {
 				if cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), "ec2:DescribeSpotInstanceRequests") {
-					t.Errorf("sweep: got %v, want a refusal that names ec2:DescribeSpotInstanceRequests", err)
+					t.Errorf("sweep: got %v, want an error with ec2:DescribeSpotInstanceRequests", err)
 				}
 			} else if err != nil {
 				t.Errorf("sweep: %v", err)

@@ -173,7 +173,7 @@ func TestEmptyBucketNamesUndeletableObject(t *testing.T) {
 		must(t, err)
 		m.world.Undeletable("locked")
 		if _, err := m.down(t.Context(), true); err == nil || !strings.Contains(err.Error(), "locked") || cloud.KindOf(err) != cloud.Denied {
-			t.Errorf("got %v, want a refusal that names the object", err)
+			t.Errorf("got %v, want an error with the object", err)
 		}
 	})
 }

@@ -186,7 +186,7 @@ func TestPlanRejectsSmallerVolume(t *testing.T) {
 		s.wish.volumeGiB = 100
 		got := s.plan(t)
 		if len(got) == 0 || got[len(got)-1] != "refuse aws/volume/data; size: 200 GiB → 100 GiB" {
-			t.Errorf("got %v, want a refusal", got)
+			t.Errorf("got %v, want an error", got)
 		}
 		if err := s.up(t.Context()); err == nil {
 			t.Error("up went on with a refused plan")

@@ -248,7 +248,7 @@ func TestRemoveUnknownKind(t *testing.T) {
 		f := infra.Objects{Cluster: s.cluster(t.Context(), nil)}
 		got := f.Remove(t.Context(), foundOf("quantum-computer", "q"))
 		if got == nil || got.Error() != "remove quantum-computer q: unknown kind quantum-computer" {
-			t.Errorf("got %v, want a refusal", got)
+			t.Errorf("got %v, want an error", got)
 		}
 	})
 }

@@ -149,7 +149,7 @@ func TestInstallerPermissionsAreNecessary(t *testing.T) {
 				s.allow(t, slices.DeleteFunc(identity.InstallerPermissions(), func(q string) bool { return q == p }))
 				err := s.wholeLife(t.Context())
 				if err == nil || !strings.Contains(err.Error(), "'"+p+"'") {
-					t.Errorf("got %v, want a refusal that names %s", err, p)
+					t.Errorf("got %v, want an error with %s", err, p)
 				}
 			})
 		})

@@ -73,7 +73,7 @@ func TestServerAnswersAgent(t *testing.T) {
 		t.Errorf("got %v, want why there is no proof", err)
 	}
 	if _, err := c.Proof(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "audience: must be set") {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want an error", err)
 	}
 	got, found, err := c.Notice(t.Context(), 0)
 	if d := cmp.Diff(got, n); err != nil || !found || d != "" {

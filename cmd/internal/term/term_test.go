@@ -129,6 +129,6 @@ func TestFormatRejectsUnknownValue(t *testing.T) {
 	t.Parallel()
 	var f term.Format
 	if err := f.Set("yaml"); err == nil || err.Error() != "must be text or json" {
-		t.Errorf("got %v, want a refusal that names the formats", err)
+		t.Errorf("got %v, want an error with the formats", err)
 	}
 }

@@ -205,7 +205,7 @@ func TestNewerRejectsOtherVersion(t *testing.T) {
 		s.Version = "v1.1.0"
 		err := s.Up(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "runs v1.0.0, and this program is v1.1.0") {
-			t.Errorf("got %v, want a refusal", err)
+			t.Errorf("got %v, want an error", err)
 		}
 		h, _ := err.(interface{ Hint() string })
 		if h == nil || !strings.Contains(h.Hint(), "det-deploy upgrade --cluster-id lab") {

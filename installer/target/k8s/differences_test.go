@@ -23,7 +23,7 @@ func TestPlanNeverAdvisesDeletingData(t *testing.T) {
 			drift, err := driftOf([]helm.Change{c}, "lab")
 			e, ok := errors.AsType[*cloud.Error](err)
 			if !ok || len(drift) > 0 {
-				t.Errorf("%s %s: got %v and %v, want a refusal", verb, kind, drift, err)
+				t.Errorf("%s %s: got %v and %v, want an error", verb, kind, drift, err)
 				continue
 			}
 			removes := strings.Contains(e.Fix, "remove it") || strings.Contains(e.Fix, "delete")
@@ -54,7 +54,7 @@ func TestPrivilegeLossOfNamespaceIsReported(t *testing.T) {
 	} {
 		err := losesPrivilege(c.changes)
 		if (err != nil) != c.refused {
-			t.Errorf("%s: got %v, want a refusal: %v", c.name, err, c.refused)
+			t.Errorf("%s: got %v, want an error: %v", c.name, err, c.refused)
 		}
 		if e, ok := errors.AsType[*cloud.Error](err); c.refused && (!ok || !strings.Contains(e.Fix, "resourceManager.podSecurity=privileged") || !strings.Contains(e.Fix, "podSecurity=baseline")) {
 			t.Errorf("%s: got %v, want both values in its hint", c.name, err)

@@ -94,7 +94,7 @@ func TestForeignReleaseIsNotChanged(t *testing.T) {
 			s := occupied(t, tc.chart, nil)
 			wants := func(what string, err error) {
 				if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), tc.word) {
-					t.Errorf("%s: got %v, want a refusal that says it is %s", what, err, tc.word)
+					t.Errorf("%s: got %v, want an error with it is %s", what, err, tc.word)
 				}
 			}
 			wants("install", s.up(t.Context()))
@@ -136,7 +136,7 @@ func TestAForeignMasterWithoutAReleaseIsNotStopped(t *testing.T) {
 		t.Errorf("got %v and %v, want nothing removed", r, err)
 	}
 	if err := s.up(t.Context()); cloud.KindOf(err) != cloud.Conflict {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want an error", err)
 	}
 	if n := s.kubectl("-n", s.namespace, "get", "deployment", "determined-master-deployment-lab", "-o", "jsonpath={.spec.replicas}"); n != "1" {
 		t.Errorf("got %s replicas of their master, want 1", n)
@@ -184,7 +184,7 @@ func TestAdoptingDetermined(t *testing.T) {
 	// The old database is never part of the cluster.
 	s.values["db"] = tree{"type": "postgres"}
 	if _, err := s.installer(t.Context()).Plan(t.Context()); cloud.KindOf(err) != cloud.Conflict {
-		t.Errorf("a PostgreSQL on the old claim: got %v, want a refusal", err)
+		t.Errorf("a PostgreSQL on the old claim: got %v, want an error", err)
 	}
 	_, err := s.down(t.Context(), true)
 	must(t, err)
@@ -215,7 +215,7 @@ func TestRollbackNeverSelectsDetermined(t *testing.T) {
 	must(t, s.up(t.Context()))
 	s.adopt = false
 	if _, err := k8s.OpenReleases(s.open(nil), "", nil).Rollback(t.Context(), "lab", 1); cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "Determined's own") {
-		t.Errorf("back to Determined's revision: got %v, want a refusal that says whose it is", err)
+		t.Errorf("back to Determined's revision: got %v, want an error with whose it is", err)
 	}
 	s.wantAdopted()
 	target := s.installer(t.Context()).Deployment.(*k8s.Target)
@@ -268,13 +268,13 @@ func TestAdoptingNeverTakesTheDatabase(t *testing.T) {
 		s.values["db"] = db
 		err := s.up(t.Context())
 		if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "determined-db-pvc-lab") {
-			t.Errorf("%v: got %v, want a refusal that names the claim", db, err)
+			t.Errorf("%v: got %v, want an error with the claim", db, err)
 		}
 	}
 	s.wantTheirs(1)
 	before := chart.Values{"db": tree{"hostAddress": "db.example.com"}}
 	if _, err := chart.Adopted(before, chart.Values{"db": tree{"hostAddress": "db.example.com"}}); cloud.KindOf(err) != cloud.Conflict {
-		t.Errorf("the old server's database: got %v, want a refusal", err)
+		t.Errorf("the old server's database: got %v, want an error", err)
 	}
 	if _, err := chart.Adopted(before, chart.Values{"db": tree{"hostAddress": "db.example.com", "name": "new"}}); err != nil {
 		t.Errorf("another database there: got %v", err)
@@ -289,7 +289,7 @@ func TestAdoptingTriesTheImageFirst(t *testing.T) {
 	playing(s)
 	s.values["imageRegistry"], s.values["image"] = "", tree{"name": missingName}
 	if err := s.up(t.Context()); err == nil || !strings.Contains(err.Error(), `"typo:1.0.0": not found`) {
-		t.Errorf("got %v, want the registry's words", err)
+		t.Errorf("got %v, want the registry's error", err)
 	}
 	s.wantTheirs(1)
 }
@@ -326,7 +326,7 @@ func TestOnlyForeignReleasesAreRetired(t *testing.T) {
 	}
 	must(t, s.up(t.Context()))
 	if err := c.Retire(t.Context(), "lab"); cloud.KindOf(err) != cloud.Conflict {
-		t.Errorf("got %v, want a refusal", err)
+		t.Errorf("got %v, want an error", err)
 	}
 	if state, _, err := s.installer(t.Context()).Status(t.Context()); err != nil || state != installer.Running {
 		t.Errorf("got %s and %v", state, err)

@@ -35,7 +35,7 @@ func TestAnUpgradeKeepsABackupAndCanBeRepeated(t *testing.T) {
 	in := s.installer(t.Context())
 	var differs *installer.ReleaseError
 	if err := in.Deployment.(*k8s.Target).Fits(t.Context(), record.Record{}); !errors.As(err, &differs) || !strings.Contains(differs.Hint(), "k8s upgrade") {
-		t.Errorf("install of another version: got %v, want a refusal that names upgrade", err)
+		t.Errorf("install of another version: got %v, want an error with upgrade", err)
 	}
 	done, err := s.upgrade(t.Context())
 	must(t, err)

@@ -47,10 +47,10 @@ func TestUpgradeReportsMissingImage(t *testing.T) {
 	_, err := s.upgrade(t.Context())
 	took := time.Since(begun)
 	if err == nil || !strings.Contains(err.Error(), registrysWords) {
-		t.Fatalf("got %v, want the registry's words", err)
+		t.Fatalf("got %v, want the registry's error", err)
 	}
 	if !strings.Contains(told(), registrysWords) {
-		t.Errorf("got told %s, want the registry's words while it waits", told())
+		t.Errorf("got told %s, want the registry's error while it waits", told())
 	}
 	if took > 2*time.Minute {
 		t.Errorf("it took %s, want that a wait for nothing ends", took)
@@ -74,7 +74,7 @@ func TestInstallWarnsOfMissingImage(t *testing.T) {
 	s.settled()
 	s.values = s.with("image", tree{"tag": "1.0.0", "name": missingName})
 	if err := s.up(t.Context()); err == nil || !strings.Contains(err.Error(), `"typo:1.0.0": not found`) {
-		t.Fatalf("got %v, want the registry's words", err)
+		t.Fatalf("got %v, want the registry's error", err)
 	}
 	if got := s.at(); got != installer.Serving {
 		t.Errorf("got it %s, want it serving", got)
@@ -126,7 +126,7 @@ func TestInstallRecoversFromWrongTag(t *testing.T) {
 	s.tagged(missingTag)
 	s.wait = true
 	if err := s.do(installer.ActInstall); err == nil || !strings.Contains(err.Error(), registrysWords) {
-		t.Fatalf("got %v, want the registry's words", err)
+		t.Fatalf("got %v, want the registry's error", err)
 	}
 	s.wait, s.values = false, right
 	must(t, s.do(installer.ActInstall))
@@ -167,7 +167,7 @@ func TestRejectedPodOfUpgradeIsReported(t *testing.T) {
 		return err
 	})
 	if err := s.do(installer.ActUpgrade); err == nil || !strings.Contains(err.Error(), "exceeded quota: full") {
-		t.Errorf("got %v, want the server's words on the quota", err)
+		t.Errorf("got %v, want the server's error on the quota", err)
 	}
 	if got := s.at(); got != installer.Serving {
 		t.Errorf("got it %s, want the old master untouched", got)

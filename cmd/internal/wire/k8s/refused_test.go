@@ -85,7 +85,7 @@ func TestDroppedValueIsReported(t *testing.T) {
 			}
 			err := k.requireGoodValues(t.Context(), q)
 			if err == nil || !strings.Contains(err.Error(), "values of cluster lab: "+mistypedPath+": unknown field") {
-				t.Fatalf("got %v, want a refusal of %s", err, mistypedPath)
+				t.Fatalf("got %v, want an error of %s", err, mistypedPath)
 			}
 			hint, _ := err.(interface{ Hint() string })
 			if hint == nil || !strings.Contains(hint.Hint(), "--set "+mistypedPath+"=null") || !strings.Contains(hint.Hint(), "--reset-values") {

@@ -42,7 +42,7 @@ func TestALogThatEndsBeforeItsContainerIsNotComplete(t *testing.T) {
 			return nil
 		})
 	}
-	if err := read(); err == nil || !strings.Contains(err.Error(), "ended it early") || got != "one\n" {
+	if err := read(); err == nil || !strings.Contains(err.Error(), "closed the stream early") || got != "one\n" {
 		t.Errorf("while it runs: got %q, %v, want that the log is not complete", got, err)
 	}
 	state = `{"Status": "exited", "Running": false}`

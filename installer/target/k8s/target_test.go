@@ -223,7 +223,7 @@ func TestRollbackNeverSelectsDetermined(t *testing.T) {
 	if err != nil || !seen.Former.IsZero() {
 		t.Errorf("got former %s and %v, want none", seen.Former, err)
 	}
-	if err := target.Return(t.Context(), record.Release{Version: "0.38.1"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "remembers no revision") {
+	if err := target.Return(t.Context(), record.Release{Version: "0.38.1"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "Helm has no revision of release") {
 		t.Errorf("return to it: got %v, want that there is none", err)
 	}
 	s.wantAdopted()

@@ -73,7 +73,7 @@ func TestClusterWheelIsInstalled(t *testing.T) {
 		{"a wrong token", "", "other", 0, false, []string{"the master answers 403", "task_container_defaults.harness_wheel"}},
 		{"another file", "", "own", 0, true, []string{"has the SHA-256", "task_container_defaults.harness_wheel"}},
 		{"a package that is not there", "Requires-Dist: no-such-package-of-ours\n", "own", 0, false, []string{"no-such-package-of-ours", "PIP_INDEX_URL"}},
-		{"the wheel", "", "own", 1, false, []string{"installing determined-0.38.1-py3-none-any.whl", "ran from the wheel"}},
+		{"the wheel", "", "own", 1, false, []string{"installing the cluster's wheel determined-0.38.1-py3-none-any.whl", "ran from the wheel"}},
 	} {
 		var wheels harness.Wheels
 		wheel, err := wheels.Load(container.Wheel{File: writeWheel(t, tc.needs)})

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs the tests in random order, and fails when one fails: none is run again.
 #
-#   run.sh ordinary   every test that an ordinary change can break
-#   run.sh rest       those marked with test/rest, and all packages with the race detector
+#   run.sh ordinary   every test that an ordinary change can break, and in short, with the race
+#                     detector, the packages that start goroutines
+#   run.sh rest       those marked with test/rest, and with the race detector the packages that
+#                     share memory and, in short, the flows
 #
 # Arguments after the first go to go test, as packages do: run.sh ordinary ./k8s/...
 # TIMES names a directory for the seconds of every package and test.

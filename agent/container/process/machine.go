@@ -157,6 +157,10 @@ func lastMessage(log []byte) string {
 	return text
 }
 
+// leastFiles is the lowest limit of open files of a task: Linux's default. A shell fails with fewer
+// than a dozen, which is the agent's lack of files and not the task's.
+const leastFiles = 1024
+
 // inheritedFiles returns the limit of open files with which this process was started, or nil to
 // keep the current limit. Go raises its soft limit at startup, and so does runc.
 func inheritedFiles(ctx context.Context) *specs.POSIXRlimit {
@@ -169,5 +173,10 @@ func inheritedFiles(ctx context.Context) *specs.POSIXRlimit {
 	if err != nil || unix.Getrlimit(unix.RLIMIT_NOFILE, &now) != nil {
 		return nil
 	}
-	return &specs.POSIXRlimit{Type: "RLIMIT_NOFILE", Soft: soft, Hard: now.Max}
+	return filesLimit(soft, now.Max)
+}
+
+// filesLimit returns the limit of open files of a task, given those of the agent.
+func filesLimit(soft, hard uint64) *specs.POSIXRlimit {
+	return &specs.POSIXRlimit{Type: "RLIMIT_NOFILE", Soft: min(max(soft, leastFiles), hard), Hard: hard}
 }

@@ -21,3 +21,17 @@ func TestMachineErrorOfRunc(t *testing.T) {
 		}
 	}
 }
+
+// A task of an agent that was started with few files still runs: a shell alone needs a dozen.
+func TestFilesLimitOfATask(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ soft, hard, want uint64 }{
+		{soft: 10, hard: 4096, want: 1024},
+		{soft: 2048, hard: 4096, want: 2048},
+		{soft: 10, hard: 16, want: 16},
+	} {
+		if got := filesLimit(tt.soft, tt.hard); got.Soft != tt.want || got.Hard != tt.hard {
+			t.Errorf("%d of %d: got %d of %d, want %d of %d", tt.soft, tt.hard, got.Soft, got.Hard, tt.want, tt.hard)
+		}
+	}
+}

@@ -122,7 +122,7 @@ func TestInvalidAllGatherRequestsFail(t *testing.T) {
 		mustContain(t, got, "num_peers: is 2, but 3")
 	case got := <-three:
 		three = nil
-		mustContain(t, got, "num_peers: is 3, and 2")
+		mustContain(t, got, "num_peers: is 3, but 2")
 	}
 	cancel()
 	for _, c := range []<-chan string{two, three} {

@@ -136,8 +136,8 @@ func (e *experimentRequestCalls) retainLogs(c *call, in *apiv1.PutExperimentReta
 	return &apiv1.PutExperimentRetainLogsResponse{}, e.cfg.Experiments.RetainLogs(c.Context(), c.user, id, in.GetNumDays())
 }
 
-// bulkCalls serves requests for several experiments of a project. Each experiment is processed
-// independently of the others.
+// bulkCalls serves requests for several experiments of a project; project -1 is any project. Each
+// experiment is processed independently of the others.
 type bulkCalls struct{ *shared }
 
 func (b *bulkCalls) routes() []route {
@@ -202,7 +202,11 @@ func (b *bulkCalls) doToEach(c *call, in *apiv1.BulkExperimentsRequest, do func(
 	out := &apiv1.BulkExperimentsResponse{}
 	for _, id := range ids {
 		r := &apiv1.ExperimentActionResult{Id: id}
-		if err := do(id); err != nil {
+		err := b.checkProject(id, project)
+		if err == nil {
+			err = do(id)
+		}
+		if err != nil {
 			b.logFailure(c, err)
 			r.Error = excerpt.Message(err.Error())
 		}
@@ -211,7 +215,17 @@ func (b *bulkCalls) doToEach(c *call, in *apiv1.BulkExperimentsRequest, do func(
 	return out, nil
 }
 
-// chosenExperiments returns the requested IDs or, if there are none, those that match the filter.
+// checkProject returns NotFound if the experiment is in another project than the call's.
+func (b *bulkCalls) checkProject(id, project int32) error {
+	in, err := b.cfg.Experiments.ProjectOf(id)
+	if err == nil && project > 0 && in != project {
+		err = status.New(status.NotFound, "experiment '%d' not found in project %d: it is in project %d", id, project, in)
+	}
+	return err
+}
+
+// chosenExperiments returns the experiments that match the filter or, if there is no filter, the
+// requested IDs. It returns NotFound if none match the filter.
 func (b *bulkCalls) chosenExperiments(c *call, project int32, in *apiv1.BulkExperimentsRequest) ([]int32, error) {
 	f := in.GetFilters()
 	switch {
@@ -220,11 +234,23 @@ func (b *bulkCalls) chosenExperiments(c *call, project int32, in *apiv1.BulkExpe
 	case f == nil:
 		return in.GetExperimentIds(), nil
 	}
-	if f.GetProjectId() != 0 {
-		project = f.GetProjectId()
+	if f.GetProjectId() > 0 && project > 0 && f.GetProjectId() != project {
+		return nil, status.New(status.InvalidArgument, "filters.projectId: must be the project of the path, %d (is %d)", project, f.GetProjectId())
 	}
-	return b.cfg.Experiments.Owned(c.user, &apiv1.GetExperimentsRequest{
+	ids := b.cfg.Experiments.Owned(c.user, &apiv1.GetExperimentsRequest{
 		Description: f.GetDescription(), Name: f.GetName(), Labels: f.GetLabels(), Archived: f.Archived, States: f.GetStates(),
-		UserIds: f.GetUserIds(), ProjectId: project, Ids: in.GetExperimentIds(), ExcludedIds: f.GetExcludedExperimentIds(),
-	}), nil
+		UserIds: f.GetUserIds(), ProjectId: max(project, f.GetProjectId()), ExcludedIds: f.GetExcludedExperimentIds(),
+	})
+	if len(ids) == 0 {
+		return nil, status.New(status.NotFound, "no experiment was changed: none that you may change matches the filters%s", inProject(max(project, f.GetProjectId())))
+	}
+	return ids, nil
+}
+
+// inProject returns " in project N", or "" for any project.
+func inProject(project int32) string {
+	if project <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in project %d", project)
 }

@@ -29,6 +29,8 @@ type Experiments interface {
 	Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error)
 	// Owner returns the ID of the user who created an experiment.
 	Owner(id int32) (int32, error)
+	// ProjectOf returns the ID of the project of an experiment.
+	ProjectOf(id int32) (int32, error)
 	// CheckReader returns an error if the user may not read content of an experiment, such as "the files".
 	CheckReader(by *apiv1.User, id int32, content string) error
 	// Labels returns the labels used in a project, or in all if project is 0, most frequent first.

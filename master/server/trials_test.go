@@ -36,6 +36,11 @@ func (s *study) Owner(id int32) (int32, error) {
 	return 0, status.Missing("experiment", strconv.Itoa(int(id)))
 }
 
+func (s *study) ProjectOf(id int32) (int32, error) {
+	_, err := s.Owner(id)
+	return 1, err
+}
+
 func (s *study) CheckReader(by *apiv1.User, id int32, content string) error {
 	owner, err := s.Owner(id)
 	if err != nil {
@@ -178,8 +183,28 @@ func TestBulkRequestForAnyProject(t *testing.T) {
 	if rec := w.ask(t, http.MethodGet, prefix+"experiments?projectId=-1", w.user, ""); !strings.Contains(squeeze(rec.Body.String()), `"total":1`) {
 		t.Errorf("got %d %s, want every experiment", rec.Code, rec.Body)
 	}
-	rec := w.ask(t, http.MethodPost, prefix+"projects/77/experiments/pause", w.user, `{"filters":{}}`)
-	if strings.Contains(squeeze(rec.Body.String()), `"id":`) {
-		t.Errorf("got %d %s, want none of another project", rec.Code, rec.Body)
+}
+
+// The project of the path holds for IDs and filters alike, and a filter replaces the IDs.
+func TestBulkRequestKeepsToItsProject(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t)
+	id := strconv.Itoa(int(w.experiment))
+	for _, c := range []struct {
+		name, path, body string
+		code             int
+		says             string
+	}{
+		{"an ID of another project", "projects/77/experiments/pause", `{"experimentIds":[` + id + `]}`, http.StatusOK, "experiment '" + id + "' not found in project 77: it is in project 1"},
+		{"an unknown ID", "projects/1/experiments/pause", `{"experimentIds":[99]}`, http.StatusOK, "experiment '99' not found"},
+		{"a filter that matches nothing", "projects/77/experiments/pause", `{"filters":{}}`, http.StatusNotFound, "none that you may change matches the filters in project 77"},
+		{"IDs beside a filter that matches nothing", "projects/1/experiments/pause", `{"experimentIds":[` + id + `],"filters":{"name":"other"}}`, http.StatusNotFound, "no experiment was changed"},
+		{"another project in the filter", "projects/77/experiments/pause", `{"filters":{"projectId":1}}`, http.StatusBadRequest, "filters.projectId: must be the project of the path, 77 (is 1)"},
+		{"a filter beside the ID of none", "projects/1/experiments/pause", `{"experimentIds":[99],"filters":{}}`, http.StatusOK, `"id":` + id},
+	} {
+		rec := w.ask(t, http.MethodPost, prefix+c.path, w.user, c.body)
+		if rec.Code != c.code || !strings.Contains(squeeze(rec.Body.String()), c.says) {
+			t.Errorf("%s: got %d %s, want %d and %q", c.name, rec.Code, rec.Body, c.code, c.says)
+		}
 	}
 }

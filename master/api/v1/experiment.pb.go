@@ -1868,7 +1868,7 @@ func (*PutExperimentRetainLogsResponse) Descriptor() ([]byte, []int) {
 	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{24}
 }
 
-// BulkExperimentFilters chooses experiments where no ids are given.
+// BulkExperimentFilters chooses experiments in place of the ids.
 type BulkExperimentFilters struct {
 	state                 protoimpl.MessageState `protogen:"open.v1"`
 	Description           string                 `protobuf:"bytes,1,opt,name=description,proto3" json:"description,omitempty"`

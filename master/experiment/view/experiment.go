@@ -34,6 +34,12 @@ func (e *Experiments) Owner(id int32) (int32, error) {
 	return v.UserID, err
 }
 
+// ProjectOf returns the ID of the project of an experiment.
+func (e *Experiments) ProjectOf(id int32) (int32, error) {
+	v, err := e.cfg.Experiments.Get(id)
+	return v.ProjectID, err
+}
+
 // CheckReader returns an error if the user may not read the content of an experiment.
 func (e *Experiments) CheckReader(by *apiv1.User, id int32, content string) error {
 	v, err := e.cfg.Experiments.Get(id)

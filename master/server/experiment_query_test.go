@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -53,5 +54,16 @@ func TestListExperimentsParameters(t *testing.T) {
 				t.Errorf("(-got +want):\n%s", d)
 			}
 		})
+	}
+}
+
+// As in Determined, a list without a limit is cut, and a client asks for the next page at its end.
+func TestPageOfExperimentsWithoutLimit(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t)
+	for query, want := range map[string]string{"": `"limit":100`, "?limit=0": `"limit":100`, "?limit=-1": `"limit":-1`, "?limit=7": `"limit":7`} {
+		if rec := w.ask(t, http.MethodGet, prefix+"experiments"+query, w.user, ""); !strings.Contains(squeeze(rec.Body.String()), want) {
+			t.Errorf("%s: got %d %s, want %s", query, rec.Code, rec.Body, want)
+		}
 	}
 }

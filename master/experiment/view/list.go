@@ -14,6 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 )
 
+// listed is the length of a page of experiments without a limit, as in Determined 0.38.1.
+const listed = 100
+
 // List returns the requested page of experiments without the submitted configurations. It reads only
 // the configurations of the page.
 func (e *Experiments) List(ctx context.Context, r *apiv1.GetExperimentsRequest) (*apiv1.GetExperimentsResponse, error) {
@@ -21,7 +24,7 @@ func (e *Experiments) List(ctx context.Context, r *apiv1.GetExperimentsRequest) 
 	list := e.cfg.Experiments.Page(experiment.Query{
 		Filter: readFilter(r), Order: experimentOrder(r.GetSortBy()), Descending: r.GetDescending(),
 		Cut: func(total int) (from, to int) {
-			from, to, out.Pagination = cutPage(total, r.GetOffset(), r.GetLimit())
+			from, to, out.Pagination = cutPage(total, r.GetOffset(), cmp.Or(r.GetLimit(), listed))
 			return from, to
 		},
 	})

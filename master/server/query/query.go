@@ -180,8 +180,8 @@ func (v *Values) Count(name string) *int32 {
 	return &count
 }
 
-// Limit returns the parameter limit of a list. As in Determined, 0 and -1 return everything, and -2
-// returns only the count.
+// Limit returns the parameter limit of a list. As in Determined, -1 returns everything and -2 only the
+// count; 0 returns 100 experiments, and everything of other lists.
 func (v *Values) Limit() int {
 	n := v.Number("limit")
 	if n < apiv1.CountOnly {

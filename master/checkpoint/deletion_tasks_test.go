@@ -92,7 +92,7 @@ func TestDeletionTaskArguments(t *testing.T) {
 	t.Parallel()
 	_, c, q := deletion(t, time.Now)
 	o := q.next(t, c, 1)
-	if o.Kind != "CHECKPOINT_GC" || o.Slots != 0 || o.Pool != "default" || o.Username != "ann" || o.Run != 1 {
+	if o.Kind != "CHECKPOINT_GC" || o.Name != "Checkpoint GC (Experiment 1)" || o.Slots != 0 || o.Pool != "default" || o.Username != "ann" || o.Run != 1 {
 		t.Errorf("got %+v, want a task without slots in the experiment's pool", o)
 	}
 	if !o.Preemptible || o.PreemptionTimeout <= 0 {

@@ -139,7 +139,7 @@ func (c *Checkpoints) orderOf(ctx context.Context, d Deletion) (task.StartOrder,
 		return task.StartOrder{}, err
 	}
 	return task.StartOrder{
-		Task: rm.TaskID(d.ID), Job: rm.JobID(d.ID), Kind: lifecycle.CheckpointGC, Run: d.Tries + 1, Name: nameOf(d),
+		Task: rm.TaskID(d.ID), Job: rm.JobID(d.ID), Kind: lifecycle.CheckpointGC, Run: d.Tries + 1, Name: fmt.Sprintf("Checkpoint GC (Experiment %d)", d.Experiment),
 		UserID: x.UserID, Username: x.Username, Unix: x.Unix, Workspace: workspace, Submitted: d.Asked,
 		Pool: c.cfg.Pool(x.Queue.Pool), Weight: 1, SingleNode: true, PodSpec: c.podSpec(cfg, x.Queue.Pool),
 		Preemptible: true, PreemptionTimeout: stopLimit,
@@ -153,15 +153,4 @@ func (c *Checkpoints) podSpec(x config.Experiment, pool string) json.RawMessage 
 		return raw.JSON()
 	}
 	return x.Environment.PodSpec.JSON()
-}
-
-func nameOf(d Deletion) string {
-	switch {
-	case len(d.UUIDs) == 0:
-		return fmt.Sprintf("Deletion of TensorBoard files of experiment %d", d.Experiment)
-	case len(d.Globs) == 0:
-		return fmt.Sprintf("Listing of %d checkpoints of experiment %d", len(d.UUIDs), d.Experiment)
-	default:
-		return fmt.Sprintf("Deletion of %d checkpoints of experiment %d", len(d.UUIDs), d.Experiment)
-	}
 }

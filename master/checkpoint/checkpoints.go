@@ -16,6 +16,8 @@ import (
 // Tasks runs the tasks that delete files; task.Tasks implements it. All methods are idempotent.
 type Tasks interface {
 	Start(ctx context.Context, o task.StartOrder) error
+	// End kills the run of a task, or ends a task that waits for its next run.
+	End(ctx context.Context, id rm.TaskID, reason string) error
 	Change(ctx context.Context, job rm.JobID, c rm.Change) error
 }
 

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -87,8 +86,8 @@ const triesOfAll = 3
 
 // DeleteAll marks all checkpoints of a DELETING experiment and returns the number of checkpoints
 // whose deletion is pending. The caller repeats it until it returns 0; then the records are deleted
-// as well. It returns FailedPrecondition if a checkpoint is in use or the deletion has failed
-// repeatedly.
+// as well. An experiment that stored no file needs no task. It returns FailedPrecondition if a
+// checkpoint is in use or the deletion has failed repeatedly.
 func (c *Checkpoints) DeleteAll(ctx context.Context, experiment int32) (left int, err error) {
 	all, err := OfExperiment(ctx, c.cfg.Store, experiment)
 	if err != nil {
@@ -98,8 +97,12 @@ func (c *Checkpoints) DeleteAll(ctx context.Context, experiment int32) (left int
 	if err != nil {
 		return 0, err
 	}
-	if elsewhere {
-		return 0, c.forgetUnneeded(ctx, experiment, all)
+	reported, err := everReported(ctx, c.cfg.Store, experiment)
+	if err != nil {
+		return 0, err
+	}
+	if elsewhere || len(all) == 0 && !reported {
+		return 0, c.forgetAll(ctx, experiment, all)
 	}
 	if err := c.markExperiment(ctx, experiment, all); err != nil {
 		return 0, err
@@ -135,20 +138,10 @@ func (c *Checkpoints) markExperiment(ctx context.Context, experiment int32, all 
 	if _, found, err := cleaned().Get(ctx, c.cfg.Store, record.Key(experiment)); err != nil || found {
 		return err
 	}
-	if ran, err := c.everRan(ctx, experiment); err != nil || !ran {
-		return err
-	}
 	if where, err := StorageOf(ctx, c.cfg.Store, experiment, 0); err != nil || where.Type == nil {
 		return err // without a storage there are no TensorBoard files
 	}
 	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, 0) })
-}
-
-// everRan reports whether any trial of an experiment has started. Otherwise no TensorBoard files
-// exist, and no task is needed to delete them.
-func (c *Checkpoints) everRan(ctx context.Context, experiment int32) (bool, error) {
-	docs, err := record.Docs().Trials.ByParent(ctx, c.cfg.Store, record.Key(experiment))
-	return slices.ContainsFunc(docs, func(d store.Doc[record.Trial]) bool { return d.Value.Life.Run > 0 }), err
 }
 
 // remains returns the number of checkpoints whose deletion is pending.
@@ -187,24 +180,4 @@ func (c *Checkpoints) giveUp(ctx context.Context, failed Deletion) error {
 		return err
 	}
 	return status.New(status.FailedPrecondition, "deleting files failed %d times: %s; see the log of task %s", failed.Tries, failed.Failure, failed.ID)
-}
-
-// forget deletes the records of an experiment whose files are deleted.
-func (c *Checkpoints) forget(ctx context.Context, experiment int32, all []Record) error {
-	trials := map[int32]bool{}
-	for _, rec := range all {
-		trials[rec.Trial] = true
-	}
-	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		for trial := range trials {
-			if _, err := records().DeleteByParent(tx, trialKey(trial)); err != nil {
-				return err
-			}
-		}
-		key := record.Key(experiment)
-		if _, err := runStorages().DeleteByParent(tx, key); err != nil {
-			return err
-		}
-		return errors.Join(cleaned().Delete(tx, key), collections().Delete(tx, key), Release(tx, SourceOf(experiment)))
-	})
 }

@@ -19,8 +19,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
 
-// queue records the started tasks.
-type queue struct{ started chan task.StartOrder }
+// queue records the started and the ended tasks.
+type queue struct {
+	started chan task.StartOrder
+	ended   []rm.TaskID
+}
 
 // Start implements checkpoint.Tasks.
 func (q *queue) Start(_ context.Context, o task.StartOrder) error {
@@ -28,6 +31,12 @@ func (q *queue) Start(_ context.Context, o task.StartOrder) error {
 	case q.started <- o:
 	default:
 	}
+	return nil
+}
+
+// End implements checkpoint.Tasks.
+func (q *queue) End(_ context.Context, id rm.TaskID, _ string) error {
+	q.ended = append(q.ended, id)
 	return nil
 }
 

@@ -32,18 +32,3 @@ func refuseElsewhere(ctx context.Context, r store.Reader, rec Record) error {
 	return status.New(status.FailedPrecondition, "cannot delete checkpoint %s: experiment %d is unmanaged, and its files are where its programs saved them (%s); "+
 		"delete them there. Its record is deleted with the experiment", rec.UUID, rec.Experiment, place)
 }
-
-// forgetUnneeded deletes the records of an unmanaged experiment that is being deleted. It returns
-// FailedPrecondition if a checkpoint is in use.
-func (c *Checkpoints) forgetUnneeded(ctx context.Context, experiment int32, all []Record) error {
-	var left []Record
-	for _, rec := range all {
-		if rec.State.Deletable() {
-			left = append(left, rec)
-		}
-	}
-	if err := refuseNeeded(ctx, c.cfg.Store, c.uses, left); err != nil {
-		return err
-	}
-	return c.forget(ctx, experiment, all)
-}

@@ -65,6 +65,9 @@ func (m *machine) Start(ctx context.Context, o task.StartOrder) error {
 	return nil
 }
 
+// End implements checkpoint.Tasks.
+func (m *machine) End(context.Context, rm.TaskID, string) error { return nil }
+
 // Change implements checkpoint.Tasks.
 func (m *machine) Change(context.Context, rm.JobID, rm.Change) error { return nil }
 

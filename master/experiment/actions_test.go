@@ -168,6 +168,13 @@ func (w *world) bring(to stage) int32 {
 		return id
 	}
 	w.changed(run, apiv1.Container_STATE_RUNNING, nil)
+	trials, err := w.x.Trials(w.Context(), id)
+	if err == nil {
+		err = w.x.StartRun(w.Context(), trials[0].ID)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
 	switch to {
 	case held:
 		w.mustAct(id, "pause")
@@ -270,7 +277,8 @@ func (k walk) run(w *world) (id int32) {
 		}
 	}
 	w.settle(id)
-	if got := w.stageOf(id); got != want && (want != deleting || k.from != unborn || got != deleted) { // an experiment that never ran has no files
+	neverReported := slices.Contains([]stage{unborn, queued, pulling}, k.from) // it has no files
+	if got := w.stageOf(id); got != want && (want != deleting || !neverReported || got != deleted) {
 		w.Errorf("%+v: it ends as %q, want %q", k, got, want)
 	}
 	for _, done := range follows {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/internal/document"
@@ -119,6 +120,27 @@ func (s Storage) Typed() config.CheckpointStorage {
 		}
 	}
 	return c
+}
+
+// Location returns the address of the storage for people: a directory, or a URL of a bucket. It
+// returns "" for a storage without a type.
+func (s Storage) Location() string {
+	bucket := func(scheme, name string) string {
+		return strings.TrimSuffix(scheme+"://"+path.Join(name, valueOf(s.Prefix)), "/")
+	}
+	switch valueOf(s.Type) {
+	case "shared_fs":
+		return s.Typed().SharedFS.Directory()
+	case "directory":
+		return valueOf(s.ContainerPath)
+	case "s3":
+		return bucket("s3", valueOf(s.Bucket))
+	case "gcs":
+		return bucket("gs", valueOf(s.Bucket))
+	case "azure":
+		return bucket("azure", valueOf(s.Container))
+	}
+	return ""
 }
 
 // StorageOf converts a storage of master.yaml, whose secrets are resolved, to a layer for Merge.

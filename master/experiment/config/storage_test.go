@@ -23,6 +23,24 @@ func TestDecodeStorage(t *testing.T) {
 	}
 }
 
+func TestLocationOfStorage(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"type": "shared_fs", "host_path": "/srv", "storage_path": "in"}`:                       "/srv/in",
+		`{"type": "directory", "container_path": "/c"}`:                                          "/c",
+		`{"type": "s3", "bucket": "b", "prefix": "p/q/"}`:                                        "s3://b/p/q",
+		`{"type": "gcs", "bucket": "b"}`:                                                         "gs://b",
+		`{"type": "azure", "container": "c", "account_url": "https://a.blob.core.windows.net/"}`: "azure://c",
+	} {
+		s, err := DecodeStorage([]byte(text))
+		if err != nil || s.Location() != want {
+			t.Errorf("%s: got %q, error %v; want %q", text, s.Location(), err, want)
+		}
+	}
+	if got := (Storage{}).Location(); got != "" {
+		t.Errorf("got %q for a storage without a type, want none", got)
+	}
+}
+
 func TestDecodeStorageIsComplete(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                             "type: is required",

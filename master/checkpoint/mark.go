@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -40,6 +42,13 @@ type Deletion struct {
 	// GivenUp is the number of attempts after which the deletion of the experiment was reported as
 	// failed.
 	GivenUp int `json:"given_up,omitempty"`
+}
+
+// Show returns the deletion as an API message.
+func (d Deletion) Show() *apiv1.CheckpointDeletion {
+	return &apiv1.CheckpointDeletion{
+		TaskId: d.ID, AskedTime: timestamppb.New(d.Asked), Globs: d.Globs, Tries: int32(d.Tries), Failure: d.Failure, DueTime: timestamppb.New(d.Due),
+	}
 }
 
 // AllFiles returns globs that match every file.
@@ -133,6 +142,16 @@ func markAll(tx *store.Tx, d Deletion, all []Record) error {
 // Deletions returns the pending deletions ordered by due time.
 func Deletions(ctx context.Context, r store.Reader) ([]Deletion, error) {
 	docs, err := deletions().All(ctx, r)
+	all := make([]Deletion, 0, len(docs))
+	for _, d := range docs {
+		all = append(all, d.Value)
+	}
+	return all, err
+}
+
+// DeletionsOf returns the pending deletions of an experiment.
+func DeletionsOf(ctx context.Context, r store.Reader, experiment int32) ([]Deletion, error) {
+	docs, err := deletions().ByParent(ctx, r, record.Key(experiment))
 	all := make([]Deletion, 0, len(docs))
 	for _, d := range docs {
 		all = append(all, d.Value)

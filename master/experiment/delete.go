@@ -14,9 +14,9 @@ import (
 )
 
 // deleteExperiment performs the next step of a deletion: it deletes the checkpoints, whose files are
-// deleted by tasks, then the logs, then the documents.
+// deleted by tasks or kept, then the logs, then the documents.
 func (r *reconciler) deleteExperiment(ctx context.Context, e *entry) error {
-	left, err := r.cfg.Checkpoints.DeleteAll(ctx, e.id)
+	left, err := r.deleteCheckpoints(ctx, e)
 	if status.Of(err) == status.FailedPrecondition {
 		return r.endDeletion(ctx, e, err.Error())
 	}
@@ -36,6 +36,14 @@ func (r *reconciler) deleteExperiment(ctx context.Context, e *entry) error {
 		}
 	}
 	return r.dropDocuments(ctx, e, trials)
+}
+
+// deleteCheckpoints returns the number of checkpoints whose deletion is pending.
+func (r *reconciler) deleteCheckpoints(ctx context.Context, e *entry) (left int, err error) {
+	if e.stored().KeepFiles {
+		return 0, r.cfg.Checkpoints.ForgetAll(ctx, e.id)
+	}
+	return r.cfg.Checkpoints.DeleteAll(ctx, e.id)
 }
 
 // endDeletion records the result of a deletion. If reason is not empty, the deletion failed.

@@ -145,6 +145,9 @@ type Checkpoints interface {
 	// that still exist; the caller repeats it until that is 0. The experiment must be DELETING. It
 	// returns FailedPrecondition, and marks no checkpoint, if one of them is in use.
 	DeleteAll(ctx context.Context, experiment int32) (left int, err error)
+	// ForgetAll deletes the records of all checkpoints of an experiment and leaves the files. It has
+	// the conditions and errors of DeleteAll.
+	ForgetAll(ctx context.Context, experiment int32) error
 }
 
 // Places returns workspaces and projects; workspace.Workspaces implements it.

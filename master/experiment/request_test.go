@@ -457,6 +457,58 @@ func TestCheckpointsAreDeletedBeforeExperiment(t *testing.T) {
 	}
 }
 
+// If no task can delete the files, an administrator deletes the records.
+func TestDeletionThatWaitsForFilesCanKeepThem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(single)
+	w.place(1)
+	w.save(1, 10)
+	w.exit(w.allocationOf(w.trial(1)), 0)
+	w.ask(1, lifecycle.Delete)
+	w.reconcile()
+	if err := w.x.DeleteRecords(t.Context(), ann(), 1); status.Of(err) != status.PermissionDenied {
+		t.Errorf("got %v for the owner, want PermissionDenied", err)
+	}
+	if err := w.x.DeleteRecords(t.Context(), root(), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	w.reconcile()
+	if _, err := w.x.Get(1); status.Of(err) != status.NotFound {
+		t.Errorf("got %v, want the experiment to be gone", err)
+	}
+	if all, err := checkpoint.Deletions(t.Context(), w.store); len(all) > 0 || err != nil {
+		t.Errorf("got deletions %v, error %v; want none", all, err)
+	}
+}
+
+// A run that fails before its program reports has stored nothing.
+func TestExperimentWithoutReportsIsDeletedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(single)
+	for range 3 {
+		w.finish(1, 1)
+	}
+	w.wantState(1, lifecycle.Error)
+	w.ask(1, lifecycle.Delete)
+	w.reconcile()
+	if _, err := w.x.Get(1); status.Of(err) != status.NotFound {
+		t.Errorf("got %v, want the experiment to be gone", err)
+	}
+}
+
+func TestRunningExperimentKeepsItsRecords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.create(single)
+	w.place(1)
+	if err := w.x.DeleteRecords(t.Context(), root(), 1); status.Of(err) != status.FailedPrecondition {
+		t.Errorf("got %v, want an active experiment not to be deleted", err)
+	}
+}
+
 func TestRefusedReportDoesNotFailBatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

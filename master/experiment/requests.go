@@ -64,7 +64,30 @@ func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request li
 		if _, err := lifecycle.Ask(d.Record.State, request); err != nil {
 			return status.New(status.FailedPrecondition, "cannot %s experiment %d: %v", request, id, err)
 		}
+		if request == lifecycle.Delete && d.Record.State != lifecycle.Deleting {
+			d.Record.KeepFiles = false
+		}
 		return d.Requests().Ask(request, "")
+	}})
+}
+
+// DeleteRecords deletes an ended experiment and leaves its files in the storage, also if a deletion
+// with the files is pending. Only administrators may, because nothing deletes the files later. It
+// returns the errors of Ask.
+func (r *requests) DeleteRecords(ctx context.Context, by *apiv1.User, id int32) error {
+	e, err := r.reg.find(id)
+	if err != nil {
+		return err
+	}
+	if !by.GetAdmin() {
+		return status.New(status.PermissionDenied, "only administrators may delete experiment %d and keep its files, because nothing deletes them later", id)
+	}
+	return r.ask(ctx, by, e, demand{verb: string(lifecycle.Delete), light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		if _, err := lifecycle.Ask(d.Record.State, lifecycle.Delete); err != nil {
+			return status.New(status.FailedPrecondition, "cannot delete experiment %d: %v", id, err)
+		}
+		d.Record.KeepFiles = true
+		return d.Requests().Ask(lifecycle.Delete, "its files are kept")
 	}})
 }
 

@@ -17,6 +17,9 @@ import (
 type ExperimentRequests interface {
 	// Ask carries out Pause, Activate, Cancel, Kill or Delete.
 	Ask(ctx context.Context, by *apiv1.User, id int32, r lifecycle.Request) error
+	// DeleteRecords deletes an experiment, leaves its files in the storage, and returns their
+	// directories.
+	DeleteRecords(ctx context.Context, by *apiv1.User, id int32) ([]string, error)
 	Archive(ctx context.Context, by *apiv1.User, id int32, archived bool) error
 	Move(ctx context.Context, by *apiv1.User, id, project int32) error
 	Patch(ctx context.Context, by *apiv1.User, p *apiv1.PatchExperiment) (*apiv1.Experiment, error)
@@ -45,7 +48,7 @@ func (e *experimentRequestCalls) routes() []route {
 		request("archive", archiveCall[apiv1.ArchiveExperimentResponse](e, true)),
 		request("unarchive", archiveCall[apiv1.UnarchiveExperimentResponse](e, false)),
 		request("move", unaryCall(e.move)),
-		{method: http.MethodDelete, path: one, access: user, action: "experiment.delete", endpoint: askCall[apiv1.DeleteExperimentResponse](e, lifecycle.Delete)},
+		{method: http.MethodDelete, path: one, access: user, action: "experiment.delete", endpoint: plainCall(e.remove)},
 		{method: http.MethodPatch, path: one, access: user, action: "experiment.change", endpoint: unaryCall(e.patch)},
 		{method: http.MethodPut, path: one + "/labels/{label}", access: user, action: "experiment.change", endpoint: plainCall(e.addLabel)},
 		{method: http.MethodDelete, path: one + "/labels/{label}", access: user, action: "experiment.change", endpoint: plainCall(e.removeLabel)},
@@ -62,6 +65,28 @@ func askCall[O any, Out message[O]](e *experimentRequestCalls, r lifecycle.Reque
 		}
 		return new(O), e.cfg.Experiments.Ask(c.Context(), c.user, id, r)
 	})
+}
+
+// remove deletes an experiment. With keepFiles=true, its files stay in the storage.
+func (e *experimentRequestCalls) remove(c *call) (*apiv1.DeleteExperimentResponse, error) {
+	keep := c.query().IsSet("keepFiles")
+	if err := c.query().Err(); err != nil {
+		return nil, err
+	}
+	var details []string
+	if keep {
+		details = append(details, "keep_files")
+	}
+	id, err := e.changed(c, details...)
+	if err != nil {
+		return nil, err
+	}
+	out := &apiv1.DeleteExperimentResponse{}
+	if !keep {
+		return out, e.cfg.Experiments.Ask(c.Context(), c.user, id, lifecycle.Delete)
+	}
+	out.KeptFiles, err = e.cfg.Experiments.DeleteRecords(c.Context(), c.user, id)
+	return out, err
 }
 
 func archiveCall[O any, Out message[O]](e *experimentRequestCalls, archived bool) endpoint {

@@ -54,6 +54,11 @@ func (s *study) Ask(_ context.Context, by *apiv1.User, id int32, r lifecycle.Req
 	return nil
 }
 
+func (s *study) DeleteRecords(_ context.Context, by *apiv1.User, id int32) ([]string, error) {
+	s.said = append(s.said, by.GetUsername()+" delete records "+strconv.Itoa(int(id)))
+	return []string{"s3://b/u"}, nil
+}
+
 func (s *study) Experiment(context.Context, int32) (*apiv1.GetExperimentResponse, error) {
 	return &apiv1.GetExperimentResponse{Experiment: &apiv1.Experiment{Id: 8, UserId: 1, OriginalConfig: "secret: x"}}, nil
 }
@@ -145,6 +150,21 @@ func TestHiddenFieldsOfOtherUsersExperiment(t *testing.T) {
 	}
 	if rec := w.ask(t, "POST", prefix+"experiments/7/pause", w.user, ""); rec.Code != http.StatusOK || len(s.said) != 1 || s.said[0] != "determined pause 7" {
 		t.Errorf("pause: %d %s, and %q was asked", rec.Code, rec.Body, s.said)
+	}
+}
+
+// Only the records are deleted with keepFiles, which the implementation permits to administrators.
+func TestDeletionThatKeepsFiles(t *testing.T) {
+	t.Parallel()
+	w, s := newStudy(t)
+	if rec := w.ask(t, "DELETE", prefix+"experiments/8?keepFiles=true", w.admin, ""); rec.Code != http.StatusOK || !strings.Contains(squeeze(rec.Body.String()), `"keptFiles":["s3://b/u"]`) {
+		t.Errorf("got %d %s, want the directory that remains", rec.Code, rec.Body)
+	}
+	if rec := w.ask(t, "DELETE", prefix+"experiments/8?keepFiles=maybe", w.admin, ""); rec.Code != http.StatusBadRequest {
+		t.Errorf("got %d %s for no flag, want 400", rec.Code, rec.Body)
+	}
+	if got := strings.Join(s.said, ","); got != "admin delete records 8" {
+		t.Errorf("got %q, want one deletion of records", got)
 	}
 }
 

@@ -113,6 +113,15 @@ func (e experiments) DeleteExperiment(ctx context.Context, id int32) error {
 	return e.do(ctx, call{op: "delete experiment " + number(id), method: http.MethodDelete, path: experimentPath(id)})
 }
 
+// DeleteExperimentRecords deletes an ended experiment, leaves its files in the storage, and returns
+// their directories.
+func (e experiments) DeleteExperimentRecords(ctx context.Context, id int32) ([]string, error) {
+	out := &apiv1.DeleteExperimentResponse{}
+	query := url.Values{"keepFiles": {"true"}}
+	err := e.do(ctx, call{op: "delete experiment " + number(id), method: http.MethodDelete, path: experimentPath(id), query: query, out: out})
+	return out.GetKeptFiles(), err
+}
+
 func experimentPath(id int32) string { return "/api/v1/experiments/" + number(id) }
 
 func number(id int32) string { return strconv.Itoa(int(id)) }

@@ -879,7 +879,11 @@ type GetExperimentResponse struct {
 	JobSummary *JobSummary            `protobuf:"bytes,2,opt,name=job_summary,json=jobSummary,proto3" json:"job_summary,omitempty"`
 	Config     *structpb.Struct       `protobuf:"bytes,3,opt,name=config,proto3" json:"config,omitempty"`
 	// Ours: what its trials have used so far, where usage=true asks for it.
-	Usage         *ResourceUsage `protobuf:"bytes,64,opt,name=usage,proto3" json:"usage,omitempty"`
+	Usage *ResourceUsage `protobuf:"bytes,64,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Ours: why it is in state ERROR or DELETE_FAILED.
+	Failure string `protobuf:"bytes,65,opt,name=failure,proto3" json:"failure,omitempty"`
+	// Ours: the deletions of files that its own deletion waits for.
+	Deletions     []*CheckpointDeletion `protobuf:"bytes,66,rep,name=deletions,proto3" json:"deletions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -938,6 +942,20 @@ func (x *GetExperimentResponse) GetConfig() *structpb.Struct {
 func (x *GetExperimentResponse) GetUsage() *ResourceUsage {
 	if x != nil {
 		return x.Usage
+	}
+	return nil
+}
+
+func (x *GetExperimentResponse) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *GetExperimentResponse) GetDeletions() []*CheckpointDeletion {
+	if x != nil {
+		return x.Deletions
 	}
 	return nil
 }
@@ -1569,7 +1587,10 @@ func (*UnarchiveExperimentResponse) Descriptor() ([]byte, []int) {
 }
 
 type DeleteExperimentResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kept_files are the directories that stay in the storage with keepFiles=true; upstream
+	// has no such field.
+	KeptFiles     []string `protobuf:"bytes,100,rep,name=kept_files,json=keptFiles,proto3" json:"kept_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1602,6 +1623,13 @@ func (x *DeleteExperimentResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DeleteExperimentResponse.ProtoReflect.Descriptor instead.
 func (*DeleteExperimentResponse) Descriptor() ([]byte, []int) {
 	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DeleteExperimentResponse) GetKeptFiles() []string {
+	if x != nil {
+		return x.KeptFiles
+	}
+	return nil
 }
 
 type MoveExperimentRequest struct {
@@ -3110,7 +3138,7 @@ var File_master_api_v1_experiment_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\n" +
-	"\x1emaster/api/v1/experiment.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\x1a\x1cmaster/api/v1/resource.proto\x1a\x18master/api/v1/task.proto\"\xfb\x0f\n" +
+	"\x1emaster/api/v1/experiment.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x1emaster/api/v1/checkpoint.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\x1a\x1cmaster/api/v1/resource.proto\x1a\x18master/api/v1/task.proto\"\xfb\x0f\n" +
 	"\n" +
 	"Experiment\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12 \n" +
@@ -3212,7 +3240,7 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\n" +
 	"experiment\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.ExperimentR\n" +
 	"experiment\x12;\n" +
-	"\bwarnings\x18\x02 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\"\xfc\x01\n" +
+	"\bwarnings\x18\x02 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\"\xda\x02\n" +
 	"\x15GetExperimentResponse\x12<\n" +
 	"\n" +
 	"experiment\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.ExperimentR\n" +
@@ -3220,7 +3248,9 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\vjob_summary\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.JobSummaryR\n" +
 	"jobSummary\x12/\n" +
 	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\x125\n" +
-	"\x05usage\x18@ \x01(\v2\x1f.detdeploy.api.v1.ResourceUsageR\x05usage\"\xe9\a\n" +
+	"\x05usage\x18@ \x01(\v2\x1f.detdeploy.api.v1.ResourceUsageR\x05usage\x12\x18\n" +
+	"\afailure\x18A \x01(\tR\afailure\x12B\n" +
+	"\tdeletions\x18B \x03(\v2$.detdeploy.api.v1.CheckpointDeletionR\tdeletions\"\xe9\a\n" +
 	"\x15GetExperimentsRequest\x12G\n" +
 	"\asort_by\x18\x01 \x01(\x0e2..detdeploy.api.v1.GetExperimentsRequest.SortByR\x06sortBy\x12\x1e\n" +
 	"\n" +
@@ -3300,8 +3330,10 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\x18CancelExperimentResponse\"\x18\n" +
 	"\x16KillExperimentResponse\"\x1b\n" +
 	"\x19ArchiveExperimentResponse\"\x1d\n" +
-	"\x1bUnarchiveExperimentResponse\"\x1a\n" +
-	"\x18DeleteExperimentResponse\"r\n" +
+	"\x1bUnarchiveExperimentResponse\"9\n" +
+	"\x18DeleteExperimentResponse\x12\x1d\n" +
+	"\n" +
+	"kept_files\x18d \x03(\tR\tkeptFiles\"r\n" +
 	"\x15MoveExperimentRequest\x12#\n" +
 	"\rexperiment_id\x18\x01 \x01(\x05R\fexperimentId\x124\n" +
 	"\x16destination_project_id\x18\x02 \x01(\x05R\x14destinationProjectId\"\x18\n" +
@@ -3470,10 +3502,11 @@ var file_master_api_v1_experiment_proto_goTypes = []any{
 	(LaunchWarning)(0),                              // 53: detdeploy.api.v1.LaunchWarning
 	(*JobSummary)(nil),                              // 54: detdeploy.api.v1.JobSummary
 	(*ResourceUsage)(nil),                           // 55: detdeploy.api.v1.ResourceUsage
-	(*Pagination)(nil),                              // 56: detdeploy.api.v1.Pagination
-	(*structpb.ListValue)(nil),                      // 57: google.protobuf.ListValue
-	(*wrapperspb.StringValue)(nil),                  // 58: google.protobuf.StringValue
-	(*structpb.Value)(nil),                          // 59: google.protobuf.Value
+	(*CheckpointDeletion)(nil),                      // 56: detdeploy.api.v1.CheckpointDeletion
+	(*Pagination)(nil),                              // 57: detdeploy.api.v1.Pagination
+	(*structpb.ListValue)(nil),                      // 58: google.protobuf.ListValue
+	(*wrapperspb.StringValue)(nil),                  // 59: google.protobuf.StringValue
+	(*structpb.Value)(nil),                          // 60: google.protobuf.Value
 }
 var file_master_api_v1_experiment_proto_depIdxs = []int32{
 	48, // 0: detdeploy.api.v1.Experiment.start_time:type_name -> google.protobuf.Timestamp
@@ -3496,40 +3529,41 @@ var file_master_api_v1_experiment_proto_depIdxs = []int32{
 	54, // 17: detdeploy.api.v1.GetExperimentResponse.job_summary:type_name -> detdeploy.api.v1.JobSummary
 	49, // 18: detdeploy.api.v1.GetExperimentResponse.config:type_name -> google.protobuf.Struct
 	55, // 19: detdeploy.api.v1.GetExperimentResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
-	1,  // 20: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
-	0,  // 21: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
-	2,  // 22: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
-	56, // 23: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	57, // 24: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
-	58, // 25: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
-	58, // 26: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
-	58, // 27: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
-	46, // 28: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
-	47, // 29: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
-	2,  // 30: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	0,  // 31: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
-	27, // 32: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	28, // 33: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
-	27, // 34: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	27, // 35: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	48, // 36: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
-	34, // 37: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
-	34, // 38: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
-	38, // 39: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
-	49, // 40: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
-	39, // 41: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
-	49, // 42: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
-	40, // 43: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
-	51, // 44: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
-	48, // 45: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
-	44, // 46: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
-	56, // 47: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	59, // 48: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	56, // 20: detdeploy.api.v1.GetExperimentResponse.deletions:type_name -> detdeploy.api.v1.CheckpointDeletion
+	1,  // 21: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
+	0,  // 22: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
+	2,  // 23: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
+	57, // 24: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	58, // 25: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
+	59, // 26: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
+	59, // 27: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
+	59, // 28: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
+	46, // 29: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
+	47, // 30: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
+	2,  // 31: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
+	0,  // 32: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
+	27, // 33: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	28, // 34: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
+	27, // 35: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	27, // 36: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	48, // 37: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
+	34, // 38: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
+	34, // 39: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
+	38, // 40: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
+	49, // 41: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
+	39, // 42: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
+	49, // 43: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
+	40, // 44: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
+	51, // 45: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
+	48, // 46: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
+	44, // 47: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
+	57, // 48: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	60, // 49: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_experiment_proto_init() }
@@ -3537,6 +3571,7 @@ func file_master_api_v1_experiment_proto_init() {
 	if File_master_api_v1_experiment_proto != nil {
 		return
 	}
+	file_master_api_v1_checkpoint_proto_init()
 	file_master_api_v1_page_proto_init()
 	file_master_api_v1_pool_proto_init()
 	file_master_api_v1_resource_proto_init()

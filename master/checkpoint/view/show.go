@@ -157,7 +157,5 @@ func (p *page) showDeletion(ctx context.Context, id string) (*apiv1.CheckpointDe
 	if err != nil || !found {
 		return nil, err
 	}
-	return &apiv1.CheckpointDeletion{
-		TaskId: d.ID, AskedTime: toTime(d.Asked), Globs: d.Globs, Tries: int32(d.Tries), Failure: d.Failure, DueTime: toTime(d.Due),
-	}, nil
+	return d.Show(), nil
 }

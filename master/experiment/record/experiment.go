@@ -48,6 +48,8 @@ type Experiment struct {
 	Events int `json:"events"`
 	// Failure is the reason for the state ERROR or DELETE_FAILED.
 	Failure string `json:"failure,omitempty"`
+	// KeepFiles reports that the deletion leaves the files in the storage.
+	KeepFiles bool `json:"keep_files,omitempty"`
 	// ModelBytes is the packed size of the model definition.
 	ModelBytes int64    `json:"model_bytes,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`

@@ -9,7 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 )
 
 // Experiments implements the API of experiments.
@@ -25,7 +27,15 @@ func (e *Experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExper
 	if err != nil {
 		return nil, err
 	}
-	return &apiv1.GetExperimentResponse{Experiment: x, Config: x.GetConfig()}, nil
+	out := &apiv1.GetExperimentResponse{Experiment: x, Config: x.GetConfig(), Failure: v.Failure}
+	if v.State != lifecycle.Deleting && v.State != lifecycle.DeleteFailed {
+		return out, nil
+	}
+	waiting, err := checkpoint.DeletionsOf(ctx, e.cfg.Store, id)
+	for _, d := range waiting {
+		out.Deletions = append(out.Deletions, d.Show())
+	}
+	return out, err
 }
 
 // Owner returns the ID of the user who created an experiment.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 )
@@ -15,6 +16,19 @@ import (
 // Ask performs a request of a user on an experiment.
 func (e *Experiments) Ask(ctx context.Context, by *apiv1.User, id int32, r lifecycle.Request) error {
 	return e.cfg.Experiments.Ask(ctx, by, id, r)
+}
+
+// DeleteRecords deletes an experiment, leaves its files in the storage, and returns their
+// directories.
+func (e *Experiments) DeleteRecords(ctx context.Context, by *apiv1.User, id int32) ([]string, error) {
+	kept, err := checkpoint.Directories(ctx, e.cfg.Store, id)
+	if err == nil {
+		err = e.cfg.Experiments.DeleteRecords(ctx, by, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return kept, nil
 }
 
 // Archive archives or unarchives an experiment.

@@ -33,6 +33,8 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"Project", x.GetWorkspaceName() + " / " + x.GetProjectName()},
 		{"Labels", strings.Join(x.GetLabels(), ", ")},
 		{"State", show.Enum(x.GetState(), "STATE_")},
+		{"Reason", reply.GetFailure()},
+		{"Deletion", describeDeletions(reply.GetDeletions())},
 		{"Progress", formatPercent(x.GetProgress())},
 		{"Searcher", x.GetSearcherType()},
 		{"Trials", strconv.Itoa(int(x.GetNumTrials()))},
@@ -46,6 +48,20 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"Archived", show.YesNo(x.GetArchived())},
 		{"Job", x.GetJobId()},
 	}
+}
+
+// describeDeletions returns what a deletion waits for: the tasks that delete files, and for each that
+// failed the reason and the time of the next attempt.
+func describeDeletions(waiting []*apiv1.CheckpointDeletion) string {
+	var parts []string
+	for _, d := range waiting {
+		if d.GetTries() == 0 {
+			parts = append(parts, "waits for task "+d.GetTaskId())
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("task %s failed %d times (%s), next attempt at %s", d.GetTaskId(), d.GetTries(), d.GetFailure(), show.Time(d.GetDueTime())))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func describeBest(x *apiv1.Experiment) string {

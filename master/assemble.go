@@ -56,11 +56,12 @@ func (m *Master) openTasks(ctx context.Context) error {
 	if m.quota, err = quota.Open(ctx, m.store, int64(cfg.Security.Limits.StoredPerUser)); err != nil {
 		return err
 	}
+	m.policies = taskPolicies(resolved, former)
 	m.logs = mlog.New(ctx, m.store)
 	m.logs.LimitTask(int64(cfg.Security.Limits.LogPerTask))
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: m.store, Logs: m.logs, Tokens: m.auth, Log: m.log,
-		Defaults: taskDefaults(resolved), Policy: taskPolicies(resolved, former), Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
+		Defaults: taskDefaults(resolved), Policy: m.policies, Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 		AdministratorsOnly: !cfg.Security.TrustUsers,
 		WorkspaceName:      m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
 		Limits: taskLimits(cfg.Security.Limits), Quota: m.quota, Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,

@@ -27,6 +27,7 @@ import (
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/model"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/task"
@@ -45,6 +46,8 @@ type Master struct {
 	quota    *quota.Quota
 	wheels   harness.Wheels
 	tasks    *task.Tasks
+	// policies returns the task policy of a pool.
+	policies func(pool string) policy.Policy
 	// Workspaces, templates and models of tasks and experiments.
 	workspaces *workspace.Workspaces
 	templates  *template.Templates

@@ -8,9 +8,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment"
+	experimentconfig "github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/model"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/template"
@@ -19,7 +21,7 @@ import (
 
 // openWorkspaces opens workspaces with their projects, templates and models.
 func (m *Master) openWorkspaces(ctx context.Context) (err error) {
-	m.workspaces, err = workspace.Open(ctx, workspace.Config{Store: m.store, Users: m.auth, Pools: m.poolNames, Log: m.log})
+	m.workspaces, err = workspace.Open(ctx, workspace.Config{Store: m.store, Users: m.auth, Pools: m.poolNames, CheckStorage: m.checkStorage, Log: m.log})
 	if err != nil {
 		return err
 	}
@@ -52,6 +54,25 @@ func (m *Master) poolNames() []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// checkStorage returns an error if tasks of users may mount the directory of a workspace's checkpoint
+// storage in no pool.
+func (m *Master) checkStorage(s experimentconfig.Storage) error {
+	shared := s.Typed().SharedFS
+	if shared == nil {
+		return nil
+	}
+	asked := policy.Asked{Mounts: []policy.Mount{{
+		Field: "host_path", Path: shared.Directory(), Propagation: shared.Propagation, Storage: true,
+	}}}
+	var err error
+	for _, pool := range m.poolNames() {
+		if err = policy.Check(m.policies(pool), asked); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // workspaceTasks kills the tasks of a deleted workspace.

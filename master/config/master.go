@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/provider"
 	"github.com/det-deploy/det-deploy/master/config/security"
+	"github.com/det-deploy/det-deploy/master/policy"
 )
 
 // Master is the content of a master.yaml.
@@ -148,10 +149,21 @@ func (m Master) Validate(path string) document.Errors {
 	}
 	if m.CheckpointStorage != nil {
 		e = append(e, m.CheckpointStorage.Validate(at("checkpoint_storage"))...)
+		e = append(e, m.checkStorageMount(at("checkpoint_storage.host_path"))...)
 	}
 	e = append(e, m.TaskContainerDefaults.Validate(at("task_container_defaults"))...)
 	e = append(e, m.TaskPolicy.Validate(at("task_policy"))...)
 	e = append(e, m.validatePools(path)...)
+	return e
+}
+
+// checkStorageMount checks that tasks may mount the directory of the checkpoint storage.
+func (m Master) checkStorageMount(at string) document.Errors {
+	var e document.Errors
+	if s := m.CheckpointStorage.SharedFS; s != nil && s.HostPath != "" {
+		what, reached := policy.Reaches(s.HostPath, m.guardedPaths())
+		e.Check(!reached, at, "exposes %s, which no task may mount; name a directory for checkpoints alone (is %q)", what, s.HostPath)
+	}
 	return e
 }
 

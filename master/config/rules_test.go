@@ -151,6 +151,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"storage outside", "checkpoint_storage: {type: shared_fs, host_path: /a, storage_path: ../b}", "storage_path: must be inside host_path (/b is not inside /a)"},
 		{"storage beside", "checkpoint_storage: {type: shared_fs, host_path: /a, storage_path: /ab}", "must be inside host_path"},
 		{"storage without path", "checkpoint_storage: {type: shared_fs}", "host_path: is required and must be absolute"},
+		{"storage that no task may mount", "checkpoint_storage: {type: shared_fs, host_path: /var}", "checkpoint_storage.host_path: exposes /var/lib/docker, which no task may mount"},
 		{"bucket", "checkpoint_storage: {type: s3}", "checkpoint_storage.bucket: is required"},
 		{"prefix", "checkpoint_storage: {type: gcs, bucket: b, prefix: a/../b}", "checkpoint_storage.prefix: must not contain .."},
 		{"key without secret", "checkpoint_storage: {type: s3, bucket: b, access_key: a}", "secret_key: must be set together with access_key"},

@@ -2,7 +2,6 @@ package config
 
 import (
 	"github.com/det-deploy/det-deploy/internal/document"
-	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
@@ -92,7 +91,6 @@ func GuardedMounts(m Master) document.Errors {
 			p.TaskContainerDefaults.WarnMounts(&w, document.Join(document.Index("resource_pools", i), "task_container_defaults"), guarded)
 		}
 	}
-	m.warnStorage(&w, guarded)
 	return w
 }
 
@@ -100,7 +98,6 @@ func GuardedMounts(m Master) document.Errors {
 func (p Pool) GuardedMounts(m Master) document.Errors {
 	var w document.Errors
 	p.EffectiveTaskContainer(m.TaskContainerDefaults).WarnMounts(&w, "task_container_defaults", m.guardedPaths())
-	m.warnStorage(&w, m.guardedPaths())
 	return w
 }
 
@@ -110,10 +107,4 @@ func (m Master) guardedPaths() []string {
 		return policy.Guarded()
 	}
 	return append(policy.Guarded(), m.DataDir)
-}
-
-func (m Master) warnStorage(w *document.Errors, guarded []string) {
-	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
-		container.WarnMount(w, "checkpoint_storage.host_path", s.SharedFS.HostPath, guarded)
-	}
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/security"
+	expconf "github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/test/storetest"
 )
@@ -324,6 +326,12 @@ func TestArchivedWorkspaceArchivesContent(t *testing.T) {
 
 func TestBadNamesAndSettings(t *testing.T) {
 	w := newWorld(t)
+	w.spaces.cfg.CheckStorage = func(s expconf.Storage) error {
+		if s.Location() == "/forbidden" {
+			return errors.New("host_path: /forbidden is not allowed")
+		}
+		return nil
+	}
 	team := w.workspace(ann(), "team")
 	p := w.project(ann(), team.GetId(), "p")
 	other := w.project(ann(), team.GetId(), "other")
@@ -341,19 +349,20 @@ func TestBadNamesAndSettings(t *testing.T) {
 			_, err := w.CreateProject(x, ann(), &apiv1.PostProjectRequest{WorkspaceId: team.GetId()})
 			return err
 		}(), status.InvalidArgument},
-		"blanks":                 {make(&apiv1.PostWorkspaceRequest{Name: " a"}), status.InvalidArgument},
-		"a long name":            {make(&apiv1.PostWorkspaceRequest{Name: strings.Repeat("x", 81)}), status.InvalidArgument},
-		"the same name":          {make(&apiv1.PostWorkspaceRequest{Name: "Team"}), status.AlreadyExists},
-		"the first one's name":   {make(&apiv1.PostWorkspaceRequest{Name: "uncategorized"}), status.AlreadyExists},
-		"an unknown pool":        {make(&apiv1.PostWorkspaceRequest{Name: "x", DefaultAuxPool: "gpo"}), status.InvalidArgument},
-		"a storage without type": {make(&apiv1.PostWorkspaceRequest{Name: "x", CheckpointStorageConfig: storage(t, `{"bucket":"b"}`)}), status.InvalidArgument},
-		"a Unix account":         {make(&apiv1.PostWorkspaceRequest{Name: "x", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: new(int32)}}), status.PermissionDenied},
-		"a quota":                {make(&apiv1.PostWorkspaceRequest{Name: "x", ClusterQuotaPairs: map[string]*structpb.Value{"": structpb.NewNumberValue(1)}}), status.Unimplemented},
-		"the same project":       {patch(&apiv1.PatchProject{Name: text("P")}), status.AlreadyExists},
-		"the same key":           {patch(&apiv1.PatchProject{Key: text(strings.ToLower(p.GetKey()))}), status.AlreadyExists},
-		"a long key":             {patch(&apiv1.PatchProject{Key: text("ABCDEF")}), status.InvalidArgument},
-		"a key with a dash":      {patch(&apiv1.PatchProject{Key: text("A-B")}), status.InvalidArgument},
-		"a long description":     {patch(&apiv1.PatchProject{Description: text(strings.Repeat("x", 5000))}), status.InvalidArgument},
+		"blanks":                           {make(&apiv1.PostWorkspaceRequest{Name: " a"}), status.InvalidArgument},
+		"a long name":                      {make(&apiv1.PostWorkspaceRequest{Name: strings.Repeat("x", 81)}), status.InvalidArgument},
+		"the same name":                    {make(&apiv1.PostWorkspaceRequest{Name: "Team"}), status.AlreadyExists},
+		"the first one's name":             {make(&apiv1.PostWorkspaceRequest{Name: "uncategorized"}), status.AlreadyExists},
+		"an unknown pool":                  {make(&apiv1.PostWorkspaceRequest{Name: "x", DefaultAuxPool: "gpo"}), status.InvalidArgument},
+		"a storage without type":           {make(&apiv1.PostWorkspaceRequest{Name: "x", CheckpointStorageConfig: storage(t, `{"bucket":"b"}`)}), status.InvalidArgument},
+		"a storage that no task may mount": {make(&apiv1.PostWorkspaceRequest{Name: "x", CheckpointStorageConfig: storage(t, `{"type":"shared_fs","host_path":"/forbidden"}`)}), status.InvalidArgument},
+		"a Unix account":                   {make(&apiv1.PostWorkspaceRequest{Name: "x", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: new(int32)}}), status.PermissionDenied},
+		"a quota":                          {make(&apiv1.PostWorkspaceRequest{Name: "x", ClusterQuotaPairs: map[string]*structpb.Value{"": structpb.NewNumberValue(1)}}), status.Unimplemented},
+		"the same project":                 {patch(&apiv1.PatchProject{Name: text("P")}), status.AlreadyExists},
+		"the same key":                     {patch(&apiv1.PatchProject{Key: text(strings.ToLower(p.GetKey()))}), status.AlreadyExists},
+		"a long key":                       {patch(&apiv1.PatchProject{Key: text("ABCDEF")}), status.InvalidArgument},
+		"a key with a dash":                {patch(&apiv1.PatchProject{Key: text("A-B")}), status.InvalidArgument},
+		"a long description":               {patch(&apiv1.PatchProject{Description: text(strings.Repeat("x", 5000))}), status.InvalidArgument},
 		"a project in no place": {func() error {
 			_, err := w.CreateProject(x, ann(), &apiv1.PostProjectRequest{Name: "q", WorkspaceId: 99})
 			return err

@@ -147,7 +147,7 @@ func (s *spaces) apply(by *apiv1.User, w *workspaceRecord, p *apiv1.PatchWorkspa
 	if err := applyAccount(by, w, p.GetAgentUserGroup()); err != nil {
 		return err
 	}
-	if err := applyStorage(w, p.GetCheckpointStorageConfig()); err != nil {
+	if err := s.applyStorage(w, p.GetCheckpointStorageConfig()); err != nil {
 		return err
 	}
 	if err := s.applyMembers(w, p.GetMemberIds()); err != nil {
@@ -191,8 +191,9 @@ func applyAccount(by *apiv1.User, w *workspaceRecord, g *apiv1.AgentUserGroup) e
 	return nil
 }
 
-// applyStorage sets the storage unless in is nil. An empty storage removes it.
-func applyStorage(w *workspaceRecord, in *structpb.Struct) error {
+// applyStorage sets the storage unless in is nil. An empty storage removes it. It returns
+// InvalidArgument if tasks may not mount the storage.
+func (s *spaces) applyStorage(w *workspaceRecord, in *structpb.Struct) error {
 	if in == nil {
 		return nil
 	}
@@ -212,6 +213,11 @@ func applyStorage(w *workspaceRecord, in *structpb.Struct) error {
 	// change.
 	if old, err := w.loadStorage(); err == nil && old != nil && !storage.HasSecrets() && reflect.DeepEqual(old.Show(), storage.Show()) {
 		return nil
+	}
+	if s.cfg.CheckStorage != nil {
+		if err := s.cfg.CheckStorage(storage); err != nil {
+			return status.New(status.InvalidArgument, "checkpointStorageConfig.%v", err)
+		}
 	}
 	text, err := document.MarshalWithSecrets(storage)
 	w.Storage = string(text)

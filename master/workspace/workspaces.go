@@ -18,6 +18,7 @@ import (
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	expconf "github.com/det-deploy/det-deploy/master/experiment/config"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -38,6 +39,8 @@ type Config struct {
 	Users Users
 	// Pools returns the names of the resource pools, or nil if they are unknown. It may be nil.
 	Pools func() []string
+	// CheckStorage returns an error if tasks may not mount a checkpoint storage. It may be nil.
+	CheckStorage func(expconf.Storage) error
 	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 	// Log may be nil.

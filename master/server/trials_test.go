@@ -73,6 +73,8 @@ func (t studyTrials) TrialTasks(_ context.Context, id int32) (record.TrialTasks,
 		return record.TrialTasks{Experiment: 7, Owner: 2, Tasks: []string{"t1"}}, nil
 	case 2:
 		return record.TrialTasks{Experiment: 8, Owner: 1, Tasks: []string{"t2"}, Ended: true}, nil
+	case 4:
+		return record.TrialTasks{Experiment: 7, Owner: 2, Tasks: []string{"t1"}, Ended: true}, nil
 	case 3: // it was continued
 		return record.TrialTasks{Experiment: 7, Owner: 2, Tasks: []string{"t3", "t4", "t5"}, Ended: true}, nil
 	}

@@ -366,6 +366,24 @@ func TestTheFirstFailureOfAGangEndsTheRest(t *testing.T) {
 	}
 }
 
+func TestExitCodeOfKilledProgramHasAReason(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
+	m.assign(first(id), 1)
+	killed := exit(137)
+	killed.Message = "it used too much memory (OOMKilled)"
+	m.changed(first(id), 0, terminated, killed)
+	m.ended(first(id), rm.CauseExited, "")
+	c := m.command(id)
+	if c.GetExitCode() != 137 || c.GetReason() != killed.GetMessage() || !strings.HasSuffix(c.GetExitStatus(), ": "+killed.GetMessage()) {
+		t.Errorf("got %v, want the exit code and its reason", c)
+	}
+	if lines := m.lines(id); !strings.HasSuffix(lines[len(lines)-1], killed.GetMessage()) {
+		t.Errorf("got log %q, want the reason at its end", lines)
+	}
+}
+
 func TestFailedStartHasAReason(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

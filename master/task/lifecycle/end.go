@@ -108,9 +108,22 @@ func (f Failure) failureText() string {
 	case Lost:
 		return "resources were lost: " + reasonOr(f.Exit.Message, "the agent gave no reason")
 	default:
-		return fmt.Sprintf("resources failed with non-zero exit code: container failed with non-zero exit code: %d (exit code %d)",
+		text := fmt.Sprintf("resources failed with non-zero exit code: container failed with non-zero exit code: %d (exit code %d)",
 			f.Exit.Code, f.Exit.Code)
+		if f.Exit.Message != "" {
+			text += ": " + f.Exit.Message
+		}
+		return text
 	}
+}
+
+// KilledBecause returns the reason of the exit code that an ended allocation has, such as that its program used
+// more memory than its limit. It returns "" if the exit code is the program's own.
+func (a Allocation) KilledBecause() string {
+	if a.End == nil || a.End.Code == nil || a.Failure == nil {
+		return ""
+	}
+	return a.Failure.Exit.Message
 }
 
 // exitCode returns the program's exit code, or nil for a container that never ran.

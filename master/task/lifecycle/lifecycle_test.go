@@ -96,6 +96,16 @@ func TestFinish(t *testing.T) {
 			Ending{Cause: rm.CauseExited, Status: fmt.Sprintf(failed, 3, 3), Code: code(3)},
 		},
 		{
+			"its program was killed for its memory", func() Allocation {
+				x := exited(137)
+				x.Message = "it used too much memory (OOMKilled)"
+				return ended(placed(1), 0, x)
+			},
+			rm.End{Cause: rm.CauseExited},
+			true,
+			Ending{Cause: rm.CauseExited, Status: fmt.Sprintf(failed, 137, 137) + ": it used too much memory (OOMKilled)", Code: code(137)},
+		},
+		{
 			"it failed before it was killed", func() Allocation { return ended(placed(1), 0, exited(3)).Kill("killed by user ann", at(6)) },
 			rm.End{Cause: rm.CauseKilled},
 			false,

@@ -20,6 +20,8 @@ type board struct {
 	size   []int64
 	free   []int64
 	soon   []int64
+	// learned marks the amounts of free that a lesson has limited.
+	learned []bool
 	// refused is the smallest request per pod that a lesson blocks, on a placeholder of unknown
 	// nodes; nil if nodes are known.
 	refused []int64
@@ -88,7 +90,7 @@ func newBoard(c Cluster) *board {
 			b.free[i*b.width+column] = n.Allocatable[name] - n.Used[name]
 		}
 	}
-	b.soon = slices.Clone(b.free)
+	b.soon, b.learned = slices.Clone(b.free), make([]bool, len(b.free))
 	return b
 }
 

@@ -69,7 +69,7 @@ func Decide(c Cluster, now time.Time) Decision {
 		switch reason.Kind {
 		case ForRoom, ForRelease, ForPriority:
 			p.holdGang(g)
-		case ForCapacity, ForJobLimit, ForBackOff, ForPods, ForScheduler:
+		case ForCapacity, ForJobLimit, ForBackOff, ForPods, ForScheduler, ForAbsentScheduler:
 		}
 		if g.State == Gated && reason.Kind != ForPods && reason.Kind != ForScheduler && reason.Kind != ForBackOff {
 			reason.Text += "; " + p.incompleteReason(g)

@@ -86,4 +86,6 @@ const (
 	ForPods Kind = "pods"
 	// ForScheduler waits until the scheduler has bound all of its pods.
 	ForScheduler Kind = "scheduler"
+	// ForAbsentScheduler waits for a scheduler that does not seem to run.
+	ForAbsentScheduler Kind = "absent_scheduler"
 )

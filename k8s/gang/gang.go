@@ -119,8 +119,13 @@ type Gang struct {
 	Undone    int
 	NotBefore time.Time
 	// Trouble is the latest error of Kubernetes about its Job or its pods: an exceeded quota, or
-	// why the scheduler finds no node.
+	// why the scheduler finds no node. For a queued gang it is why its last attempt was undone.
 	Trouble string
+	// Unseen is the number of its pods without a gate that a scheduler other than Kubernetes' own has
+	// not looked at.
+	Unseen int
+	// Autoscaler is the latest event of a cluster autoscaler about one of its pods, or "".
+	Autoscaler string
 	// Refused is the time since which one of its pods is unschedulable, or zero. Lacks contains the
 	// insufficient resources.
 	Refused time.Time

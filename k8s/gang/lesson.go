@@ -128,7 +128,9 @@ func (b *board) limitFree(node int, l Lesson) {
 	if b.refused != nil {
 		b.refused[at] = l.refusedAmount()
 	}
-	b.free[at] = min(b.free[at], l.Most-1-own)
+	if most := l.Most - 1 - own; most < b.free[at] {
+		b.free[at], b.learned[at] = most, true
+	}
 	b.soon[at] = min(b.soon[at], b.free[at], l.Sure-own)
 	if b.refused != nil {
 		b.soon[at] = max(b.soon[at], 0) // resources of smaller pods do not reduce the room of victims

@@ -53,6 +53,8 @@ type Pod struct {
 	requests    Resources
 	tolerations []corev1.Toleration
 	required    nodeaffinity.RequiredNodeAffinity
+	// scheduler is the name of the scheduler, or "" for that of Kubernetes.
+	scheduler string
 	// place is equal for pods that may use the same nodes, and key for pods that also have the same
 	// requests.
 	place, key string
@@ -82,6 +84,9 @@ func PodOf(spec *corev1.PodSpec) (*Pod, error) {
 		place:    string(place),
 	}
 	p.key = p.place + p.formatRequests()
+	if spec.SchedulerName != corev1.DefaultSchedulerName {
+		p.scheduler = spec.SchedulerName
+	}
 	return p, nil
 }
 
@@ -111,19 +116,36 @@ func (p *Pod) formatRequests() string {
 func (p *Pod) formatScarce() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.requests)) {
-		n := p.requests[name]
-		switch name {
-		case corev1.ResourcePods:
-		case corev1.ResourceCPU:
-			parts = append(parts, fmt.Sprintf("%g CPU", float64(n)/1000))
-		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
-			parts = append(parts, fmt.Sprintf("%d MiB %s", (n+1<<20-1)>>20, name))
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s", n, name))
+		if name != corev1.ResourcePods {
+			parts = append(parts, formatRequest(name, p.requests[name]))
 		}
 	}
 	if len(parts) == 0 {
 		return "no resources"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// formatRequest formats a requested amount. A part of a MiB counts as a whole one.
+func formatRequest(name corev1.ResourceName, n int64) string {
+	if inBytes(name) {
+		n += 1<<20 - 1
+	}
+	return formatAmount(name, n)
+}
+
+// formatAmount formats an amount for messages, in the same unit for requests and nodes. A part of a MiB does not
+// count.
+func formatAmount(name corev1.ResourceName, n int64) string {
+	switch {
+	case name == corev1.ResourceCPU:
+		return fmt.Sprintf("%g CPU", float64(n)/1000)
+	case inBytes(name):
+		return fmt.Sprintf("%d MiB %s", n>>20, name)
+	}
+	return fmt.Sprintf("%d %s", n, name)
+}
+
+func inBytes(name corev1.ResourceName) bool {
+	return name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage
 }

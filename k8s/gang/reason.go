@@ -2,7 +2,11 @@ package gang
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
+	"time"
 )
 
 func formatPods(n int) string {
@@ -10,6 +14,13 @@ func formatPods(n int) string {
 		return "1 pod"
 	}
 	return fmt.Sprintf("%d pods", n)
+}
+
+func formatTries(n int) string {
+	if n == 1 {
+		return "1 failed try"
+	}
+	return fmt.Sprintf("%d failed tries", n)
 }
 
 func formatBeen(n int) string {
@@ -44,16 +55,34 @@ func (p *pass) describePlaced(g *Gang) string {
 	if g.Made < g.Pods {
 		return p.incompleteReason(g) // it has no gates
 	}
-	text := fmt.Sprintf("the scheduler has found a node for %d of its %s", g.boundPods(), formatPods(g.Pods))
+	scheduler := "the scheduler"
+	if g.Pod.scheduler != "" {
+		scheduler += " " + g.Pod.scheduler
+	}
+	text := fmt.Sprintf("%s has found a node for %d of its %s", scheduler, g.boundPods(), formatPods(g.Pods))
 	if g.Stretched {
 		text += ", and nodes may be added for it"
+	}
+	if g.Autoscaler != "" {
+		text += " (" + g.Autoscaler + ")"
 	}
 	return withReason(text, g.Trouble)
 }
 
+// unseenAfter is how long pods may be without the attention of a scheduler that is not Kubernetes' own.
+const unseenAfter = 10 * time.Second
+
+// forBinding returns the reason why a gang without gates does not run yet.
+func (p *pass) forBinding(g *Gang) Reason {
+	if g.Unseen > 0 && !p.isFuture(g.Since.Add(unseenAfter)) {
+		return Reason{ForAbsentScheduler, fmt.Sprintf("no scheduler has looked at %d of its pods: is there one with the name %s?", g.Unseen, g.Pod.scheduler)}
+	}
+	return Reason{ForScheduler, p.describePlaced(g)}
+}
+
 func backingOff(g *Gang) Reason {
-	return Reason{ForBackOff, withReason(fmt.Sprintf("pauses until %s after %d failed tries",
-		g.NotBefore.UTC().Format("15:04:05 UTC"), g.Undone), g.Trouble)}
+	return Reason{ForBackOff, withReason(fmt.Sprintf("pauses until %s after %s",
+		g.NotBefore.UTC().Format("15:04:05 UTC"), formatTries(g.Undone)), g.Trouble)}
 }
 
 func overJobLimit(g *Gang, held int) Reason {
@@ -75,19 +104,43 @@ func (p *pass) describeRoom(s *shape) string {
 	return p.board.describeBest(s)
 }
 
-// describeBest describes the available room.
+// describeBest describes the available room: how many pods fit, or which resources no node has enough of.
 func (b *board) describeBest(s *shape) string {
-	var most int64
 	fit := 0
 	for _, node := range s.nodes {
 		fit += b.nodeRoom(b.free, s, node, math.MaxInt32)
-		most = max(most, b.free[node*b.width+s.scarce])
 	}
 	if fit > 0 {
 		return fmt.Sprintf("%d fit now", fit)
 	}
-	name := scarceOf(s.pod.requests)
-	return fmt.Sprintf("none fits now, and the most that a node has left is %s %s", formatQuantity(name, most), name)
+	var left []string
+	for _, name := range slices.Sorted(maps.Keys(s.pod.requests)) {
+		most, measured := b.mostLeft(s, b.column[name])
+		switch {
+		case most >= s.pod.requests[name]:
+		case !measured:
+			return "none fits now"
+		default:
+			left = append(left, formatAmount(name, most))
+		}
+	}
+	if len(left) == 0 {
+		return "none fits now, and no node has all of that left"
+	}
+	return "none fits now, and the most that a node has left is " + strings.Join(left, ", ")
+}
+
+// mostLeft returns the largest amount of a resource that is left on a node. It is not measured if a lesson limits
+// it: then only the scheduler knows.
+func (b *board) mostLeft(s *shape, column int) (most int64, measured bool) {
+	measured = true
+	for _, node := range s.nodes {
+		at := node*b.width + column
+		if left := max(b.free[at], 0); left > most || left == most && b.learned[at] {
+			most, measured = left, !b.learned[at]
+		}
+	}
+	return most, measured
 }
 
 func (p *pass) forRelease(g *Gang) Reason {
@@ -109,6 +162,22 @@ func (p *pass) forCapacity(g *Gang, s *shape) Reason {
 		return Reason{ForCapacity, fmt.Sprintf("%s; none of the %d nodes is ready, enabled and allowed by its selectors and tolerations",
 			formatNeeds(g), len(p.board.nodes))}
 	}
+	if lacking := p.board.unknownResources(s); len(lacking) > 0 {
+		return Reason{ForCapacity, fmt.Sprintf("%s; no node that it may use has %s", formatNeeds(g), strings.Join(lacking, ", "))}
+	}
 	n := p.board.countRoom(p.board.size, s, g.Pods, nil)
 	return Reason{ForCapacity, fmt.Sprintf("%s; the cluster could hold %d if nothing else ran on it", formatNeeds(g), n)}
+}
+
+// unknownResources returns the requested resources that no node of a shape has at all, such as devices without
+// their plugin.
+func (b *board) unknownResources(s *shape) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(s.pod.requests)) {
+		column := b.column[name]
+		if !slices.ContainsFunc(s.nodes, func(node int) bool { return b.size[node*b.width+column] > 0 }) {
+			out = append(out, string(name))
+		}
+	}
+	return out
 }

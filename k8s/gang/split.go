@@ -3,9 +3,6 @@ package gang
 import (
 	"errors"
 	"fmt"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Split returns the number of pods of a task and the slots of each. The error is a sentence for the
@@ -27,12 +24,4 @@ func Split(slots, maxPerPod int, singleNode bool) (pods, perPod int, err error) 
 			slots, maxPerPod, slots-slots%maxPerPod, slots-slots%maxPerPod+maxPerPod)
 	}
 	return slots / maxPerPod, maxPerPod, nil
-}
-
-// formatQuantity formats an amount for messages.
-func formatQuantity(name corev1.ResourceName, n int64) string {
-	if name == corev1.ResourceCPU {
-		return resource.NewMilliQuantity(n, resource.DecimalSI).String()
-	}
-	return resource.NewQuantity(n, resource.BinarySI).String()
 }

@@ -128,6 +128,21 @@ func TestReasons(t *testing.T) {
 	t.Parallel()
 	p8 := pod(t, gpuSpec(8))
 	node := []Node{gpus("a", 8, 0), gpus("b", 8, 1), gpus("c", 8, 8)}
+	for i := range node {
+		node[i].Allocatable["memory"], node[i].Used["memory"] = 32<<30, 22<<30
+	}
+	node[0].Used["cpu"] = 34000
+	asks := func(amounts ...string) *Pod {
+		s := gpuSpec(0)
+		s.Containers[0].Resources.Requests = corev1.ResourceList{}
+		for i := 0; i < len(amounts); i += 2 {
+			s.Containers[0].Resources.Requests[corev1.ResourceName(amounts[i])] = resource.MustParse(amounts[i+1])
+		}
+		return pod(t, s)
+	}
+	scheduledBy := func(name string) *Pod {
+		return pod(t, gpuSpec(8, func(s *corev1.PodSpec) { s.SchedulerName = name }))
+	}
 	for _, test := range []struct {
 		name string
 		gang Gang
@@ -139,12 +154,40 @@ func TestReasons(t *testing.T) {
 		{"a quota", Gang{Pods: 2, State: Gated, Since: epoch(), Made: 1, Trouble: "exceeded quota: gpus"}, "needs 2 pods of 8 nvidia.com/gpu; 1 fit now; 1 of its 2 pods exist: exceeded quota: gpus"},
 		{"a pause", Gang{Pods: 1, Undone: 2, NotBefore: epoch().Add(time.Second)}, "pauses until 12:00:01 UTC after 2 failed tries"},
 		{"nodes that are all excluded", Gang{Pods: 1, Exclude: []NodeID{"a", "b", "c"}}, "needs 1 pod of 8 nvidia.com/gpu; none of the 3 nodes is ready, enabled and allowed by its selectors and tolerations"},
+		{"a pause after an error", Gang{Pods: 1, Undone: 1, NotBefore: epoch().Add(time.Second), Trouble: "no such claim"}, "pauses until 12:00:01 UTC after 1 failed try: no such claim"},
 		{"one node's worth", Gang{Pods: 1, Exclude: []NodeID{"a"}}, "needs 1 pod of 8 nvidia.com/gpu; none fits now, and the most that a node has left is 7 nvidia.com/gpu"},
+		{
+			"memory", Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "1", "memory", "20Gi")},
+			"needs 1 pod of 20480 MiB memory, 1 nvidia.com/gpu; none fits now, and the most that a node has left is 10240 MiB memory",
+		},
+		{
+			"each on another node", Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "8", "cpu", "30500m"), Exclude: []NodeID{"b"}},
+			"needs 1 pod of 30.5 CPU, 8 nvidia.com/gpu; none fits now, and no node has all of that left",
+		},
+		{
+			"a resource without a node", Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "1", "rdma/hca", "1")},
+			"needs 1 pod of 1 nvidia.com/gpu, 1 rdma/hca; no node that it may use has rdma/hca",
+		},
+		{
+			"an autoscaler", Gang{Pods: 2, State: Binding, Since: epoch(), Made: 2, Stretched: true, Autoscaler: "TriggeredScaleUp: pod triggered scale-up"},
+			"the scheduler has found a node for 0 of its 2 pods, and nodes may be added for it (TriggeredScaleUp: pod triggered scale-up)",
+		},
+		{
+			"a scheduler that just got it", Gang{Pods: 1, Pod: scheduledBy("nobody"), State: Binding, Since: epoch(), Made: 1, Unseen: 1},
+			"the scheduler nobody has found a node for 0 of its 1 pod",
+		},
+		{
+			"a scheduler that does not run", Gang{Pods: 1, Pod: scheduledBy("nobody"), State: Binding, Since: epoch().Add(-10 * time.Second), Made: 1, Unseen: 1},
+			"no scheduler has looked at 1 of its pods: is there one with the name nobody?",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			g := test.gang
-			g.ID, g.Pod, g.Priority = "g", p8, 50
+			g.ID, g.Priority = "g", 50
+			if g.Pod == nil {
+				g.Pod = p8
+			}
 			if g.State == "" {
 				g.State = Queued
 			}

@@ -19,7 +19,7 @@ func (p *pass) bindGang(g *Gang) {
 	}
 	s, left := p.board.shapeOf(g), g.Pods-g.boundPods()
 	n := p.board.countRoom(p.board.free, s, left, nil)
-	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.describePlaced(g)}
+	p.decision.Waiting[g.ID] = p.forBinding(g)
 	if g.Ungated && n < left && p.seesAll() {
 		p.decision.Waiting[g.ID] = p.explainLostRoom(g, s)
 		if g.Trouble != "" {

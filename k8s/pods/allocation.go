@@ -74,8 +74,12 @@ type allocation struct {
 	// earliest time of the next one.
 	attempt, tries int
 	until          time.Time
-	// trouble is the latest error of Kubernetes about its Job or pods.
-	trouble string
+	// trouble is the latest error of Kubernetes about its Job or pods; undone is why its last attempt was undone.
+	trouble, undone string
+	// callError is the API server's error about the creation or opening of its pods.
+	callError string
+	// scaling is the latest event of a cluster autoscaler about its pods, or nil.
+	scaling *corev1.Event
 	// refused is the time since which one of its pods is unschedulable.
 	refused time.Time
 	// stretched is true if it was opened although it does not fit, so that nodes are added for it.

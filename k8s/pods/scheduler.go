@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -65,6 +66,9 @@ func (s *scheduler) decideQueues(now time.Time) time.Time {
 			kind := string(why.Kind)
 			if a.trouble != "" {
 				kind += ", refused" // an error of Kubernetes may come later, and is reported separately
+			}
+			if a.scaling != nil {
+				kind += ", " + a.scaling.Reason
 			}
 			s.state.setWaiting(a, kind, why.Text)
 		}
@@ -141,7 +145,11 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 		g.Exclude = append(g.Exclude, gang.NodeID(id))
 	}
 	if a.phase == Queued {
+		g.Trouble = a.undone
 		return g
+	}
+	if a.scaling != nil {
+		g.Autoscaler = watch.Describe(a.scaling)
 	}
 	if a.phase == Making && a.ungated {
 		g.State = gang.Binding
@@ -156,6 +164,7 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 		a.podStats = statsOf(a.attempt, s.state.watch.PodsOf(a.Allocation, a.jobName()))
 	}
 	g.Made, g.Held, g.FirstBound, g.Lacks = a.podStats.made, a.podStats.held, a.podStats.firstBound, a.podStats.lacks
+	g.Unseen = a.podStats.unseen
 	a.noteRefusal(len(g.Lacks) > 0, now)
 	g.Refused = a.refused
 	if g.State == gang.Binding && a.podStats.placed == g.Pods {
@@ -178,6 +187,8 @@ type podStats struct {
 	held         []gang.Held
 	firstBound   time.Time
 	lacks        []corev1.ResourceName
+	// unseen is the number of pods that no scheduler has looked at.
+	unseen int
 }
 
 // statsOf summarizes the pods of an attempt.
@@ -187,6 +198,9 @@ func statsOf(attempt int, pods map[int]*corev1.Pod) *podStats {
 	var said []string
 	for _, pod := range pods {
 		said = append(said, observe.Unschedulable(pod))
+		if observe.Unseen(pod) {
+			s.unseen++
+		}
 		if pod.Spec.NodeName != "" {
 			s.placed++
 		}

@@ -114,6 +114,7 @@ func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Obje
 		a.pod = pod
 	}
 	s.state.mu.Unlock()
+	s.noteCallError(a, nil)
 	a.opened, a.met = nil, false
 	s.state.changePhase(a, Making, next)
 	return 0
@@ -131,7 +132,23 @@ func (s *starter) handleCreateError(ctx context.Context, a *allocation, err erro
 		s.state.giveUp(a, err.Error())
 		return 0
 	}
+	s.noteCallError(a, err)
 	return s.reporter.retryLater(ctx, "create the attempt's objects", a, err)
+}
+
+// noteCallError records for the owner that the API server rejects calls with an error of its own, such as a webhook
+// that does not answer. The call is repeated until the time limit of the attempt.
+func (s *starter) noteCallError(a *allocation, err error) {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	said := ""
+	if apierrors.IsInternalError(err) {
+		said = err.Error()
+	}
+	if a.callError != said {
+		a.callError, a.trouble = said, said
+		s.state.passes.Wake()
+	}
 }
 
 // gatherPods waits until a gang's pods exist, removes their gates, and waits until nodes have
@@ -163,7 +180,9 @@ func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation)
 // openPods removes the gates of pods, once per pod, because the change may not be visible yet.
 func (s *starter) openPods(ctx context.Context, a *allocation, gated []*corev1.Pod) time.Duration {
 	gated = slices.DeleteFunc(gated, func(pod *corev1.Pod) bool { return a.opened[pod.UID] })
-	if err := s.objects.OpenPods(ctx, a.Allocation, gated, s.nodeHints(a)); err != nil {
+	err := s.objects.OpenPods(ctx, a.Allocation, gated, s.nodeHints(a))
+	s.noteCallError(a, err)
+	if err != nil {
 		return s.reporter.retryLater(ctx, "remove scheduling gates", a, err)
 	}
 	if a.opened == nil {
@@ -238,8 +257,10 @@ func (s *starter) countPods(w *watch.Watch, a *allocation, job *batchv1.Job, pod
 	case g.opening && placed == all:
 		s.state.setWaiting(a, waitsNodes, fmt.Sprintf("all its pods (%d) have a node; the nodes have taken %d of them", all, have))
 	}
-	if a.trouble != trouble {
-		a.trouble = trouble
+	trouble = cmp.Or(trouble, a.callError)
+	scaling := w.ScalingEvent(pods)
+	if a.trouble != trouble || a.scaling != scaling {
+		a.trouble, a.scaling = trouble, scaling
 		s.state.passes.Wake()
 	}
 	return g

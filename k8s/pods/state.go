@@ -151,7 +151,7 @@ func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 	if err := a.moveTo(Undoing, now); err != nil {
 		return // already undone or running
 	}
-	a.trouble, a.until = "", until
+	a.trouble, a.callError, a.scaling, a.undone, a.until = "", "", nil, why, until
 	if !until.IsZero() && a.release == nil {
 		s.metrics.undone.Inc()
 		a.tries++

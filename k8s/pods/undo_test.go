@@ -2,11 +2,14 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,6 +78,38 @@ func TestLateRefusalIsReported(t *testing.T) {
 	r.scheduler.decideQueues(time.Now())
 	if a.waitKind == a.reported || !strings.Contains(a.waiting, "exceeded quota") {
 		t.Errorf("got kind %q, told %q, waiting %q; want another kind, and the quota", a.waitKind, a.reported, a.waiting)
+	}
+}
+
+// A webhook that does not answer is named while its call is repeated, when the attempt is undone, and during the pause.
+func TestDeadWebhookIsNamed(t *testing.T) {
+	t.Parallel()
+	r, w := still(t, shelf{})
+	client := fake.NewClientset()
+	client.PrependReactor("create", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewInternalError(errors.New(`failed calling webhook "policy.example": connection refused`))
+	})
+	r.worker.starter.objects.Client = client
+	if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 8, Submitted: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	a := r.state.allocations["a.1"]
+	a.phase, a.since, a.attempt = Making, time.Now(), 1
+	const want = `failed calling webhook "policy.example"`
+	r.worker.starter.sendObjects(t.Context(), a, podspec.Objects{Job: &batchv1.Job{}})
+	now := time.Now()
+	for _, step := range []struct {
+		do    func()
+		phase Phase
+	}{
+		{func() { r.scheduler.decideQueues(now) }, Making},
+		{func() { now = now.Add(31 * time.Second); r.scheduler.decideQueues(now) }, Undoing},
+		{func() { r.cleaner.removeAttempt(t.Context(), w, a); r.scheduler.decideQueues(now) }, Queued},
+	} {
+		step.do()
+		if a.phase != step.phase || !strings.Contains(a.waiting, want) {
+			t.Errorf("got phase %s, waiting for %s; want %s, and the webhook", a.phase, a.waiting, step.phase)
+		}
 	}
 }
 

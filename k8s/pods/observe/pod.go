@@ -4,6 +4,7 @@ package observe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -273,6 +274,17 @@ func GracePeriod(pod *corev1.Pod) time.Duration {
 		seconds = min(*s, int64((1<<63-1)/time.Second))
 	}
 	return time.Duration(seconds) * time.Second
+}
+
+// Unseen reports whether a pod waits for a scheduler other than Kubernetes' own that has not looked at it yet.
+func Unseen(pod *corev1.Pod) bool {
+	s := &pod.Spec
+	if s.SchedulerName == "" || s.SchedulerName == corev1.DefaultSchedulerName || s.NodeName != "" || len(s.SchedulingGates) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Reason != corev1.PodReasonSchedulingGated
+	})
 }
 
 // Unschedulable returns the scheduler's reason for not placing a pod, or "".

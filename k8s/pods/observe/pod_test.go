@@ -187,3 +187,32 @@ func TestObserve(t *testing.T) {
 		})
 	}
 }
+
+func TestPodThatNoSchedulerHasSeen(t *testing.T) {
+	t.Parallel()
+	gate := []corev1.PodSchedulingGate{{Name: podspec.Gate}}
+	for _, tt := range []struct {
+		name      string
+		scheduler string
+		gates     []corev1.PodSchedulingGate
+		reason    string
+		want      bool
+	}{
+		{"Kubernetes' own", corev1.DefaultSchedulerName, nil, "", false},
+		{"another", "other", nil, "", true},
+		{"another, and it has a gate", "other", gate, corev1.PodReasonSchedulingGated, false},
+		{"another, and its gate was removed", "other", nil, corev1.PodReasonSchedulingGated, true},
+		{"another that found no node", "other", nil, corev1.PodReasonUnschedulable, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: tt.scheduler, SchedulingGates: tt.gates}}
+			if tt.reason != "" {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: tt.reason}}
+			}
+			if got := Unseen(pod); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+}

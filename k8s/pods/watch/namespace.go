@@ -64,9 +64,13 @@ func (w *Watch) watchNamespace(namespace string) error {
 	if err != nil {
 		return err
 	}
+	scalings, err := w.watchEvents(namespace, scalingEvents)
+	if err != nil {
+		return err
+	}
 	w.namespaces, w.factories = append(w.namespaces, namespace), append(w.factories, ours)
 	w.pods, w.jobs = append(w.pods, pods), append(w.jobs, jobs)
-	w.refusals, w.warnings = append(w.refusals, refusals), append(w.warnings, warnings)
+	w.refusals, w.warnings, w.scalings = append(w.refusals, refusals), append(w.warnings, warnings), append(w.scalings, scalings)
 	return nil
 }
 

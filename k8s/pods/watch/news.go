@@ -73,7 +73,8 @@ func (w *Watch) noteChange(note func(Changes)) {
 // podDecides reports whether a change of a pod can affect a decision. It returns true for a resync.
 func podDecides(before, pod *corev1.Pod) bool {
 	return isRepeated(before, pod) || before.Spec.NodeName != pod.Spec.NodeName || observe.Finished(before) != observe.Finished(pod) ||
-		before.UID != pod.UID || observe.Unschedulable(before) != observe.Unschedulable(pod) || !observe.BoundAt(before).Equal(observe.BoundAt(pod))
+		before.UID != pod.UID || observe.Unschedulable(before) != observe.Unschedulable(pod) || !observe.BoundAt(before).Equal(observe.BoundAt(pod)) ||
+		observe.Unseen(before) != observe.Unseen(pod)
 }
 
 // nodeDecides does the same for a node, whose kubelet updates its status every few minutes.

@@ -75,6 +75,8 @@ type Watch struct {
 	refusals caches
 	// warnings are events in which nodes report why a pod does not start.
 	warnings caches
+	// scalings are events in which cluster autoscalers report about a pod.
+	scalings caches
 	// nodes is nil if the account may not list them. others are the pods on nodes, in all
 	// namespaces or in that of tasks. Both change with the account's permissions.
 	nodes, others atomic.Pointer[clusterWatch]
@@ -137,6 +139,7 @@ func isDenied(err error) bool { return apierrors.IsForbidden(err) }
 func (w *Watch) watchesByKind() map[string]caches {
 	return map[string]caches{
 		"pods": w.pods, "jobs": w.jobs, "events of jobs": w.refusals, "events of pods": w.warnings,
+		"events of autoscalers": w.scalings,
 	}
 }
 
@@ -340,7 +343,7 @@ func (w *Watch) Warning(pod *corev1.Pod, now time.Time) string {
 	if e == nil || now.Sub(eventTime(e)) > warningHolds {
 		return ""
 	}
-	return e.Reason + ": " + observe.FirstText(e.Message, "no more is said")
+	return Describe(e)
 }
 
 // AllPodsOf returns the pods of all attempts of an allocation.

@@ -182,9 +182,9 @@ func (a *asking) addContainer(c listed) {
 }
 
 // addUser records a container other than the task's that may run as root, for example because of
-// its image. The user of the task's container is its owner's.
+// its image. The user of the task's container and of the cluster's init container is its owner's.
 func (a *asking) addUser(c listed) {
-	if c.Name == MainContainer {
+	if c.Name == MainContainer || c.Name == InitContainer {
 		return
 	}
 	var uid int64

@@ -214,8 +214,7 @@ func (b *builder) filesAndMaster() error {
 		b.data[k] = v
 	}
 	b.mountFiles()
-	b.pod.Spec.InitContainers = append([]corev1.Container{b.initContainer(keys)}, b.pod.Spec.InitContainers...)
-	return nil
+	return b.placeInit(b.initContainer(keys))
 }
 
 func (b *builder) mountFiles() {

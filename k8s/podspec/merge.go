@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,27 +19,9 @@ import (
 
 // userPod merges the pod specs of the resource pool and of the task, and adds the task's container.
 func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
-	pool, field := t.poolSpec(r)
-	merged := []byte("{}")
-	for _, layer := range []struct {
-		field string
-		json  []byte
-	}{{field, pool}, {taskField, r.PodSpec}} {
-		if len(layer.json) == 0 {
-			continue
-		}
-		if err := CheckPod(layer.field, layer.json, t); err != nil {
-			return nil, err
-		}
-		next, err := strategicpatch.StrategicMergePatch(merged, layer.json, corev1.Pod{})
-		if err != nil {
-			return nil, refuseField(layer.field, "it cannot be laid over what comes before it: %v", err)
-		}
-		merged = next
-	}
-	var pod corev1.Pod
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(merged, &pod); err != nil {
-		return nil, fmt.Errorf("read the merged pod spec: %w", err)
+	pod, err := mergeSpecs(r, t)
+	if err != nil {
+		return nil, err
 	}
 	// The merge puts new list entries first. The task's container becomes the first of the pod,
 	// which is the default of kubectl logs and exec.
@@ -48,6 +31,36 @@ func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 	} else if at > 0 {
 		c := pod.Spec.Containers[at]
 		pod.Spec.Containers = slices.Insert(slices.Delete(pod.Spec.Containers, at, at+1), 0, c)
+	}
+	return pod, nil
+}
+
+// mergeSpecs merges the pod specs of the resource pool and of the task. The error joins all problems in both.
+func mergeSpecs(r rm.Request, t Template) (*corev1.Pod, error) {
+	pool, field := t.poolSpec(r)
+	merged, last := []byte("{}"), field
+	var errs []error
+	for _, layer := range []struct {
+		field string
+		json  []byte
+	}{{field, pool}, {taskField, r.PodSpec}} {
+		if len(layer.json) == 0 {
+			continue
+		}
+		errs = append(errs, CheckPod(layer.field, layer.json, t))
+		next, err := strategicpatch.StrategicMergePatch(merged, layer.json, corev1.Pod{})
+		if err != nil {
+			return nil, cmp.Or(errors.Join(errs...), refuseField(layer.field, "it cannot be laid over what comes before it: %v", err))
+		}
+		merged, last = next, layer.field
+	}
+	var pod corev1.Pod
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(merged, &pod); err != nil {
+		return nil, cmp.Or(errors.Join(errs...), fmt.Errorf("read the merged pod spec: %w", err))
+	}
+	errs = append(errs, checkMounts(last, &pod.Spec))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return &pod, nil
 }
@@ -74,7 +87,7 @@ func CheckPod(field string, data []byte, t Template) error {
 		return err
 	}
 	var all []error
-	for _, sentence := range append(reservedFields(pod, t), foreignReferences(&pod.Spec, t)...) {
+	for _, sentence := range slices.Concat(reservedFields(pod, t), invalidTolerations(pod.Spec.Tolerations), foreignReferences(&pod.Spec, t)) {
 		at, _, _ := strings.Cut(sentence, " ")
 		all = append(all, &Refusal{Field: field, At: strings.TrimSuffix(at, ":"), Why: sentence})
 	}

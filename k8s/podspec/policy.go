@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,16 +120,15 @@ func (t Template) Check() []*Refusal {
 		if len(spec.json) == 0 {
 			continue
 		}
-		err := CheckPod(spec.field, spec.json, t)
-		if err == nil {
-			_, err = Draft(spec.tried, t)
-		}
-		for _, r := range refusals(err) {
+		_, err := Draft(spec.tried, t)
+		for _, r := range refusals(errors.Join(CheckPod(spec.field, spec.json, t), err)) {
 			if r.Field != spec.field && r.Field == cpuField {
 				continue // already listed
 			}
 			r.Field = spec.field
-			out = append(out, r)
+			if !slices.ContainsFunc(out, func(o *Refusal) bool { return *o == *r }) {
+				out = append(out, r)
+			}
 		}
 	}
 	return out

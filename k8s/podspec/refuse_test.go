@@ -15,6 +15,10 @@ import (
 func TestReservedFieldsAreRefused(t *testing.T) {
 	t.Parallel()
 	main := func(s string) string { return `{"spec":{"containers":[{"name":"determined-container",` + s + `}]}}` }
+	initial := func(s string) string {
+		return `{"spec":{"initContainers":[{"name":"determined-init-container",` + s + `}]}}`
+	}
+	tolerates := func(s string) string { return `{"spec":{"tolerations":[{` + s + `}]}}` }
 	for _, test := range []struct{ name, pod, want string }{
 		{"no pod", `[]`, "is not a Pod of Kubernetes"},
 		{"a spec that is no pod", `{"containers":[]}`, `unknown field "containers"`},
@@ -33,7 +37,21 @@ func TestReservedFieldsAreRefused(t *testing.T) {
 		{"a host name", `{"spec":{"hostname":"x"}}`, "spec.hostname must not be set"},
 		{"a user", `{"spec":{"securityContext":{"runAsUser":1}}}`, "spec.securityContext.runAsUser must not be set"},
 		{"a volume with our prefix", `{"spec":{"volumes":[{"name":"determined-files"}]}}`, "spec.volumes[determined-files] must have another name"},
-		{"our init container", `{"spec":{"initContainers":[{"name":"determined-init-container"}]}}`, "must have another name"},
+		{"an init container with our prefix", `{"spec":{"initContainers":[{"name":"determined-x"}]}}`, "must have another name"},
+		{"our init container's image", initial(`"image":"x"`), "spec.initContainers[determined-init-container].image must not be set"},
+		{"our init container's command", initial(`"command":["x"]`), "spec.initContainers[determined-init-container].command must not be set"},
+		{"our init container's files", initial(`"volumeMounts":[{"name":"x","mountPath":"/run/determined-order/"}]`), "volumeMounts[/run/determined-order/] must not be set"},
+		{"our init container's user", initial(`"securityContext":{"runAsUser":1}`), "securityContext must not set runAsUser"},
+		{"our init container's mount without a volume", initial(`"volumeMounts":[{"name":"x","mountPath":"/x"}]`), "spec.initContainers[determined-init-container].volumeMounts[x] names a volume"},
+		{"a mount without a volume", main(`"volumeMounts":[{"name":"data","mountPath":"/data"}]`), "spec.containers[determined-container].volumeMounts[data] names a volume that spec.volumes does not have"},
+		{"a block device without a volume", main(`"volumeDevices":[{"name":"data","devicePath":"/dev/x"}]`), "volumeDevices[data] names a volume"},
+		{"a toleration of all taints of a value", tolerates(`"value":"x"`), "spec.tolerations[0].operator must be Exists"},
+		{"a toleration with a value too many", tolerates(`"key":"x","operator":"Exists","value":"x"`), "spec.tolerations[0].value must not be set"},
+		{"a toleration for a while", tolerates(`"key":"x","effect":"NoSchedule","tolerationSeconds":1`), "spec.tolerations[0].effect must be NoExecute"},
+		{"a toleration of no effect", tolerates(`"key":"x","effect":"NoRun"`), `spec.tolerations[0].effect must be NoSchedule, PreferNoSchedule or NoExecute ("NoRun")`},
+		{"a toleration with an unknown operator", tolerates(`"key":"x","operator":"In"`), `spec.tolerations[0].operator must be Equal or Exists ("In")`},
+		{"a toleration of no label", tolerates(`"key":"a b"`), `spec.tolerations[0].key must be a label name ("a b")`},
+		{"a toleration of no value", tolerates(`"key":"x","value":"a b"`), `spec.tolerations[0].value must be a label value ("a b")`},
 		{"an image", main(`"image":"x"`), "image must not be set: it is environment.image"},
 		{"a command", main(`"command":["x"]`), "command must not be set: it is the task's entrypoint"},
 		{"arguments", main(`"args":["x"]`), "args must not be set"},

@@ -113,7 +113,11 @@ func reservedContainers(s *corev1.PodSpec, t Template) []string {
 		}
 	}
 	for i := range s.InitContainers {
-		if c := &s.InitContainers[i]; isOwnVolume(c.Name) {
+		c := &s.InitContainers[i]
+		switch {
+		case c.Name == InitContainer:
+			out = append(out, reservedInit(c)...)
+		case isOwnVolume(c.Name):
 			out = append(out, "spec.initContainers["+c.Name+"] must have another name: those that begin with determined- are the cluster's")
 		}
 	}

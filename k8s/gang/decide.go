@@ -46,8 +46,8 @@ import (
 // requested pod, and an undone attempt is followed by a pause.
 //
 // A gang of which only some pods have a node, or that Kubernetes rejects, is undone as a whole
-// after Options.Limit and pauses, longer each time. A gang that Kubernetes has not processed yet
-// gets Options.ScaleLimit.
+// and pauses, longer each time, if the scheduler makes no progress with it for Options.Limit. A gang
+// of which Kubernetes has not processed all pods yet gets Options.ScaleLimit.
 func Decide(c Cluster, now time.Time) Decision {
 	if !c.Options.NodesKnown {
 		c = placesAsNodes(c)

@@ -191,9 +191,36 @@ func TestDecide(t *testing.T) {
 			nil,
 			[]Node{gpus("a", 8, 8)},
 			[]Gang{with(queued("g", 50, 2, p8), func(g *Gang) {
-				g.State, g.Since, g.FirstBound, g.Held = Binding, epoch().Add(-time.Minute), epoch().Add(-30*time.Second), []Held{{"a", 1}}
+				g.State, g.Since, g.Progress, g.Held = Binding, epoch().Add(-time.Minute), epoch().Add(-30*time.Second), []Held{{"a", 1}}
 			})},
 			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
+		},
+		{
+			"one whose pods the scheduler still places is not undone",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{with(queued("g", 50, 3, p8), func(g *Gang) {
+				g.State, g.Since, g.Progress, g.Held = Binding, epoch().Add(-time.Hour), epoch().Add(-29*time.Second), []Held{{"a", 1}}
+			})},
+			want{Wake: time.Second},
+		},
+		{
+			"one to whose pods the scheduler has not come is not undone",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{with(queued("g", 50, 3, p8), func(g *Gang) {
+				g.State, g.Since, g.Progress, g.Held, g.Unseen = Binding, epoch().Add(-time.Hour), epoch().Add(-time.Minute), []Held{{"a", 1}}, 1
+			})},
+			want{Wake: 14 * time.Minute},
+		},
+		{
+			"one that the scheduler has come to late is not undone at once",
+			nil,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{with(queued("g", 50, 1, p8), func(g *Gang) {
+				g.State, g.Since, g.Progress, g.Trouble = Binding, epoch().Add(-10*time.Minute), epoch().Add(-time.Second), "0/1 nodes are available"
+			})},
+			want{Wake: 29 * time.Second},
 		},
 		{
 			"one that pauses holds up nobody",
@@ -394,7 +421,7 @@ func TestDecide(t *testing.T) {
 			"a gang that holds half of what it needs on unknown nodes is undone",
 			&blind, nil,
 			[]Gang{with(queued("g", 50, 2, p8), func(g *Gang) {
-				g.State, g.Since, g.FirstBound, g.Held = Binding, epoch().Add(-time.Hour), epoch().Add(-30*time.Second), []Held{{"a", 1}}
+				g.State, g.Since, g.Progress, g.Held = Binding, epoch().Add(-time.Hour), epoch().Add(-30*time.Second), []Held{{"a", 1}}
 			})},
 			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
 		},

@@ -105,8 +105,9 @@ type Gang struct {
 	Made int
 	// Held lists the nodes of its bound pods, which are included in the nodes' Used.
 	Held []Held
-	// FirstBound is the time at which the first pod got a node, or zero.
-	FirstBound time.Time
+	// Progress is the time at which the scheduler last placed or rejected one of its pods that it had
+	// not placed or rejected before, or zero.
+	Progress time.Time
 	// Deadline is the time at which a releasing gang is killed; zero means never.
 	Deadline time.Time
 	// Stretched means that the gang was opened although it did not fit, so that nodes are added for
@@ -121,8 +122,7 @@ type Gang struct {
 	// Trouble is the latest error of Kubernetes about its Job or its pods: an exceeded quota, or
 	// why the scheduler finds no node. For a queued gang it is why its last attempt was undone.
 	Trouble string
-	// Unseen is the number of its pods without a gate that a scheduler other than Kubernetes' own has
-	// not looked at.
+	// Unseen is the number of its pods without a gate that no scheduler has looked at.
 	Unseen int
 	// Autoscaler is the latest event of a cluster autoscaler about one of its pods, or "".
 	Autoscaler string
@@ -156,9 +156,9 @@ type Options struct {
 	// Settle is the duration after which a rejection becomes a lesson. Believe is the initial
 	// validity of a lesson; it doubles each time, up to MaxBackOff.
 	Settle, Believe time.Duration
-	// Limit is how long a gang may hold nodes for some of its pods, or be rejected. ScaleLimit
-	// applies instead to a gang for which nodes are added, or that Kubernetes has not processed
-	// yet.
+	// Limit is how long a gang may hold nodes for some of its pods, or be rejected, after the
+	// scheduler has last made progress with it. ScaleLimit applies instead to a gang for which nodes
+	// are added, or of which Kubernetes has not processed all pods yet.
 	Limit      time.Duration
 	ScaleLimit time.Duration
 	// Window is the maximum number of unplaced pods in the scheduler, unless one gang has more;

@@ -31,7 +31,7 @@ func trialled(t testing.TB, id ID, n int, each int64, ago time.Duration, bound .
 		Submitted: epoch(), Since: epoch().Add(-ago - time.Second), Refused: epoch().Add(-ago), Lacks: []corev1.ResourceName{"nvidia.com/gpu"},
 	}
 	if len(bound) > 0 {
-		g.FirstBound = g.Since
+		g.Progress = g.Since
 	}
 	return g
 }
@@ -273,8 +273,8 @@ func (n *neighbours) place(g *Gang) {
 			n.Nodes[i].Own.Add(g.Pod.requests)
 			n.Nodes[i].Used.Add(g.Pod.requests)
 			g.Held = append(g.Held, Held{n.Nodes[i].ID, 1})
-			if g.FirstBound.IsZero() {
-				g.FirstBound = n.now
+			if g.Progress.IsZero() {
+				g.Progress = n.now
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func (n *neighbours) release(g *Gang, to State) {
 			n.Nodes[i].Used[name] -= amount * int64(h.Pods)
 		}
 	}
-	g.State, g.Since, g.Held, g.Made, g.FirstBound, g.Refused, g.Lacks = to, n.now, nil, 0, time.Time{}, time.Time{}, nil
+	g.State, g.Since, g.Held, g.Made, g.Progress, g.Refused, g.Lacks = to, n.now, nil, 0, time.Time{}, time.Time{}, nil
 }
 
 // second simulates one second of the cluster.

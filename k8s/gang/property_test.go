@@ -68,7 +68,7 @@ func hold(t *rapid.T, c *Cluster, g *Gang) {
 			}
 			n.Used.Add(g.Pod.requests)
 			g.Held = append(g.Held, Held{Node: n.ID, Pods: 1})
-			g.FirstBound = g.Since
+			g.Progress = g.Since
 			break
 		}
 	}

@@ -74,7 +74,7 @@ const unseenAfter = 10 * time.Second
 
 // forBinding returns the reason why a gang without gates does not run yet.
 func (p *pass) forBinding(g *Gang) Reason {
-	if g.Unseen > 0 && !p.isFuture(g.Since.Add(unseenAfter)) {
+	if g.Unseen > 0 && g.Pod.scheduler != "" && !p.isFuture(g.Since.Add(unseenAfter)) {
 		return Reason{ForAbsentScheduler, fmt.Sprintf("no scheduler has looked at %d of its pods: is there one with the name %s?", g.Unseen, g.Pod.scheduler)}
 	}
 	return Reason{ForScheduler, p.describePlaced(g)}

@@ -59,20 +59,27 @@ func (p *pass) handOver(n int, since time.Time) {
 // limitOf returns the time at which a gang without all of its pods, or without a node for each, is
 // undone. A partial gang keeps others from its resources. A gang without any response from
 // Kubernetes holds nothing yet, and may be late if thousands of pods are created or placed at once.
-// If nodes are not known, it has no limit.
+// If nodes are not known, it has no limit. The scheduler's progress renews the limit, because it
+// places the pods of a large gang one by one, and those of others in between.
 func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
 	binds, holds := g.State == Binding, g.State == Binding && g.boundPods() > 0
 	switch {
 	case binds && g.Stretched:
 		return g.Since.Add(p.options.ScaleLimit), true
+	case holds && g.Unseen > 0:
+		return g.Progress.Add(p.options.ScaleLimit), true
 	case holds:
-		return g.FirstBound.Add(p.options.Limit), true
+		return g.Progress.Add(p.options.Limit), true
 	case binds && !p.options.NodesKnown:
 		return at, false
 	case g.Trouble == "":
 		return g.Since.Add(p.options.ScaleLimit), true
 	}
-	return g.Since.Add(p.options.Limit), true
+	from := g.Since
+	if g.Progress.After(from) {
+		from = g.Progress
+	}
+	return from.Add(p.options.Limit), true
 }
 
 // undoGang undoes an attempt and pauses the gang.

@@ -101,7 +101,7 @@ func TestUngatedGangIsUndoneWhenCapacityIsLost(t *testing.T) {
 		undo bool
 	}{
 		"none has a node":                {want: ForRoom, undo: true},
-		"one has":                        {edit: func(_ *Cluster, g *Gang) { g.Held, g.FirstBound = []Held{{"a", 1}}, epoch() }, want: ForRoom, undo: true},
+		"one has":                        {edit: func(_ *Cluster, g *Gang) { g.Held, g.Progress = []Held{{"a", 1}}, epoch() }, want: ForRoom, undo: true},
 		"its node is gone":               {edit: func(c *Cluster, _ *Gang) { c.Nodes = c.Nodes[:1] }, want: ForCapacity, undo: true},
 		"the scheduler has not said so":  {edit: func(_ *Cluster, g *Gang) { g.Trouble = "" }, want: ForRoom},
 		"there is room":                  {edit: func(c *Cluster, _ *Gang) { c.Nodes[0].Used, c.Nodes[1].Used = Resources{}, Resources{} }, want: ForScheduler},

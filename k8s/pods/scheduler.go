@@ -126,7 +126,7 @@ func (s *scheduler) lookAgain(now time.Time) {
 			continue
 		}
 		before := a.podStats
-		a.podStats = statsOf(a.attempt, s.state.watch.PodsOf(id, a.jobName()))
+		a.notePods(s.state.watch.PodsOf(id, a.jobName()), now)
 		if before != nil && before.attempt == a.attempt {
 			placed += max(a.podStats.placed-before.placed, 0)
 		}
@@ -161,10 +161,9 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 		}
 	}
 	if a.podStats == nil || a.podStats.attempt != a.attempt {
-		a.podStats = statsOf(a.attempt, s.state.watch.PodsOf(a.Allocation, a.jobName()))
+		a.notePods(s.state.watch.PodsOf(a.Allocation, a.jobName()), now)
 	}
-	g.Made, g.Held, g.FirstBound, g.Lacks = a.podStats.made, a.podStats.held, a.podStats.firstBound, a.podStats.lacks
-	g.Unseen = a.podStats.unseen
+	g.Made, g.Held, g.Progress, g.Lacks, g.Unseen = a.podStats.made, a.podStats.held, a.podStats.progress, a.podStats.lacks, a.podStats.unseen
 	a.noteRefusal(len(g.Lacks) > 0, now)
 	g.Refused = a.refused
 	if g.State == gang.Binding && a.podStats.placed == g.Pods {
@@ -182,13 +181,40 @@ var states = map[Phase]gang.State{
 // changes.
 type podStats struct {
 	attempt int
-	// made and placed are the numbers of pods that exist, and that have a node.
-	made, placed int
-	held         []gang.Held
-	firstBound   time.Time
-	lacks        []corev1.ResourceName
-	// unseen is the number of pods that no scheduler has looked at.
-	unseen int
+	// made, placed and rejected are the numbers of pods that exist, that have a node, and for which
+	// the scheduler has found none. unseen is the number of those that no scheduler has looked at.
+	made, placed, rejected, unseen int
+	held                           []gang.Held
+	lacks                          []corev1.ResourceName
+	// progress is the time at which placed or rejected last grew.
+	progress time.Time
+}
+
+// notePods summarizes the pods of the current attempt.
+func (a *allocation) notePods(pods map[int]*corev1.Pod, now time.Time) {
+	before, s := a.podStats, statsOf(a.attempt, pods)
+	switch {
+	case before == nil || before.attempt != s.attempt:
+		if s.progress = latestBound(pods); s.rejected > 0 {
+			s.progress = now // the condition of a pod does not contain when it was rejected
+		}
+	case s.placed > before.placed || s.rejected > before.rejected:
+		s.progress = now
+	default:
+		s.progress = before.progress
+	}
+	a.podStats = s
+}
+
+// latestBound returns the time at which the scheduler last bound one of the pods, or zero.
+func latestBound(pods map[int]*corev1.Pod) time.Time {
+	var last time.Time
+	for _, pod := range pods {
+		if at := observe.BoundAt(pod); pod.Spec.NodeName != "" && at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 // statsOf summarizes the pods of an attempt.
@@ -197,8 +223,12 @@ func statsOf(attempt int, pods map[int]*corev1.Pod) *podStats {
 	held := make(map[gang.NodeID]int)
 	var said []string
 	for _, pod := range pods {
-		said = append(said, observe.Unschedulable(pod))
-		if observe.Unseen(pod) {
+		why := observe.Unschedulable(pod)
+		said = append(said, why)
+		switch {
+		case why != "":
+			s.rejected++
+		case observe.Unseen(pod):
 			s.unseen++
 		}
 		if pod.Spec.NodeName != "" {
@@ -208,9 +238,6 @@ func statsOf(attempt int, pods map[int]*corev1.Pod) *podStats {
 			continue
 		}
 		held[gang.NodeID(pod.Spec.NodeName)]++
-		if at := observe.BoundAt(pod); s.firstBound.IsZero() || at.Before(s.firstBound) {
-			s.firstBound = at
-		}
 	}
 	s.lacks = gang.Lacking(said...)
 	for _, node := range slices.Sorted(maps.Keys(held)) {

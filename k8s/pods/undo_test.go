@@ -227,3 +227,43 @@ func TestUndoneUngatedGangWaitsForCapacity(t *testing.T) {
 		t.Errorf("got phase %s, waiting for %s: %s, after %d tries; want %s, room and one", a.phase, a.waitKind, a.waiting, a.tries, Queued)
 	}
 }
+
+// The time limit of a gang counts from the scheduler's progress with it.
+func TestSchedulerProgressIsNoted(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	pod := func(node, reason string) *corev1.Pod {
+		p := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
+		c := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason}
+		if node != "" {
+			c.Status, c.LastTransitionTime = corev1.ConditionTrue, metav1.NewTime(began)
+		}
+		if node != "" || reason != "" {
+			p.Status.Conditions = []corev1.PodCondition{c}
+		}
+		return p
+	}
+	a := &allocation{attempt: 1}
+	for i, step := range []struct {
+		pods   []*corev1.Pod
+		unseen int
+		want   time.Duration // since began; negative for none
+	}{
+		{[]*corev1.Pod{pod("", ""), pod("", "")}, 2, -1},
+		{[]*corev1.Pod{pod("n1", ""), pod("", "")}, 1, time.Minute},
+		{[]*corev1.Pod{pod("n1", ""), pod("", "")}, 1, time.Minute},
+		{[]*corev1.Pod{pod("n1", ""), pod("", corev1.PodReasonUnschedulable)}, 0, 3 * time.Minute},
+		{[]*corev1.Pod{pod("n1", ""), pod("n2", "")}, 0, 4 * time.Minute},
+	} {
+		a.notePods(map[int]*corev1.Pod{0: step.pods[0], 1: step.pods[1]}, began.Add(time.Duration(i)*time.Minute))
+		got := a.podStats.progress
+		if step.want < 0 != got.IsZero() || step.want >= 0 && got.Sub(began) != step.want || a.podStats.unseen != step.unseen {
+			t.Errorf("step %d: got progress at %v with %d unseen, want %v and %d", i, got, a.podStats.unseen, step.want, step.unseen)
+		}
+	}
+	restarted := &allocation{attempt: 1}
+	restarted.notePods(map[int]*corev1.Pod{0: pod("n1", ""), 1: pod("", "")}, began.Add(time.Hour))
+	if got := restarted.podStats.progress; !got.Equal(began) {
+		t.Errorf("got progress at %v after a restart, want when the pod was bound", got)
+	}
+}

@@ -276,10 +276,9 @@ func GracePeriod(pod *corev1.Pod) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Unseen reports whether a pod waits for a scheduler other than Kubernetes' own that has not looked at it yet.
+// Unseen reports whether a pod waits for a scheduler that has not looked at it yet.
 func Unseen(pod *corev1.Pod) bool {
-	s := &pod.Spec
-	if s.SchedulerName == "" || s.SchedulerName == corev1.DefaultSchedulerName || s.NodeName != "" || len(s.SchedulingGates) > 0 {
+	if pod.Spec.NodeName != "" || len(pod.Spec.SchedulingGates) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {

@@ -190,23 +190,21 @@ func TestObserve(t *testing.T) {
 
 func TestPodThatNoSchedulerHasSeen(t *testing.T) {
 	t.Parallel()
-	gate := []corev1.PodSchedulingGate{{Name: podspec.Gate}}
 	for _, tt := range []struct {
-		name      string
-		scheduler string
-		gates     []corev1.PodSchedulingGate
-		reason    string
-		want      bool
+		name   string
+		spec   corev1.PodSpec
+		reason string
+		want   bool
 	}{
-		{"Kubernetes' own", corev1.DefaultSchedulerName, nil, "", false},
-		{"another", "other", nil, "", true},
-		{"another, and it has a gate", "other", gate, corev1.PodReasonSchedulingGated, false},
-		{"another, and its gate was removed", "other", nil, corev1.PodReasonSchedulingGated, true},
-		{"another that found no node", "other", nil, corev1.PodReasonUnschedulable, false},
+		{"a new one", corev1.PodSpec{}, "", true},
+		{"one with a gate", corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: podspec.Gate}}}, corev1.PodReasonSchedulingGated, false},
+		{"one whose gate was removed", corev1.PodSpec{}, corev1.PodReasonSchedulingGated, true},
+		{"one without a node for it", corev1.PodSpec{}, corev1.PodReasonUnschedulable, false},
+		{"one on a node", corev1.PodSpec{NodeName: "n1"}, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: tt.scheduler, SchedulingGates: tt.gates}}
+			pod := &corev1.Pod{Spec: tt.spec}
 			if tt.reason != "" {
 				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: tt.reason}}
 			}

@@ -38,6 +38,10 @@ import (
 // lowest priority and the newest; those not needed are spared, the most important first. If all of
 // them are not enough, none is preempted.
 //
+// A preempted gang that is queued again leaves the room that was made for another one until that has
+// started, or Gang.YieldsUntil: otherwise it would take it in a pause of the other one, or while other
+// victims stop, and be preempted again.
+//
 // Kubernetes' scheduler decides the placement, after quotas and webhooks. If other pods are not
 // visible, its rejections are recorded as lessons: a rejected placement is not tried again until a
 // det-deploy pod has ended or a while has passed (Lesson), and preemption treats the unseen pods as
@@ -54,7 +58,8 @@ func Decide(c Cluster, now time.Time) Decision {
 	}
 	p := &pass{
 		options: c.Options, now: now, board: newBoard(c), held: map[JobID]int{},
-		decision: Decision{Waiting: map[ID]Reason{}}, lessons: map[lessonKey]Lesson{},
+		unstarted: map[ID]*Gang{},
+		decision:  Decision{Waiting: map[ID]Reason{}}, lessons: map[lessonKey]Lesson{},
 	}
 	if !c.Options.NodesKnown {
 		p.board.refused = make([]int64, len(p.board.size))
@@ -65,6 +70,11 @@ func Decide(c Cluster, now time.Time) Decision {
 		reason := p.serveGang(g)
 		if reason.Kind == "" {
 			continue
+		}
+		switch reason.Kind {
+		case ForRoom, ForPriority, ForBackOff:
+			p.unstarted[g.ID] = g
+		case ForRelease, ForCapacity, ForJobLimit, ForPods, ForScheduler, ForAbsentScheduler:
 		}
 		switch reason.Kind {
 		case ForRoom, ForRelease, ForPriority:
@@ -106,6 +116,8 @@ type pass struct {
 
 	// waiting contains the waiting shapes with the highest priority of their gangs.
 	waiting []waiting
+	// unstarted are the gangs that wait for room or pause, and have not been promised any.
+	unstarted map[ID]*Gang
 }
 
 type waiting struct {
@@ -182,6 +194,9 @@ func (p *pass) serveGang(g *Gang) Reason {
 		return backingOff(g)
 	case g.State == Queued && g.MaxSlots > 0 && p.held[g.Job]+g.Slots > g.MaxSlots:
 		return overJobLimit(g, p.held[g.Job])
+	}
+	if first := p.yieldsTo(g); first != nil {
+		return p.serveYielding(g, first)
 	}
 	s := p.board.shapeOf(g)
 	if g.State == Gated && g.Stretched {

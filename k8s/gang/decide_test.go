@@ -99,6 +99,10 @@ func TestDecide(t *testing.T) {
 		}
 		return g
 	}
+	yields := func(g Gang, to ID, lasts time.Duration) Gang {
+		g.Preemptible, g.Yields, g.YieldsUntil = true, to, epoch().Add(lasts)
+		return g
+	}
 	gated := func(g Gang, made int, ago time.Duration) Gang {
 		g.State, g.Made, g.Since = Gated, made, epoch().Add(-ago)
 		return g
@@ -355,6 +359,40 @@ func TestDecide(t *testing.T) {
 			[]Node{gpus("a", 8, 8)},
 			[]Gang{with(running("x", 10, 1, p8, "a"), func(g *Gang) { g.State, g.Deadline = Releasing, epoch() })},
 			want{Kill: []ID{"x"}},
+		},
+		{
+			"one that was preempted leaves the room to the other, though that pauses",
+			&preempting,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{
+				with(queued("high", 60, 1, p8), func(g *Gang) { g.Undone, g.NotBefore = 1, epoch().Add(time.Second) }),
+				yields(queued("low", 10, 1, p4), "high", time.Minute), yields(queued("other", 10, 1, p4), "", 0),
+			},
+			want{Create: []ID{"other"}, Waiting: map[ID]Kind{"high": ForBackOff, "low": ForPriority}, Wake: time.Second},
+		},
+		{
+			"and where only a part of its room is free",
+			&preempting,
+			[]Node{gpus("a", 8, 4)},
+			[]Gang{queued("high", 60, 1, p8), yields(queued("low", 10, 1, p4), "high", time.Minute)},
+			want{Waiting: map[ID]Kind{"high": ForRoom, "low": ForPriority}, Wake: time.Minute},
+		},
+		{
+			"it starts where there is room for both",
+			&preempting,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{
+				with(queued("high", 60, 1, p8), func(g *Gang) { g.Undone, g.NotBefore = 1, epoch().Add(time.Second) }),
+				yields(queued("low", 10, 1, p4), "high", time.Minute),
+			},
+			want{Create: []ID{"low"}, Waiting: map[ID]Kind{"high": ForBackOff}, Wake: time.Second},
+		},
+		{
+			"it does not wait for ever",
+			&preempting,
+			[]Node{gpus("a", 8, 4)},
+			[]Gang{queued("high", 60, 1, p8), yields(queued("low", 10, 1, p4), "high", 0)},
+			want{Create: []ID{"low"}, Waiting: map[ID]Kind{"high": ForRoom}},
 		},
 		{
 			"a job stays within max_slots",

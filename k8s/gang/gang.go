@@ -97,6 +97,10 @@ type Gang struct {
 	Autoscaled bool
 	// Exclude lists nodes that must not be used.
 	Exclude []NodeID
+	// Yields is the gang for which an earlier run of this one was preempted, and YieldsUntil the time
+	// until which this one leaves it the room that was made.
+	Yields      ID
+	YieldsUntil time.Time
 
 	State State
 	// Since is the time at which the gang entered its state.

@@ -24,12 +24,28 @@ type scheduler struct {
 	pace     pace
 	// lessons are the conclusions from the scheduler's rejections.
 	lessons []gang.Lesson
+	// madeRoom are the allocations for which tasks were preempted that may be queued again.
+	madeRoom map[rm.TaskID]madeRoom
 	// gangs is the slice of the previous pass, reused because no decision keeps it.
 	gangs []gang.Gang
 }
 
+// madeRoom is an allocation for which a task was preempted, and the time until which it is left the room.
+type madeRoom struct {
+	of    rm.AllocationID
+	until time.Time
+}
+
 func newScheduler(s *state) *scheduler {
-	return &scheduler{state: s, options: s.cfg.Gang, capacity: s.capacity}
+	return &scheduler{state: s, options: s.cfg.Gang, capacity: s.capacity, madeRoom: make(map[rm.TaskID]madeRoom)}
+}
+
+// forgetRoom forgets the room of allocations that have started or ended, or have had time enough.
+func (s *scheduler) forgetRoom(now time.Time) {
+	maps.DeleteFunc(s.madeRoom, func(_ rm.TaskID, m madeRoom) bool {
+		a := s.state.allocations[m.of]
+		return a == nil || a.phase == Running || a.phase == Over || !m.until.After(now)
+	})
 }
 
 // decideQueues makes one pass over all queues. It returns the time of the next pass at the latest;
@@ -54,6 +70,8 @@ func (s *scheduler) decideQueues(now time.Time) time.Time {
 	for _, p := range d.Preempt {
 		if a := s.state.allocations[rm.AllocationID(p.Gang)]; a != nil {
 			s.state.preemptAllocation(a, fmt.Sprintf("preempted for %s, whose priority is higher", p.For), now)
+			// The longest pause between two attempts of the other one.
+			s.madeRoom[a.Task] = madeRoom{rm.AllocationID(p.For), now.Add(s.options.MaxBackOff)}
 		}
 	}
 	for _, id := range d.Kill {
@@ -103,6 +121,7 @@ func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
 	c.Options.Ungated = w.NodesKnown() && w.OthersKnown() && w.NoQuota()
 	c.Nodes = s.capacity.Describe(w, func(id rm.AgentID) bool { return s.state.switches[id] != "" })
 	s.lookAgain(now)
+	s.forgetRoom(now)
 	if c.Options.Window > 0 {
 		c.Options.Window = max(c.Options.Window, gang.WindowAt(s.pace.perSecond()))
 	}
@@ -145,6 +164,8 @@ func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
 		g.Exclude = append(g.Exclude, gang.NodeID(id))
 	}
 	if a.phase == Queued {
+		m := s.madeRoom[a.Task]
+		g.Yields, g.YieldsUntil = gang.ID(m.of), m.until
 		g.Trouble = a.undone
 		return g
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
@@ -265,5 +266,56 @@ func TestSchedulerProgressIsNoted(t *testing.T) {
 	restarted.notePods(map[int]*corev1.Pod{0: pod("n1", ""), 1: pod("", "")}, began.Add(time.Hour))
 	if got := restarted.podStats.progress; !got.Equal(began) {
 		t.Errorf("got progress at %v after a restart, want when the pod was bound", got)
+	}
+}
+
+// The next run of a preempted task leaves the room to the task for which it was made.
+func TestPreemptedTaskYieldsUntilOtherRuns(t *testing.T) {
+	t.Parallel()
+	gpus := resource.MustParse("8")
+	node := &corev1.Node{Status: corev1.NodeStatus{
+		Allocatable: corev1.ResourceList{"nvidia.com/gpu": gpus, "pods": resource.MustParse("110")},
+		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}}
+	node.Name = "n1"
+	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"nvidia.com/gpu": gpus}},
+	}}}}
+	pod.Name, pod.Namespace = "p", "tasks"
+	pod.Labels = map[string]string{
+		podspec.LabelTask: "low.1", podspec.LabelCluster: "lab", podspec.LabelIndex: "0", batchv1.JobNameLabel: podspec.JobName("low.1", 1),
+	}
+	r, _ := still(t, shelf{}, node, pod)
+	r.scheduler.options.Preemption = true
+	now := time.Now()
+	submit := func(task rm.TaskID, id rm.AllocationID, priority int) *allocation {
+		t.Helper()
+		q := rm.Request{Allocation: id, Task: task, Job: rm.JobID(task), Slots: 8, Priority: priority, Preemptible: true, PreemptionTimeout: time.Minute, Submitted: now}
+		if err := r.Submit(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		return r.state.allocations[id]
+	}
+	yields := func(a *allocation) gang.ID {
+		r.scheduler.snapshotCluster(now)
+		return r.scheduler.describeGang(a, now).Yields
+	}
+	low := submit("low", "low.1", 20)
+	high := submit("high", "high.1", 80)
+	low.phase, low.attempt = Running, 1
+	r.scheduler.decideQueues(now)
+	if low.release == nil {
+		t.Fatalf("got %q, want the task of low priority preempted", high.waiting)
+	}
+	again := submit("low", "low.2", 20)
+	if got := yields(again); got != "high.1" {
+		t.Errorf("got %q, want that it yields to high.1", got)
+	}
+	if got := yields(high); got != "" {
+		t.Errorf("got %q, want that the other yields to none", got)
+	}
+	high.phase = Running
+	if got := yields(again); got != "" {
+		t.Errorf("got %q when the other runs, want none", got)
 	}
 }

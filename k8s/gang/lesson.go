@@ -22,11 +22,19 @@ type Lesson struct {
 	// Most is the amount with which one more rejected pod would have fit; det-deploy's pods hold
 	// less. Sure is the amount that they held at that time, and can hold again.
 	Most, Sure int64
+	// Least is the smallest Most of the last hour that was not disproved, and LeastAt its time. Room
+	// from which others would have to be preempted is only expected below it, so that they are not
+	// preempted over and over in vain.
+	Least   int64
+	LeastAt time.Time
 	// At is the time of the latest rejection, Until the end of validity, and Times the number of
 	// consecutive rejections.
 	At, Until time.Time
 	Times     int
 }
+
+// leastHolds is how long Lesson.Least is remembered.
+const leastHolds = time.Hour
 
 // inForce reports whether a lesson is valid.
 func (l Lesson) inForce(now time.Time) bool { return l.Until.After(now) }
@@ -79,8 +87,13 @@ func (p *pass) learnLesson(g *Gang) {
 			times++
 		}
 		own := n.Own[name]
+		most := own + g.Pod.requests[name]
+		least, leastAt := most, p.now
+		if l.Least > own && l.Least < most && l.LeastAt.Add(leastHolds).After(p.now) {
+			least, leastAt = l.Least, l.LeastAt
+		}
 		l = Lesson{
-			Node: n.ID, Resource: name, Most: own + g.Pod.requests[name], Sure: own,
+			Node: n.ID, Resource: name, Most: most, Sure: own, Least: least, LeastAt: leastAt,
 			At: p.now, Until: p.now.Add(doublePause(p.options.Believe, times-1, p.options.MaxBackOff)), Times: times,
 		}
 		p.lessons[key] = l
@@ -131,9 +144,12 @@ func (b *board) limitFree(node int, l Lesson) {
 	if most := l.Most - 1 - own; most < b.free[at] {
 		b.free[at], b.learned[at] = most, true
 	}
-	b.soon[at] = min(b.soon[at], b.free[at], l.Sure-own)
-	if b.refused != nil {
-		b.soon[at] = max(b.soon[at], 0) // resources of smaller pods do not reduce the room of victims
+	if b.refused == nil {
+		b.soon[at] = min(b.soon[at], b.free[at], l.Least-1-own)
+	} else {
+		// It is not known on which nodes victims are: they free no more than what they hold. Resources
+		// of smaller pods do not reduce their room.
+		b.soon[at] = max(min(b.soon[at], b.free[at], l.Sure-own), 0)
 	}
 	b.taken++
 }

@@ -43,10 +43,13 @@ func TestCapacityLearnedFromRefusal(t *testing.T) {
 		return n
 	}
 	lesson := func(node NodeID, most, sure int64, times int, lasts time.Duration) Lesson {
-		return Lesson{Node: node, Resource: "nvidia.com/gpu", Most: most, Sure: sure, At: epoch(), Until: epoch().Add(lasts), Times: times}
+		return Lesson{
+			Node: node, Resource: "nvidia.com/gpu", Most: most, Sure: sure, Least: most, LeastAt: epoch(),
+			At: epoch(), Until: epoch().Add(lasts), Times: times,
+		}
 	}
 	before := func(l Lesson, ago time.Duration) Lesson {
-		l.At, l.Until = l.At.Add(-ago), l.Until.Add(-ago)
+		l.At, l.LeastAt, l.Until = l.At.Add(-ago), l.LeastAt.Add(-ago), l.Until.Add(-ago)
 		return l
 	}
 	for name, c := range map[string]struct {
@@ -197,19 +200,20 @@ func TestPreemptionByLearnedRoom(t *testing.T) {
 	}
 }
 
-// The rejection of a large pod does not delay smaller ones, and the victims of a small pod are not
-// preempted for a large one.
+// The rejection of a large pod does not delay smaller ones.
 func TestRejectionOfLargePodDoesNotDelaySmallOnes(t *testing.T) {
 	t.Parallel()
 	a := gpus("a", 8, 2)
 	a.Own = Resources{"nvidia.com/gpu": 2}
-	low := Gang{ID: "low", Job: "low", Pods: 1, Pod: pod(t, gpuSpec(2)), Priority: 20, State: Running, Preemptible: true, Held: []Held{{"a", 1}}}
+	low := Gang{ID: "low", Job: "low", Pods: 1, Pod: pod(t, gpuSpec(2)), Priority: 20, State: Running, Held: []Held{{"a", 1}}}
 	queued := func(id ID, priority int, each int64) Gang {
 		return Gang{ID: id, Job: JobID(id), Pods: 1, Pod: pod(t, gpuSpec(each)), Priority: priority, State: Queued, Submitted: epoch()}
 	}
 	c := Cluster{
 		Options: shared(), Nodes: []Node{a}, Gangs: []Gang{low, queued("large", 80, 6), queued("small", 80, 1)},
-		Lessons: []Lesson{{Node: "a", Resource: "nvidia.com/gpu", Most: 8, Sure: 2, At: epoch(), Until: epoch().Add(time.Minute), Times: 1}},
+		Lessons: []Lesson{{
+			Node: "a", Resource: "nvidia.com/gpu", Most: 8, Sure: 2, Least: 8, LeastAt: epoch(), At: epoch(), Until: epoch().Add(time.Minute), Times: 1,
+		}},
 	}
 	d := Decide(c, epoch())
 	if len(d.Create) != 1 || d.Create[0].Gang != "small" || len(d.Preempt) > 0 {
@@ -220,6 +224,45 @@ func TestRejectionOfLargePodDoesNotDelaySmallOnes(t *testing.T) {
 	}
 	if d.Wake.IsZero() || d.Wake.After(epoch().Add(time.Minute)) {
 		t.Errorf("got wake %v, want it when the lesson ends", d.Wake)
+	}
+}
+
+// A large urgent task preempts small ones on a node of which unseen pods hold a part: it runs if the rest is enough,
+// and otherwise they are preempted in vain no more than once an hour.
+func TestLargeTaskPreemptsSmallOnesBesideUnseenPods(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		hidden int64
+		runs   bool
+		most   int
+	}{
+		{"the rest is enough", 2, true, 2},
+		{"the rest is not enough", 3, false, 2 * 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			node := gpus("a", 8, 0)
+			node.Used, node.Own = Resources{}, Resources{}
+			n := &neighbours{hidden: map[NodeID]int64{"a": tt.hidden}, now: epoch(), ran: map[ID]bool{}, undoing: map[ID]bool{}, life: 24 * time.Hour}
+			n.Options, n.Nodes = shared(), []Node{node}
+			for _, id := range []ID{"small1", "small2"} {
+				n.Gangs = append(n.Gangs, Gang{ID: id, Job: JobID(id), Pods: 1, Pod: pod(t, gpuSpec(2)), Priority: 20, Preemptible: true, State: Queued, Submitted: epoch()})
+			}
+			for range 10 {
+				n.second()
+			}
+			n.Gangs = append(n.Gangs, Gang{ID: "large", Job: "large", Pods: 1, Pod: pod(t, gpuSpec(6)), Priority: 80, State: Queued, Submitted: n.now})
+			for range 3 * 60 * 60 {
+				n.second()
+			}
+			if !n.ran["small1"] || !n.ran["small2"] || n.ran["large"] != tt.runs {
+				t.Errorf("got run %v, want both small ones, and large: %t", n.ran, tt.runs)
+			}
+			if len(n.preempted) == 0 || len(n.preempted) > tt.most {
+				t.Errorf("got preempted %v, want one to %d times", n.preempted, tt.most)
+			}
+		})
 	}
 }
 

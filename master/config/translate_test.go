@@ -37,6 +37,10 @@ func TestOldFormsReadAsNewOnes(t *testing.T) {
 			"resource_pools: [{pool_name: default}]", "resource_pools[0].max_slots: has no effect",
 		},
 		{
+			"a namespace of a pool", "resource_pools: [{pool_name: default, kubernetes_namespace: x}]",
+			"resource_pools: [{pool_name: default}]", "resource_pools[0].kubernetes_namespace: has no effect",
+		},
+		{
 			"a name of the resource manager", "resource_manager: {type: agent, name: lab}",
 			"resource_manager: {type: agent, cluster_name: lab}", "resource_manager.name: is the old name of cluster_name",
 		},

@@ -83,11 +83,11 @@ func TestMasterReadsExactlyTheSchema(t *testing.T) {
 }
 
 // values.yaml is the reference: it contains each value, as a default or commented out, except those
-// that the schema only rejects.
+// that the schema only rejects, or that have no effect.
 func TestValuesYAMLHasEveryValueOfTheSchema(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../templates/chart/values.yaml")
-	refused := []string{"oidc", "scim", "saml", "genai", "fluent", "additional_resource_managers", "global", "security.token", "retentionPolicy.schedule", "taskContainerDefaults.checkpointGcPodSpec", "logging.host", "logging.port", "logging.security"}
+	refused := []string{"oidc", "scim", "saml", "genai", "fluent", "additional_resource_managers", "global", "security.token", "retentionPolicy.schedule", "taskContainerDefaults.checkpointGcPodSpec", "resourceManager.internalTaskGateway", "defaultImages.kubeSchedulerPreemption", "logging.host", "logging.port", "logging.security"}
 	key := regexp.MustCompile(`^\s*(?:# )?([A-Za-z_]+):`)
 	var named []string
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {

@@ -36,7 +36,7 @@ func TestRejectedValues(t *testing.T) {
 		{"Fluent Bit", `{maxSlotsPerPod: 1, fluent: {image: x}}`, "value must be 'left out: task logs need no Fluent Bit'"},
 		{"Elasticsearch", `{maxSlotsPerPod: 1, logging: {type: elastic, host: h, port: 1}}`, "value must be 'default: task logs in Elasticsearch are not built yet'"},
 		{"a second cluster", `{maxSlotsPerPod: 1, additional_resource_managers: [{}]}`, "value must be 'left out: more Kubernetes clusters under one master are not built yet'"},
-		{"a namespace of a pool", `{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, kubernetes_namespace: x}]}`, "use resourceManager.defaultNamespace"},
+		{"a gateway of tasks", `{maxSlotsPerPod: 1, resourceManager: {internalTaskGateway: {gatewayName: g}}}`, "value must be 'left out: a gateway in front of tasks is not built yet'"},
 		{"machines of a pool", `{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, provider: {type: aws}}]}`, "machines come from Kubernetes"},
 		{"a default pool that is none", `{maxSlotsPerPod: 1, defaultComputeResourcePool: gpu}`, `defaultComputeResourcePool is "gpu", but resourcePools has only default: choose one of these`},
 		{"a weak password", `{maxSlotsPerPod: 1, initialUserPassword: secret}`, "at '/initialUserPassword': value must be 'of at least 8 characters"},

@@ -91,6 +91,7 @@ func (d Document) checkValues(name string) document.Errors {
 		refuse(isGiven(part), path, path+" is not part of det-deploy")
 	}
 	refuse(isGiven(v.AdditionalResourceManagers), "additional_resource_managers", "more Kubernetes clusters under one master are not built yet")
+	refuse(isGiven(v.ResourceManager.TaskGateway), "resourceManager.internalTaskGateway", "a gateway in front of tasks is not built yet")
 	refuse(isGiven(v.Security.Token), "security.token", "access tokens are not built yet")
 	for i := range e {
 		e[i].File = name

@@ -273,6 +273,7 @@ func TestReadRejectsInvalidValues(t *testing.T) {
 		{"a value that there is not", `{maxSlots: 3}`, "maxSlots: "},
 		{"no slots in a pod", `{maxSlotsPerPod: 0}`, "values.yaml: maxSlotsPerPod: must be at least 1"},
 		{"CPU slots without CPUs", `{slotType: cpu}`, "values.yaml: slotResourceRequests.cpu: must be more than 0 with slot_type cpu"},
+		{"a gateway of tasks", `{resourceManager: {internalTaskGateway: {gatewayName: g}}}`, "resourceManager.internalTaskGateway: a gateway in front of tasks is not built yet"},
 		{"an unknown scheduler", `{defaultScheduler: volcano}`, "values.yaml: defaultScheduler: must be one of"},
 		{"a default pool that does not exist", `{defaultAuxResourcePool: x}`, `values.yaml: defaultAuxResourcePool: names no pool ("x")`},
 		{"both forms of Azure", `{checkpointStorage: {type: azure, container: c, connection_string: s, account_url: u}}`, "checkpointStorage.connection_string: exactly one of"},

@@ -94,9 +94,11 @@ type Kubernetes struct {
 type Images struct {
 	PostgreSQL    string `yaml:"postgreSQL"`
 	KubeScheduler string `yaml:"kubeScheduler"`
-	CPU           string `yaml:"cpuImage"`
-	GPU           string `yaml:"gpuImage"`
-	ROCm          string `yaml:"rocmImage"`
+	// Preemption has no effect.
+	Preemption string `yaml:"kubeSchedulerPreemption"`
+	CPU        string `yaml:"cpuImage"`
+	GPU        string `yaml:"gpuImage"`
+	ROCm       string `yaml:"rocmImage"`
 }
 
 // Tasks are the settings of task containers.
@@ -165,6 +167,8 @@ type ResourceManager struct {
 	ClusterName      string `yaml:"clusterName"`
 }
 
+	// TaskGateway is refused.
+	TaskGateway document.Raw `yaml:"internalTaskGateway"`
 // Retention configures the retention of task logs.
 type Retention struct {
 	Days     *int   `yaml:"logRetentionDays"`

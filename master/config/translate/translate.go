@@ -126,6 +126,7 @@ func (t *translator) translatePools(m document.Map, key string) {
 			at := document.Index(key, i)
 			t.renameKey(pool, at, "max_cpu_containers_per_agent", "max_aux_containers_per_agent")
 			t.dropIgnored(pool, at, "max_slots", "has no effect: a pool has the slots of its agents", "remove it; resources.max_slots limits a job, provider.max_instances a pool")
+			t.dropIgnored(pool, at, "kubernetes_namespace", "has no effect: all pools have one namespace", "remove it; resource_manager.default_namespace is the namespace of tasks")
 		}
 	}
 }

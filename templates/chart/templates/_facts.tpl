@@ -90,6 +90,11 @@
 {{- $values := omit .Values "master" "masterService" "ingress" "openshiftRoute" "networkPolicy" "serviceAccount" "rbac" "coscheduler" "loadBalancerSourceRanges" "useNodePortForMaster" "masterCpuRequest" "masterMemRequest" "masterCpuLimit" "masterMemLimit" "global" -}}
 {{- /* helm --set passes 7.5 as a string. */}}
 {{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
+{{- /* Older files have a namespace in a pool, which has no effect. */}}
+{{- with .Values.resourcePools }}
+  {{- $pools := list }}{{- range . }}{{- $pools = append $pools (omit . "kubernetes_namespace") }}{{- end }}
+  {{- $_ := set $values "resourcePools" $pools }}
+{{- end }}
 {{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) "taskNamespace" (include "determined.taskNamespace" .) "taskAccount" (include "determined.taskAccount" .) "protected" (include "determined.protected" . | fromJsonArray) -}}
 {{- if include "determined.makesDeterminedPassword" . }}{{- $_ := set $release "determinedPassword" true }}{{ end }}
 {{- if include "determined.makesCheckpointClaim" . }}{{- $_ := set $release "checkpointClaim" (include "determined.checkpointClaim" .) }}{{ end }}

@@ -33,6 +33,8 @@ func elsewhere() map[string]any {
 		"detVersion": "0.38.1", "defaultImages.postgreSQL": "postgres:10.14", "defaultImages.kubeScheduler": "k8s.gcr.io/scheduler-plugins/kube-scheduler:v0.18.9",
 		"createNonNamespacedObjects": false, "telemetry.enabled": true, "tensorboardTimeout": 300, "notebookTimeout": 600,
 		"taskContainerDefaults.logPolicies": []any{}, "security.token": tree{},
+		"defaultImages.kubeSchedulerPreemption": "determinedai/kube-scheduler:0.17.0", "resourcePools": []any{tree{"pool_name": "a", "kubernetes_namespace": "x"}},
+		"db.memRequest": 2, "db.memLimit": "512m", "masterMemRequest": 4.0, "checkpointStorage.storageSize": "100",
 		"retentionPolicy.schedule": "24h", "defaultScheduler": "preemption", "db.snapshotSuffix": "monday",
 	}
 }
@@ -85,7 +87,7 @@ func TestEveryValueOfDeterminedIsHandled(t *testing.T) {
 			t.Errorf("%s: got it taken, want it refused", key)
 		}
 	}
-	if got := chart.OtherEffects(chart.Values{"maxSlotsPerPod": 1, "defaultImages": tree{"postgreSQL": "postgres:16"}, "telemetry": tree{"enabled": false}}); len(got) != 0 {
+	if got := chart.OtherEffects(chart.Values{"maxSlotsPerPod": 1, "defaultImages": tree{"postgreSQL": "postgres:16"}, "telemetry": tree{"enabled": false}, "db": tree{"memRequest": "8Gi", "storageSize": 1 << 30}, "resourcePools": []any{tree{"pool_name": "a"}}}); len(got) != 0 {
 		t.Errorf("got %q, want nothing of values that are the same", got)
 	}
 }

@@ -341,6 +341,10 @@ func TestChecksFollowValues(t *testing.T) {
 	if err := made.Read(map[string]any{}); err != nil || made.TaskNamespace != "ml-lab-tasks" || !made.MakesTaskNamespace {
 		t.Errorf("got tasks in %q, %v, %v; want the namespace that the chart makes", made.TaskNamespace, made.MakesTaskNamespace, err)
 	}
+	var parts Wanted
+	if err := parts.Read(map[string]any{"slotResource": "nvidia.com/mig-1g.10gb"}); err != nil || parts.Slots.Resource != "nvidia.com/mig-1g.10gb" || len(parts.Slots.Tolerations) != 2 {
+		t.Errorf("got %+v (%v), want parts of GPUs, and that the taints of both names are tolerated", parts.Slots, err)
+	}
 	var cpu Wanted
 	if err := cpu.Read(map[string]any{"slotType": "cpu"}); err != nil || cpu.Slots.Resource != "" {
 		t.Errorf("got %+v (%v), want no GPUs", cpu.Slots, err)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,6 +22,7 @@ func (w *Wanted) Read(values map[string]any) error {
 		ImagePullSecretName string `json:"imagePullSecretName"`
 		TLSSecret           string `json:"tlsSecret"`
 		SlotType            string `json:"slotType"`
+		SlotResource        string `json:"slotResource"`
 		MaxSlotsPerPod      int    `json:"maxSlotsPerPod"`
 		DefaultScheduler    string `json:"defaultScheduler"`
 		CheckpointStorage   struct {
@@ -86,11 +88,13 @@ func (w *Wanted) Read(values map[string]any) error {
 	w.HostPaths, w.SharedFS = v.CheckpointStorage.MountToServer, v.CheckpointStorage.Type == "shared_fs"
 	w.CheckpointClaim = v.CheckpointStorage.ExistingClaim
 	w.CheckpointClass, w.CheckpointMode = v.CheckpointStorage.StorageClass, v.CheckpointStorage.AccessMode
-	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod, Resource: SlotResource(v.SlotType)}
+	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod, Resource: cmp.Or(corev1.ResourceName(v.SlotResource), SlotResource(v.SlotType))}
 	// Task pods tolerate the taint that clouds put on GPU nodes.
 	w.Slots.Tolerations = slices.Clone(v.TaskContainerDefaults.GPUPodSpec.Spec.Tolerations)
 	if w.Slots.Resource != "" {
-		w.Slots.Tolerations = append(w.Slots.Tolerations, corev1.Toleration{Key: string(w.Slots.Resource), Operator: corev1.TolerationOpExists})
+		for _, name := range slices.Compact([]corev1.ResourceName{w.Slots.Resource, SlotResource(v.SlotType)}) {
+			w.Slots.Tolerations = append(w.Slots.Tolerations, corev1.Toleration{Key: string(name), Operator: corev1.TolerationOpExists})
+		}
 	}
 	cpu, _ := v.SlotResourceRequests.CPU.Float64() // validated by the chart's schema
 	without := taskContainerOf(v.TaskContainerDefaults.CPUPodSpec, "of a task without slots", nil)

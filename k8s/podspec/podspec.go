@@ -6,6 +6,7 @@
 package podspec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -66,7 +67,9 @@ type Template struct {
 	CheckpointClaim string
 	Master          Master
 
-	SlotType       SlotType
+	SlotType SlotType
+	// SlotResource is the extended resource of a slot if it is not that of SlotType, such as a part of a GPU.
+	SlotResource   string
 	MaxSlotsPerPod int
 	// SlotCPU is the number of CPUs of a slot of type cpu.
 	SlotCPU float64
@@ -82,6 +85,11 @@ type Template struct {
 	MaxGrace time.Duration
 	// HostNetwork is true if the resource pool's pods use the network of their nodes.
 	HostNetwork bool
+}
+
+// ResourceOfSlot returns the Kubernetes resource of a slot.
+func (t Template) ResourceOfSlot() corev1.ResourceName {
+	return cmp.Or(corev1.ResourceName(t.SlotResource), t.SlotType.Resource())
 }
 
 // Coscheduler is the scheduler plugin that starts groups of pods together.

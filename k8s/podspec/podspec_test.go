@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
@@ -348,4 +349,28 @@ func TestJobName(t *testing.T) {
 	if slices.Sort(names); len(slices.Compact(names)) != 4 {
 		t.Errorf("got %q, want four names", names)
 	}
+}
+
+// With slotResource, a slot is that resource of a node, and a task may use nodes with the usual taint of GPUs.
+func TestSlotOfExtendedResource(t *testing.T) {
+	t.Parallel()
+	r := request(2, template())
+	r.Template.SlotResource = "nvidia.com/mig-1g.10gb"
+	o, err := podspec.Build(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := o.Job.Spec.Template.Spec
+	limits := s.Containers[0].Resources.Limits
+	if got := limits["nvidia.com/mig-1g.10gb"]; got.Value() != 2 || len(limits) != 1 {
+		t.Errorf("got limits %v, want two of the resource alone", limits)
+	}
+	for _, key := range []string{"nvidia.com/gpu", "nvidia.com/mig-1g.10gb"} {
+		if !slices.ContainsFunc(s.Tolerations, func(o corev1.Toleration) bool { return o.Key == key }) {
+			t.Errorf("got tolerations %v, want one of %s", s.Tolerations, key)
+		}
+	}
+	r.PodSpec = []byte(`{"spec":{"containers":[{"name":"determined-container","resources":{"limits":{"nvidia.com/mig-1g.10gb":"1"}}}]}}`)
+	_, err = podspec.Build(r)
+	refused(t, err, "resources.limits[nvidia.com/mig-1g.10gb] must not be set")
 }

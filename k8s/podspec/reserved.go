@@ -148,7 +148,7 @@ func reservedMain(c *corev1.Container, t Template) []string {
 		add(s.RunAsUser != nil, "securityContext.runAsUser", "tasks run as the account that is linked to their user")
 		add(s.RunAsGroup != nil, "securityContext.runAsGroup", "tasks run as the account that is linked to their user")
 	}
-	slot := t.SlotType.Resource()
+	slot := t.ResourceOfSlot()
 	for _, list := range []struct {
 		field string
 		of    corev1.ResourceList

@@ -14,7 +14,7 @@ func giveSlots(s *corev1.PodSpec, main *corev1.Container, t Template, slots int)
 	if slots == 0 {
 		return nil
 	}
-	name := t.SlotType.Resource()
+	name := t.ResourceOfSlot()
 	q := *resource.NewQuantity(int64(slots), resource.DecimalSI)
 	if t.SlotType == CPU {
 		q = *resource.NewMilliQuantity(int64(t.SlotCPU*1000*float64(slots)+0.5), resource.DecimalSI)
@@ -31,6 +31,7 @@ func giveSlots(s *corev1.PodSpec, main *corev1.Container, t Template, slots int)
 	}
 	if t.SlotType.GPU() {
 		addTolerations(s, string(name))
+		addTolerations(s, string(t.SlotType.Resource())) // the taint of nodes whose GPUs are split
 	}
 	return nil
 }

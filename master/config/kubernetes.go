@@ -1,6 +1,10 @@
 package config
 
-import "github.com/det-deploy/det-deploy/internal/document"
+import (
+	"regexp"
+
+	"github.com/det-deploy/det-deploy/internal/document"
+)
 
 // PreemptionScheduler is the default_scheduler with which jobs of higher priority preempt those of
 // lower priority.
@@ -16,6 +20,7 @@ type KubernetesRM struct {
 	ProtectedObjects         []string                `yaml:"protected_objects" doc:"Names of Secrets and volume claims in the namespace of tasks that no task may use, beside those that the chart names; set by the chart"`
 	MaxSlotsPerPod           *int                    `yaml:"max_slots_per_pod" doc:"Maximum number of slots per pod; larger tasks get several pods"`
 	SlotType                 string                  `yaml:"slot_type" doc:"cuda (or gpu), rocm or cpu"`
+	SlotResource             string                  `yaml:"slot_resource" doc:"Extended resource of one slot, if it is not nvidia.com/gpu or amd.com/gpu, such as nvidia.com/mig-1g.10gb"`
 	SlotResourceRequests     SlotRequests            `yaml:"slot_resource_requests" doc:"Resource requests per slot"`
 	MasterServiceName        string                  `yaml:"master_service_name" doc:"Service of the master; set by the chart"`
 	DefaultScheduler         string                  `yaml:"default_scheduler" doc:"empty, preemption (jobs of higher priority preempt lower ones) or coscheduler (a scheduler plugin)"`
@@ -70,12 +75,19 @@ func (r *KubernetesRM) SetDefaults() {
 // SetDefaults sets the ports to a range that Kubernetes does not use itself.
 func (g *TaskGateway) SetDefaults() { *g = TaskGateway{PortStart: 32768, PortEnd: 65535} }
 
+// extendedResource matches the names of resources that device plugins offer.
+func extendedResource() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
+}
+
 // Validate checks the settings that do not depend on the Kubernetes cluster.
 func (r KubernetesRM) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := document.OneOf(at("slot_type"), r.SlotType, []string{"cuda", "gpu", "rocm", "cpu"})
 	e = append(e, document.OneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler", PreemptionScheduler})...)
 	e.Check(r.SlotType != "cpu" || r.SlotResourceRequests.CPU > 0, at("slot_resource_requests.cpu"), "must be more than 0 with slot_type cpu (is %v)", r.SlotResourceRequests.CPU)
+	e.Check(r.SlotResource == "" || extendedResource().MatchString(r.SlotResource), at("slot_resource"), "must be the name of an extended resource, such as nvidia.com/mig-1g.10gb (is %q)", r.SlotResource)
+	e.Check(r.SlotResource == "" || r.SlotType != "cpu", at("slot_resource"), "must not be set with slot_type cpu, whose slots are CPUs")
 	if r.MaxSlotsPerPod != nil {
 		e.Check(*r.MaxSlotsPerPod >= 0, at("max_slots_per_pod"), "must be at least 0 (is %d)", *r.MaxSlotsPerPod)
 	}

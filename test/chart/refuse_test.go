@@ -37,6 +37,8 @@ func TestRejectedValues(t *testing.T) {
 		{"Elasticsearch", `{maxSlotsPerPod: 1, logging: {type: elastic, host: h, port: 1}}`, "value must be 'default: task logs in Elasticsearch are not built yet'"},
 		{"a second cluster", `{maxSlotsPerPod: 1, additional_resource_managers: [{}]}`, "value must be 'left out: more Kubernetes clusters under one master are not built yet'"},
 		{"a gateway of tasks", `{maxSlotsPerPod: 1, resourceManager: {internalTaskGateway: {gatewayName: g}}}`, "value must be 'left out: a gateway in front of tasks is not built yet'"},
+		{"a slot that is no extended resource", `{maxSlotsPerPod: 1, slotResource: mig-1g}`, "at '/slotResource'"},
+		{"an extended resource for slots of CPUs", `{maxSlotsPerPod: 1, slotType: cpu, slotResourceRequests: {cpu: 1}, slotResource: x.example/dev}`, "slotResource is for slots that a device plugin offers, but slotType is cpu"},
 		{"machines of a pool", `{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, provider: {type: aws}}]}`, "machines come from Kubernetes"},
 		{"a default pool that is none", `{maxSlotsPerPod: 1, defaultComputeResourcePool: gpu}`, `defaultComputeResourcePool is "gpu", but resourcePools has only default: choose one of these`},
 		{"a weak password", `{maxSlotsPerPod: 1, initialUserPassword: secret}`, "at '/initialUserPassword': value must be 'of at least 8 characters"},

@@ -13,7 +13,7 @@ func CountSlots(n *corev1.Node, t podspec.Template) int {
 		q := n.Status.Allocatable[corev1.ResourceCPU]
 		return int(float64(q.MilliValue()) / (1000 * t.SlotCPU))
 	}
-	q := n.Status.Allocatable[t.SlotType.Resource()]
+	q := n.Status.Allocatable[t.ResourceOfSlot()]
 	return int(q.Value())
 }
 

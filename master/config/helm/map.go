@@ -149,6 +149,7 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	if v.SlotType != "gpu" { // the older name of the default
 		r.SlotType = cmp.Or(v.SlotType, r.SlotType)
 	}
+	r.SlotResource = v.SlotResource
 	r.SlotResourceRequests = v.SlotResourceRequests
 	r.MasterServiceName = "determined-master-service-" + d.Release.Name
 	r.DefaultScheduler = v.DefaultScheduler

@@ -105,6 +105,10 @@ func TestMap(t *testing.T) {
 			want: map[string]string{"resource_manager.slot_type": "cpu", "resource_manager.slot_resource_requests.cpu": "7.5", "resource_manager.max_slots_per_pod": "1"},
 		},
 		{
+			name: "slots of a part of a GPU", values: `{slotResource: nvidia.com/mig-1g.10gb}`,
+			want: map[string]string{"resource_manager.slot_resource": "nvidia.com/mig-1g.10gb"},
+		},
+		{
 			name: "the embedded database", values: `{db: {type: embedded, storageSize: 5Gi}}`,
 			want: map[string]string{"db.type": "embedded"}, absent: []string{"db.host", "db.password", "db.user"},
 		},
@@ -274,6 +278,7 @@ func TestReadRejectsInvalidValues(t *testing.T) {
 		{"no slots in a pod", `{maxSlotsPerPod: 0}`, "values.yaml: maxSlotsPerPod: must be at least 1"},
 		{"CPU slots without CPUs", `{slotType: cpu}`, "values.yaml: slotResourceRequests.cpu: must be more than 0 with slot_type cpu"},
 		{"a gateway of tasks", `{resourceManager: {internalTaskGateway: {gatewayName: g}}}`, "resourceManager.internalTaskGateway: a gateway in front of tasks is not built yet"},
+		{"a slot that is no extended resource", `{slotResource: mig-1g}`, "values.yaml: slotResource: must be the name of an extended resource"},
 		{"an unknown scheduler", `{defaultScheduler: volcano}`, "values.yaml: defaultScheduler: must be one of"},
 		{"a default pool that does not exist", `{defaultAuxResourcePool: x}`, `values.yaml: defaultAuxResourcePool: names no pool ("x")`},
 		{"both forms of Azure", `{checkpointStorage: {type: azure, container: c, connection_string: s, account_url: u}}`, "checkpointStorage.connection_string: exactly one of"},

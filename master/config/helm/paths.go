@@ -25,6 +25,7 @@ func renamedKeys() [][2]string {
 		{"resource_manager.determined_master_", "determinedMaster"},
 		{"resource_manager.max_slots_per_pod", "maxSlotsPerPod"},
 		{"resource_manager.slot_type", "slotType"},
+		{"resource_manager.slot_resource", "slotResource"},
 		{"resource_manager.slot_resource_requests", "slotResourceRequests"},
 		{"security.initial_user_password", "initialUserPassword"},
 		{"security.initial_determined_password", "initialDeterminedPassword"},

@@ -22,6 +22,7 @@ type Values struct {
 
 	MaxSlotsPerPod       *int                `yaml:"maxSlotsPerPod"`
 	SlotType             string              `yaml:"slotType"`
+	SlotResource         string              `yaml:"slotResource"`
 	SlotResourceRequests config.SlotRequests `yaml:"slotResourceRequests"`
 	Tasks                Tasks               `yaml:"taskContainerDefaults"`
 	Policy               Policy              `yaml:"taskPolicy"`

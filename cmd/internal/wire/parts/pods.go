@@ -105,7 +105,8 @@ func configuredTemplate(cfg config.Master, k config.KubernetesRM) podspec.Templa
 		Cluster: k.ClusterID, Namespace: k.DefaultNamespace,
 		Account: k.TaskServiceAccount, Protected: k.ProtectedObjects,
 		Image: k.MasterImage, PullSecrets: k.ImagePullSecrets, SlotType: podspec.SlotType(k.SlotType), SlotCPU: k.SlotResourceRequests.CPU,
-		Master: podspec.Master{Scheme: k.MasterScheme, Host: cmp.Or(k.MasterHost, k.MasterServiceName), Port: cmp.Or(k.MasterPort, cfg.ListenPort())},
+		SlotResource: k.SlotResource,
+		Master:       podspec.Master{Scheme: k.MasterScheme, Host: cmp.Or(k.MasterHost, k.MasterServiceName), Port: cmp.Or(k.MasterPort, cfg.ListenPort())},
 	}
 	if s := cfg.CheckpointStorage; s != nil && s.SharedFS != nil {
 		t.CheckpointClaim, _ = policy.ClaimOf(s.SharedFS.HostPath)

@@ -28,7 +28,7 @@ func (e *ValuesError) Error() string { return strings.Join(e.Lines, "\n") }
 
 // Hint returns a suggested fix.
 func (e *ValuesError) Hint() string {
-	return "change what --set and --values give; `det-deploy k8s values` shows all values and what they mean"
+	return "change what --set and --values give, or leave a value of a file out with --set NAME=null; `det-deploy k8s values` shows all values and what they mean"
 }
 
 // FromFlags returns true, because values come from the command line, or from a file named there.

@@ -159,10 +159,11 @@ func Render(cluster, namespace, kubeVersion string, v Values) (out helm.Rendered
 	if kubeVersion != "" {
 		server.KubeVersion = kubeVersion
 	}
-	values, err := MergeValues(v)
+	given, err := MergeValues(v)
 	if err != nil {
 		return out, nil, err
 	}
+	values := given.Over(nil) // as an install does: a null leaves a value out
 	if out, err = helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: Chart()}, server); err != nil {
 		return out, nil, err
 	}

@@ -97,3 +97,18 @@ func TestDroppedValueIsReported(t *testing.T) {
 		})
 	}
 }
+
+// A null leaves a value of a file out, whether the chart has it or not.
+func TestTemplateOmitsNull(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	must(t, os.WriteFile(file, []byte("imageRegistry: \"\"\nmaxSlotsPerPod: 4\nmaxSlots: 4\nlogLevel: loud\n"), 0o600))
+	given := Values{Files: []string{file}}
+	if _, _, err := Render("lab", "ml", "", given); err == nil {
+		t.Error("got no error about maxSlots and logLevel")
+	}
+	given.Set = []string{"maxSlots=null", "logLevel=null"}
+	if _, _, err := Render("lab", "ml", "", given); err != nil {
+		t.Errorf("got %v, want both left out", err)
+	}
+}

@@ -135,11 +135,20 @@ func LabelValue(s string) string {
 // setAnnotations sets det-deploy's labels and annotations on the pod.
 func (b *builder) setAnnotations() {
 	b.pod.Labels = withAll(b.pod.Labels, b.podLabels())
-	b.pod.Annotations = withAll(b.pod.Annotations, b.podAnnotations())
+	b.pod.Annotations = withAll(b.keepAnnotations(), withAll(b.pod.Annotations, b.podAnnotations()))
 	if b.request.Template.Scheduler == Coscheduler && b.request.Slots > 0 {
 		b.pod.Labels["pod-group.scheduling.sigs.k8s.io/name"] = b.jobName()
 		b.pod.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = strconv.Itoa(b.pods)
 	}
+}
+
+// keepAnnotations returns the annotations that keep autoscalers from removing the node of a pod whose task cannot be
+// run again. A pod spec may set them otherwise.
+func (b *builder) keepAnnotations() map[string]string {
+	if b.request.Preemptible {
+		return nil
+	}
+	return map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 }
 
 func (b *builder) jobName() string { return JobName(b.request.Allocation, b.request.Attempt) }

@@ -374,3 +374,33 @@ func TestSlotOfExtendedResource(t *testing.T) {
 	_, err = podspec.Build(r)
 	refused(t, err, "resources.limits[nvidia.com/mig-1g.10gb] must not be set")
 }
+
+// An autoscaler does not remove the node of a task that cannot be run again, unless its pod spec says so.
+func TestAutoscalersKeepNodesOfTasksThatCannotRunAgain(t *testing.T) {
+	t.Parallel()
+	const evict, disrupt = "cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/do-not-disrupt"
+	for _, tt := range []struct {
+		name        string
+		preemptible bool
+		spec        string
+		want        [2]string
+	}{
+		{"a command", false, "", [2]string{"false", "true"}},
+		{"a trial", true, "", [2]string{}},
+		{"a command that may be disrupted", false, `{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":"false"}}}`, [2]string{"false", "false"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := request(0, template())
+			r.Preemptible, r.PodSpec = tt.preemptible, []byte(tt.spec)
+			o, err := podspec.Build(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := o.Job.Spec.Template.Annotations
+			if [2]string{got[evict], got[disrupt]} != tt.want {
+				t.Errorf("got %v, want %q", got, tt.want)
+			}
+		})
+	}
+}

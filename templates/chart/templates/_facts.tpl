@@ -102,12 +102,15 @@
 {{- dict "release" $release "values" $values | toJson -}}
 {{- end -}}
 
-{{/* Pod security context of the level restricted; the argument is the user ID. */}}
+{{/* Pod security context of the level restricted; the argument is (list $ user). OpenShift
+     gives each namespace its own range of users, and rejects pods with others. */}}
 {{- define "determined.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: {{ int . }}
-runAsGroup: {{ int . }}
-fsGroup: {{ int . }}
+{{- if not ((index . 0).Capabilities.APIVersions.Has "security.openshift.io/v1") }}
+runAsUser: {{ int (index . 1) }}
+runAsGroup: {{ int (index . 1) }}
+fsGroup: {{ int (index . 1) }}
+{{- end }}
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile: {type: RuntimeDefault}
 {{- end -}}

@@ -178,7 +178,7 @@ enableServiceLinks: false
 {{- with .Values.imagePullSecretName }}
 imagePullSecrets: [{name: {{ . | quote }}}]
 {{- end }}
-securityContext: {{- include "determined.podSecurity" 65532 | nindent 2 }}
+securityContext: {{- include "determined.podSecurity" (list . 65532) | nindent 2 }}
 containers:
   - name: image
     image: {{ include "determined.image" . | quote }}

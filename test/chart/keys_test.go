@@ -45,7 +45,7 @@ func (n node) walk(path string, keys *[]string) {
 
 // raw reports whether a key is used by the chart only, or is written as in master.yaml.
 func raw(key string) bool {
-	for _, top := range []string{"image", "masterService", "ingress", "openshiftRoute", "networkPolicy", "master", "serviceAccount", "rbac", "coscheduler", "resourcePools", "logging", "global"} {
+	for _, top := range []string{"image", "masterService", "ingress", "openshiftRoute", "networkPolicy", "master", "serviceAccount", "serviceMonitor", "rbac", "coscheduler", "resourcePools", "logging", "global"} {
 		if strings.HasPrefix(key, top+".") {
 			return true
 		}

@@ -34,3 +34,36 @@ func TestPodsHaveNoFixedUserOnOpenShift(t *testing.T) {
 		}
 	}
 }
+
+func TestServiceMonitorReadsTheMetricsOfTheMaster(t *testing.T) {
+	t.Parallel()
+	const file = "determined/templates/monitor.yaml"
+	for _, tt := range []struct {
+		name, values string
+		want         []string
+	}{
+		{"none by default", `{maxSlotsPerPod: 1}`, nil},
+		{
+			"with labels and an interval", `{maxSlotsPerPod: 1, serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 30s}}`,
+			[]string{"kind: ServiceMonitor", `"release": "prometheus"`, `interval: "30s"`, "matchLabels: {app: determined-master-lab}", "path: /metrics"},
+		},
+		{"with TLS", `{maxSlotsPerPod: 1, serviceMonitor: {enabled: true}, tlsSecret: t}`, []string{"scheme: https", "insecureSkipVerify: true"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			files, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, tt.values)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := files[file]
+			if len(tt.want) == 0 && strings.TrimSpace(text) != "" {
+				t.Errorf("got %s, want nothing", text)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(text, part) {
+					t.Errorf("got %s\nwant %q in it", text, part)
+				}
+			}
+		})
+	}
+}

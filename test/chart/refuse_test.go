@@ -36,6 +36,7 @@ func TestRejectedValues(t *testing.T) {
 		{"Fluent Bit", `{maxSlotsPerPod: 1, fluent: {image: x}}`, "value must be 'left out: task logs need no Fluent Bit'"},
 		{"Elasticsearch", `{maxSlotsPerPod: 1, logging: {type: elastic, host: h, port: 1}}`, "value must be 'default: task logs in Elasticsearch are not built yet'"},
 		{"a second cluster", `{maxSlotsPerPod: 1, additional_resource_managers: [{}]}`, "value must be 'left out: more Kubernetes clusters under one master are not built yet'"},
+		{"a monitor without metrics", `{maxSlotsPerPod: 1, serviceMonitor: {enabled: true}, observability: {enable_prometheus: false}}`, "serviceMonitor.enabled needs the master's metrics"},
 		{"a gateway of tasks", `{maxSlotsPerPod: 1, resourceManager: {internalTaskGateway: {gatewayName: g}}}`, "value must be 'left out: a gateway in front of tasks is not built yet'"},
 		{"a slot that is no extended resource", `{maxSlotsPerPod: 1, slotResource: mig-1g}`, "at '/slotResource'"},
 		{"an extended resource for slots of CPUs", `{maxSlotsPerPod: 1, slotType: cpu, slotResourceRequests: {cpu: 1}, slotResource: x.example/dev}`, "slotResource is for slots that a device plugin offers, but slotType is cpu"},

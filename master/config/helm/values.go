@@ -88,6 +88,7 @@ type Kubernetes struct {
 	MemLimit                   document.Raw `yaml:"masterMemLimit"`
 	Master                     document.Raw `yaml:"master"`
 	ServiceAccount             document.Raw `yaml:"serviceAccount"`
+	ServiceMonitor             document.Raw `yaml:"serviceMonitor"`
 	RBAC                       document.Raw `yaml:"rbac"`
 }
 
@@ -166,10 +167,10 @@ type ResourceManager struct {
 	DefaultNamespace string `yaml:"defaultNamespace"`
 	PodSecurity      string `yaml:"podSecurity"`
 	ClusterName      string `yaml:"clusterName"`
-}
-
 	// TaskGateway is refused.
 	TaskGateway document.Raw `yaml:"internalTaskGateway"`
+}
+
 // Retention configures the retention of task logs.
 type Retention struct {
 	Days     *int   `yaml:"logRetentionDays"`

@@ -87,7 +87,7 @@
      that concern Kubernetes objects only are omitted, so that changing them does not restart
      the master. */}}
 {{- define "determined.document" -}}
-{{- $values := omit .Values "master" "masterService" "ingress" "openshiftRoute" "networkPolicy" "serviceAccount" "rbac" "coscheduler" "loadBalancerSourceRanges" "useNodePortForMaster" "masterCpuRequest" "masterMemRequest" "masterCpuLimit" "masterMemLimit" "global" -}}
+{{- $values := omit .Values "master" "masterService" "ingress" "openshiftRoute" "networkPolicy" "serviceAccount" "serviceMonitor" "rbac" "coscheduler" "loadBalancerSourceRanges" "useNodePortForMaster" "masterCpuRequest" "masterMemRequest" "masterCpuLimit" "masterMemLimit" "global" -}}
 {{- /* helm --set passes 7.5 as a string. */}}
 {{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
 {{- /* Older files have a namespace in a pool, which has no effect. */}}

@@ -18,8 +18,10 @@ type started struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
 	Context   string `json:"context"`
-	// URL is the master's external address, or empty if it has none.
-	URL string `json:"url"`
+	// URL is the master's external address, or empty if it has none. Answers is true if the master
+	// has answered there.
+	URL     string `json:"url"`
+	Answers bool   `json:"answers"`
 	// Service and Forward name the Service and the port-forward command for a master without a URL.
 	Service string `json:"service"`
 	Forward string `json:"forward"`
@@ -28,8 +30,9 @@ type started struct {
 	// password was changed.
 	LoggedIn bool `json:"logged_in"`
 
-	c *opened
-	e target.Endpoint
+	c     *opened
+	e     target.Endpoint
+	flags string // that select this cluster in another command
 }
 
 // Finish makes the cluster the current context, logs in if the master answers from here, and returns the
@@ -43,7 +46,8 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.w.NoWait && e.URL != "" && cluster.Reach(ctx, k) == nil {
+	answers := !c.w.NoWait && e.URL != "" && cluster.Reach(ctx, k) == nil
+	if answers {
 		if k, err = c.logIn(ctx, k); err != nil {
 			return nil, err
 		}
@@ -51,21 +55,22 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	r := &started{
 		Schema: "det-deploy.k8s-install/v1", Cluster: c.ID(), Namespace: c.Namespace(), Context: c.Kube.Context(),
 		URL: e.URL, Service: e.Service, Forward: c.w.kubectlFlags(e.Forward(c.Namespace())), User: "admin",
-		LoggedIn: k.Token != "", c: c, e: e,
+		Answers: answers, LoggedIn: k.Token != "", c: c, e: e, flags: c.flagLine(),
 	}
 	return r, cluster.Remember(ctx, c.w.Streams, k)
 }
 
 // Print writes the instructions for using the cluster.
 func (r *started) Print(s *term.Streams) error {
-	state, flags := "is up", r.c.flagLine()
+	state, flags := "is up", r.flags
 	if r.c.w.NoWait {
 		state = "is installed; its master is starting"
 	}
-	if r.URL == "" {
+	switch {
+	case r.URL == "" || !r.Answers && !r.c.w.NoWait:
 		s.Printf("Cluster %s in namespace %s %s.", r.Cluster, r.Namespace, state)
 		r.printForward(s)
-	} else {
+	default:
 		s.Printf("Cluster %s in namespace %s %s at %s.", r.Cluster, r.Namespace, state, r.URL)
 		s.Printf("")
 		s.Printf("  export DET_MASTER=%s", r.URL)
@@ -87,13 +92,17 @@ func (r *started) Print(s *term.Streams) error {
 	return nil
 }
 
-// printForward prints how to reach a master without an external address.
+// printForward prints how to reach a master without an external address that answers.
 func (r *started) printForward(s *term.Streams) {
-	if r.e.Kind == "LoadBalancer" {
+	switch {
+	case r.URL != "":
+		s.Printf("Its address, %s, does not answer this machine: a new load balancer or name may take some minutes, and a node's address may be internal.", r.URL)
+		s.Printf("Until it does, forward a port to this machine:")
+	case r.e.Kind == "LoadBalancer":
 		s.Printf("Its load balancer has no address yet; `%s` shows it when it is assigned.",
 			r.c.w.kubectlFlags("kubectl -n "+r.Namespace+" get service "+r.e.Service+" --watch"))
 		s.Printf("Until then, or without load balancers, forward a port to this machine:")
-	} else {
+	default:
 		s.Printf("It has no address outside of Kubernetes. Forward a port to this machine:")
 	}
 	s.Printf("")

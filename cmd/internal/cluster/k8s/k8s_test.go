@@ -14,6 +14,7 @@ import (
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
+	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
 func TestUpgradeRejectsValueChanges(t *testing.T) {
@@ -100,5 +101,37 @@ func TestFormIsNotDrawnWithExecPlugin(t *testing.T) {
 		if got := (&completion{Streams: s, w: w}).buildForm().Lines; got != want {
 			t.Errorf("context %s: got lines %t, want %t", context, got, want)
 		}
+	}
+}
+
+// Only an address at which the master has answered is for DET_MASTER.
+func TestInstallPrintsAddressThatAnswers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name            string
+		url             string
+		answers, noWait bool
+		want, without   string
+	}{
+		{"it answers", "http://lb.example:8080", true, false, "export DET_MASTER=http://lb.example:8080", "port-forward"},
+		{"it does not answer", "http://lb.example:8080", false, false, "export DET_MASTER=http://localhost:8080", "export DET_MASTER=http://lb.example"},
+		{"it has none", "", false, false, "export DET_MASTER=http://localhost:8080", "does not answer"},
+		{"nobody waits for it", "http://lb.example:8080", false, true, "export DET_MASTER=http://lb.example:8080", "port-forward"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, out, _ := term.Test("", false)
+			r := &started{
+				Cluster: "lab", Namespace: "ml", URL: tt.url, Answers: tt.answers, User: "admin",
+				Forward: "kubectl -n ml port-forward service/determined-master-service-lab 8080:8080",
+				c:       &opened{w: &wanted{Streams: s, NoWait: tt.noWait}}, e: target.Endpoint{Kind: "NodePort", Port: 8080},
+			}
+			if err := r.Print(s); err != nil {
+				t.Fatal(err)
+			}
+			if text := out.String(); !strings.Contains(text, tt.want) || strings.Contains(text, tt.without) {
+				t.Errorf("got %s\nwant %q in it, and not %q", text, tt.want, tt.without)
+			}
+		})
 	}
 }

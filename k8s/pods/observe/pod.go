@@ -87,6 +87,12 @@ func neverRan(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun"
 }
 
+// oomKilled is the reason of an exit for which the kernel has killed a program, and outOfMemory describes it.
+const (
+	oomKilled   = "OOMKilled"
+	outOfMemory = "it used more memory than its limit, and was killed (OOMKilled)"
+)
+
 // withExit returns the state of a program whose exit the kubelet has reported.
 func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated) Container {
 	s.State, s.Addresses = apiv1.Container_STATE_TERMINATED, portAddresses(pod)
@@ -99,8 +105,8 @@ func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated)
 		// exit code is made up by the kubelet.
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: FirstText(t.Message, "its node does not know the container any more")}
 		s.Lost = true
-	case t.Reason == "OOMKilled":
-		s.Exit.Message = "it used more memory than its limit, and was killed (OOMKilled)"
+	case t.Reason == oomKilled:
+		s.Exit.Message = outOfMemory
 	}
 	if why := Disruption(pod); why != "" && s.Exit.GetCode() != 0 {
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: why}
@@ -138,6 +144,9 @@ func (s Container) withoutProgram(pod *corev1.Pod) Container {
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: fmt.Sprintf(
 			"%s: %s ended with code %d", what, failed.Name, failed.State.Terminated.ExitCode,
 		)}
+		if failed.State.Terminated.Reason == oomKilled {
+			s.Exit.Message += ": " + outOfMemory
+		}
 	default:
 		// The kubelet rejected it, or a controller set it to failed.
 		s.Lost = true

@@ -125,6 +125,16 @@ func TestObserve(t *testing.T) {
 				Message: "the task's files could not be prepared: determined-init-container ended with code 1",
 			}},
 		},
+		"its files took too much memory": {
+			node: "n1", status: corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{
+				ended(podspec.InitContainer, corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}),
+			}},
+			want: Container{State: apiv1.Container_STATE_TERMINATED, FailedInit: podspec.InitContainer, Exit: &agentv1.Exit{
+				Kind: agentv1.Exit_KIND_NOT_STARTED,
+				Message: "the task's files could not be prepared: determined-init-container ended with code 137: " +
+					"it used more memory than its limit, and was killed (OOMKilled)",
+			}},
+		},
 		"an init container of the pod spec failed": {
 			node: "n1", status: corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{
 				done, ended("fetch-data", corev1.ContainerStateTerminated{ExitCode: 2}),

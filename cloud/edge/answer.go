@@ -19,6 +19,8 @@ type Answer struct {
 	Status int
 	// Transport is the failure of a request without a response.
 	Transport Transport
+	// Fix is advice that follows from the error itself. If it is empty, the rules have the advice.
+	Fix string
 	// Err is the error returned by the SDK.
 	Err error
 }

@@ -8,7 +8,7 @@ import (
 
 // Rule classifies an error code of a platform. If one code has several meanings, Contains selects
 // one by a part of the error message; such rules come first. Messages are not inspected anywhere
-// else.
+// else. A rule without a Code is for a message that several codes share.
 type Rule struct {
 	Code, Contains string
 	Kind           cloud.Kind
@@ -34,7 +34,7 @@ type Rules struct {
 // Find returns the first rule that matches an error code and its message.
 func (r Rules) Find(code, message string) (Rule, bool) {
 	for _, e := range r.Exact {
-		if e.Code == code && strings.Contains(message, e.Contains) {
+		if (e.Code == code || e.Code == "") && strings.Contains(message, e.Contains) {
 			return e, true
 		}
 	}

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -93,10 +94,10 @@ func kindOfStatus(status int) (kind cloud.Kind, answered bool) {
 
 func (t Table) fixOf(op string, kind cloud.Kind, a Answer) string {
 	if a.Transport == Unauthenticated {
-		return t.FixCredentials
+		return cmp.Or(a.Fix, t.FixCredentials)
 	}
-	fix := ""
-	if a.Code != "" {
+	fix := a.Fix
+	if fix == "" && a.Code != "" {
 		r, _ := t.Rules.Find(a.Code, a.Message) // no rule: no fix
 		fix = r.Fix
 	}

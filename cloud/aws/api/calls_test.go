@@ -32,5 +32,5 @@ func TestReadCallsHaveReadNames(t *testing.T) {
 
 func TestHintsNameKnownCommands(t *testing.T) {
 	t.Parallel()
-	edgetest.CheckFixes(t, api.Table(), []string{"det-deploy aws policy", "det-deploy aws doctor"}, []string{"--region", "--profile", "--cluster-id"})
+	edgetest.CheckFixes(t, api.Table(), []string{"det-deploy aws policy", "det-deploy aws doctor"}, []string{"--region", "--profile", "--cluster-id", "--tag", "--master-image", "--agent-image"})
 }

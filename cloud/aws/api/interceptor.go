@@ -28,6 +28,8 @@ type interceptor struct {
 	log   *slog.Logger
 	calls map[string]edge.Call
 	table edge.Table
+	// region and profile are those of the clients, for the advice on errors.
+	region, profile string
 }
 
 func (i interceptor) addMiddleware(s *middleware.Stack) error {
@@ -49,7 +51,7 @@ func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInp
 	ctx = middleware.WithStackValue(ctx, dryRunKey{}, isDryRun(in.Parameters))
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
-	err = translateError(i.table, op, i.mayChange(ctx, op), err)
+	err = i.translateError(op, i.mayChange(ctx, op), err)
 	if stopped := wait.Unwanted(ctx); stopped != nil && cloud.KindOf(err).Transient() { // it was not retried
 		err = errors.Join(err, stopped)
 	}

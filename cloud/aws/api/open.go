@@ -58,7 +58,7 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
-		return Clients{}, configError(err)
+		return Clients{}, configError(err, o.Profile)
 	}
 	if cfg.Region == "" {
 		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fixRegion, Err: errors.New("no region is set")}
@@ -75,10 +75,11 @@ func httpClient() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerLimit })
 }
 
-// New returns clients for a configuration. It ignores Region, Profile and Endpoint of the options.
+// New returns clients for a configuration. It ignores Region and Endpoint of the options, and uses
+// Profile only in advice.
 func New(cfg aws.Config, o Options) Clients {
 	table := Table()
-	i := interceptor{gate: o.Gate, log: o.Log, calls: table.Calls.Index(), table: table}
+	i := interceptor{gate: o.Gate, log: o.Log, calls: table.Calls.Index(), table: table, region: cfg.Region, profile: o.Profile}
 	if i.log == nil {
 		i.log = slog.New(slog.DiscardHandler)
 	}
@@ -105,10 +106,13 @@ func New(cfg aws.Config, o Options) Clients {
 }
 
 // configError returns the error for an AWS configuration that cannot be loaded.
-func configError(err error) error {
+func configError(err error, profile string) error {
 	fix := "correct the AWS configuration files and the AWS_* environment variables"
 	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
 		fix = "choose an existing profile with --profile or AWS_PROFILE"
+	}
+	if _, ok := errors.AsType[config.AssumeRoleTokenProviderNotSetError](err); ok {
+		fix = fmt.Sprintf(fixMFA, profileFlag(profile))
 	}
 	return &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fix, Err: fmt.Errorf("read the AWS configuration: %w", err)}
 }

@@ -10,7 +10,30 @@ import (
 // errorRules returns the rules for all AWS error codes with a specific meaning. A new code takes
 // one line.
 func errorRules() edge.Rules {
-	return edge.Rules{Exact: slices.Concat(denialRules(), shortageRules(), delayRules(), conflictRules(), mistakeRules()), Families: errorFamilies()}
+	return edge.Rules{Exact: slices.Concat(policyRules(), denialRules(), shortageRules(), delayRules(), conflictRules(), mistakeRules()), Families: errorFamilies()}
+}
+
+// policyRules covers denials whose messages name the kind of policy that denies the call. Another
+// policy of the account grants nothing against most of them.
+func policyRules() []edge.Rule {
+	kinds := []struct{ policy, fix string }{
+		{"service control policy", fixOrganization},
+		{"resource control policy", fixOrganization},
+		{"permissions boundary", fixBoundary},
+		{"session policy", fixSession},
+		{"VPC endpoint policy", fixEndpointPolicy},
+	}
+	var out []edge.Rule
+	for _, k := range kinds {
+		out = append(out,
+			edge.Rule{Contains: "explicit deny in a " + k.policy, Kind: cloud.Denied, Fix: k.fix},
+			edge.Rule{Contains: "no " + k.policy + " allows", Kind: cloud.Denied, Fix: k.fix},
+		)
+	}
+	return append(out,
+		edge.Rule{Contains: "explicit deny in an identity-based policy", Kind: cloud.Denied, Fix: fixDeny},
+		edge.Rule{Contains: "explicit deny in a resource-based policy", Kind: cloud.Denied, Fix: fixResourcePolicy},
+	)
 }
 
 // denialRules covers missing permissions and invalid credentials.
@@ -39,6 +62,7 @@ func denialRules() []edge.Rule {
 		denied("RequestTimeTooSkewed", fixClock),
 		denied("RequestExpired", fixClock),
 		denied("RequestInTheFuture", fixClock),
+		{Code: "OptInRequired", Contains: "Marketplace", Kind: cloud.Denied, Fix: fixMarketplace},
 		denied("OptInRequired", fixAccount),
 		denied("Blocked", fixAccount),
 		denied("PendingVerification", fixAccount),
@@ -170,6 +194,7 @@ func mistakeRules() []edge.Rule {
 		wrong("BadRequest", ""),
 		wrong("VPCIdNotSpecified", "set a subnet, or let det-deploy create a network"),
 		wrong("UnknownParameter", ""),
+		wrong("TagPolicyViolation", "set the tag to a value that the organization's tag policy accepts: --tag KEY=VALUE"),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // translateError converts an error of the SDK to a cloud.Error. Changing reports whether the call
 // may have modified resources.
-func translateError(t edge.Table, op string, changing bool, err error) error {
+func (i interceptor) translateError(op string, changing bool, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -26,9 +26,10 @@ func translateError(t edge.Table, op string, changing bool, err error) error {
 	}
 	a := answerOf(err)
 	if a.Code == "DryRunOperation" {
-		return &cloud.Error{Kind: t.KindOf(changing, a), Op: op, Err: errAllowed}
+		return &cloud.Error{Kind: i.table.KindOf(changing, a), Op: op, Err: errAllowed}
 	}
-	return t.Refuse(op, changing, a)
+	a.Fix = i.adviseOn(a)
+	return i.table.Refuse(op, changing, a)
 }
 
 // Refusal returns the error for one item of a batch call.

@@ -4,11 +4,14 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
 )
 
 // Schema names the version of a report's JSON form.
@@ -37,6 +40,14 @@ type Result struct {
 	Needed string `json:"needed,omitempty"`
 	// Fix names a command or flag that solves the problem.
 	Fix string `json:"fix,omitempty"`
+	// Kind is the kind of the platform's refusal that the failure foresees, or empty.
+	Kind cloud.Kind `json:"-"`
+}
+
+// As returns r with the kind of the platform's refusal that it foresees.
+func (r Result) As(kind cloud.Kind) Result {
+	r.Kind = kind
+	return r
 }
 
 // Check inspects one thing and changes nothing. The Result that Look returns has no Name.
@@ -114,6 +125,16 @@ func (e *Error) Error() string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the platform's refusal that the first failed check with a kind foresees, or nil.
+func (e *Error) Unwrap() error {
+	for _, f := range e.Failed {
+		if f.Kind != "" {
+			return &cloud.Error{Kind: f.Kind, Resource: f.Name, Err: errors.New(f.Found)}
+		}
+	}
+	return nil
 }
 
 // Hint returns the fixes of the failed checks.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
@@ -48,5 +49,18 @@ func TestUnknownResultIsNotAFailure(t *testing.T) {
 	r := doctor.Run(t.Context(), []doctor.Check{{Name: "docker", Look: answer(doctor.Result{Answer: doctor.Unknown})}})
 	if err := r.Err(); err != nil {
 		t.Errorf("got %v, want nil", err)
+	}
+}
+
+// The error of an operation whose checks foresee a refusal has the kind of that refusal.
+func TestErrorHasKindOfForeseenRefusal(t *testing.T) {
+	t.Parallel()
+	port := doctor.Check{Name: "port", Look: answer(doctor.Failed("taken", "", ""))}
+	quota := doctor.Check{Name: "quotas", Look: answer(doctor.Failed("none left", "", "").As(cloud.Quota))}
+	if got := cloud.KindOf(doctor.Run(t.Context(), []doctor.Check{port, quota}).Err()); got != cloud.Quota {
+		t.Errorf("got %q, want %q", got, cloud.Quota)
+	}
+	if got := cloud.KindOf(doctor.Run(t.Context(), []doctor.Check{port}).Err()); got != cloud.Unknown {
+		t.Errorf("got %q, want %q", got, cloud.Unknown)
 	}
 }

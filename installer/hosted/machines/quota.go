@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
@@ -47,7 +48,7 @@ func (q *Quotas) Result() doctor.Result {
 	const needed = "quotas for the master and the maximum size of the pools"
 	switch {
 	case len(q.short) > 0:
-		return doctor.Failed(strings.Join(q.short, "; "), needed, q.fix)
+		return doctor.Failed(strings.Join(q.short, "; "), needed, q.fix).As(cloud.Quota)
 	case len(q.tight)+len(q.unknown) > 0:
 		return doctor.Unsure(strings.Join(append(q.tight, q.unknown...), "; "), needed, q.fix)
 	}

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	asked.Wait()
 	for _, refused := range tried {
 		if cloud.KindOf(refused) == cloud.Denied {
-			return doctor.Failed(refused.Error(), needed, fix)
+			return doctor.Failed(refused.Error(), needed, liftedBy(refused, fix)).As(cloud.Denied)
 		}
 	}
 	switch {
@@ -47,9 +48,18 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	case err != nil:
 		return doctor.Unsure("cannot simulate the permissions: "+err.Error(), needed, "continue: a denied call reports its action and changes nothing")
 	case len(denied) > 0:
-		return doctor.Failed("not allowed: "+strings.Join(denied, ", "), needed, fix)
+		return doctor.Failed("not allowed: "+strings.Join(denied, ", "), needed, fix).As(cloud.Denied)
 	}
 	return doctor.Passed("all %d actions are allowed", len(policy.Actions(documents)))
+}
+
+// liftedBy returns the remedy for a denied call: attach, or, if no policy of the caller can allow the
+// call, that of the denial itself.
+func liftedBy(denial error, attach string) string {
+	if e, ok := errors.AsType[*cloud.Error](denial); ok && !api.ByPolicy(e) {
+		return e.Fix
+	}
+	return attach
 }
 
 // broughtRoles returns a check for each role that the user provides. Such a role is never changed,
@@ -83,7 +93,7 @@ func (c *checker) roleMay(ctx context.Context, who policy.Who, role string) doct
 		return doctor.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines work without these", needed, "see docs/reference/aws-permissions.md for their purpose")
 	case len(denied) > 0:
 		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%s-role out", command, who)
-		return doctor.Failed(role+" may not "+strings.Join(denied, ", "), needed, fix)
+		return doctor.Failed(role+" may not "+strings.Join(denied, ", "), needed, fix).As(cloud.Denied)
 	}
 	return doctor.Passed("all %d actions are allowed", len(policy.Actions(documents)))
 }

@@ -41,7 +41,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.ReadRecord(ctx, control.Open(a.free, q.Cluster, who.Account)); err != nil {
+	if err := a.readRecord(ctx, q, who.Account); err != nil {
 		return nil, err
 	}
 	c, err := a.targetConfig(q)
@@ -62,6 +62,22 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*wire.CloudCluster, 
 		Flags: spec.AWSFlags(), New: func() spec.Cluster { return new(spec.AWS) }, MasterSetting: "master-instance-type",
 		Logs: a.openLogs(),
 	})
+}
+
+// readRecord reads the record. Without one, it makes sure that the cluster is not in another region.
+func (a *opened) readRecord(ctx context.Context, q Request, account string) error {
+	err := a.ReadRecord(ctx, control.Open(a.free, q.Cluster, account))
+	if err == nil && a.Known {
+		return nil
+	}
+	home, openErr := api.Open(ctx, api.Options{Region: homeRegion, Profile: q.Profile, Log: q.Log})
+	if openErr != nil {
+		return openErr
+	}
+	if elsewhere := checkRegion(ctx, home, a.free.Region, q.Cluster, account); elsewhere != nil {
+		return elsewhere
+	}
+	return err
 }
 
 // OpenRemembered opens a cluster as it is recorded, at the location that q gives.

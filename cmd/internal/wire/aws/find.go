@@ -44,21 +44,43 @@ func locate(ctx context.Context, q Request) (region string, who facts.Caller, er
 	if who, err = (facts.Facts{Clients: home}).Caller(ctx); err != nil {
 		return "", who, err
 	}
+	if where, err := clusterRegion(ctx, home, q.Cluster, who.Account); where != "" || err != nil {
+		return where, who, err
+	}
+	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
+	return here.Region, who, err
+}
+
+// clusterRegion returns the region of a cluster or of its kept data, or "" if there is neither.
+func clusterRegion(ctx context.Context, c api.Clients, cluster, account string) (string, error) {
 	// The data bucket may remain after the cluster was removed.
-	names := []string{control.Name(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)}
+	names := []string{control.Name(cluster, account), storage.DataBucket(cluster, account)}
 	regions, errs := make([]string, len(names)), make([]error, len(names))
 	var asked sync.WaitGroup
 	for i, name := range names {
-		asked.Go(func() { regions[i], errs[i] = bucketRegion(ctx, home, name) })
+		asked.Go(func() { regions[i], errs[i] = bucketRegion(ctx, c, name) })
 	}
 	asked.Wait()
 	for i, where := range regions {
 		if cloud.KindOf(errs[i]) != cloud.NotFound {
-			return where, who, errs[i]
+			return where, errs[i]
 		}
 	}
-	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
-	return here.Region, who, err
+	return "", nil
+}
+
+// checkRegion returns an error if the cluster, or its kept data, is in another region than the given one.
+// It returns nil if that cannot be determined.
+func checkRegion(ctx context.Context, home api.Clients, region, cluster, account string) error {
+	where, err := clusterRegion(ctx, home, cluster, account)
+	if err != nil || where == "" || where == region {
+		return nil //nolint:nilerr // the calls that follow report the error
+	}
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "open the cluster", Resource: cluster,
+		Fix: "set --region " + where + ", or choose another --cluster-id for a second cluster",
+		Err: fmt.Errorf("it, or the data that it has left, is in %s and not in %s", where, region),
+	}
 }
 
 // bucketRegion returns the region of a bucket.

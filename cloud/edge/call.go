@@ -14,6 +14,9 @@ type Call struct {
 	Op string
 	// Changes reports whether the call may modify resources.
 	Changes bool
+	// Repeatable reports whether a modifying call may be repeated after a lost response, because a
+	// second one has no further effect.
+	Repeatable bool
 	// Permissions lists the permissions that the call requires. They may differ from the name of
 	// the call: s3:HeadBucket requires s3:ListBucket. They include the permissions for our use of
 	// the call, such as passing a role to an instance. The list is empty if the platform requires
@@ -31,6 +34,13 @@ func Reads(op string, permissions ...string) Call {
 // unless others are given.
 func Writes(op string, permissions ...string) Call {
 	return Call{Op: op, Changes: true, Permissions: permissionsOf(op, permissions)}
+}
+
+// Repeats returns a call like that of Writes that may be repeated after a lost response.
+func Repeats(op string, permissions ...string) Call {
+	c := Writes(op, permissions...)
+	c.Repeatable = true
+	return c
 }
 
 func permissionsOf(op string, permissions []string) []string {

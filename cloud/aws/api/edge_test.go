@@ -329,3 +329,55 @@ func TestNoRetriesAfterInterrupt(t *testing.T) {
 		t.Errorf("got %d requests, want one a call", n)
 	}
 }
+
+// A write that may be repeated is, unless it has a condition that fails after the first.
+func TestIdempotentWritesAreRepeated(t *testing.T) {
+	t.Parallel()
+	put := s3.PutObjectInput{Bucket: aws.String("b"), Key: aws.String("k")}
+	once := put
+	once.IfMatch = aws.String("\"v\"")
+	for _, tc := range []struct {
+		name     string
+		in       s3.PutObjectInput
+		requests int32
+		kind     cloud.Kind
+	}{
+		{"unconditional", put, 3, ""},
+		{"conditional", once, 1, cloud.Ambiguous},
+	} {
+		var requests atomic.Int32
+		cfg, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1) < 3 {
+				hangUp(w, r)
+			}
+		})
+		_, err := api.New(cfg, api.Options{}).S3.PutObject(t.Context(), &tc.in)
+		if got := cloud.KindOf(err); got != tc.kind || requests.Load() != tc.requests {
+			t.Errorf("%s: got %d requests and %v, want %d and %q", tc.name, requests.Load(), err, tc.requests, tc.kind)
+		}
+	}
+}
+
+// Not parallel, because it sets environment variables.
+func TestThrottledCallsAreRepeatedLonger(t *testing.T) {
+	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "SECRET")
+	t.Setenv("AWS_MAX_ATTEMPTS", "")
+	var requests atomic.Int32
+	cfg, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) <= 3 {
+			refuse(503, "RequestLimitExceeded", "Request limit exceeded.")(w, r)
+			return
+		}
+		fmt.Fprint(w, "<CreateVpcResponse/>")
+	})
+	c, err := api.Open(t.Context(), api.Options{Region: "us-west-2", Endpoint: *cfg.BaseEndpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{}); err != nil {
+		t.Errorf("got %v after %d requests, want that the fourth succeeds", err, requests.Load())
+	}
+}

@@ -40,15 +40,30 @@ func (i interceptor) addMiddleware(s *middleware.Stack) error {
 	return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("det-deploy-attempt", i.handleAttempt), (*retry.Attempt)(nil).ID(), middleware.After)
 }
 
-// dryRunKey is the key under which an attempt finds out that the call is a dry run.
-type dryRunKey struct{}
+// pending is one call with all its attempts.
+type pending struct {
+	dryRun, conditional bool
+	// failed is the number of attempts that failed otherwise than by throttling.
+	failed int
+}
+
+// pendingKey is the key under which an attempt finds its call.
+type pendingKey struct{}
+
+// Attempts is the maximum number of attempts of a throttled call: with the SDK's pauses, they take a
+// minute. Failures of other kinds end a call sooner, because users wait for the error of a network
+// that is down.
+const (
+	Attempts = 10
+	failures = 5
+)
 
 func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
 	if err := ctx.Err(); err != nil {
 		return out, md, &notSentError{op, err}
 	}
-	ctx = middleware.WithStackValue(ctx, dryRunKey{}, isDryRun(in.Parameters))
+	ctx = middleware.WithStackValue(ctx, pendingKey{}, &pending{dryRun: isDryRun(in.Parameters), conditional: isConditional(in.Parameters)})
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
 	err = i.translateError(op, i.mayChange(ctx, op), err)
@@ -82,15 +97,39 @@ func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeIn
 		}
 	}
 	out, md, err = next.HandleFinalize(ctx, in)
-	if err != nil && (wait.Unwanted(ctx) != nil || changes && !i.table.KindOf(true, answerOf(err)).Transient()) {
+	if err != nil && (wait.Unwanted(ctx) != nil || !i.isWorthAnother(pendingIn(ctx), op, changes, i.table.KindOf(changes, answerOf(err)))) {
 		err = &finalError{err}
 	}
 	return out, md, err
 }
 
+// isWorthAnother counts an attempt that failed, and reports whether another one may be made without
+// applying the call's effect twice. Whether it may succeed is decided by the SDK.
+func (i interceptor) isWorthAnother(c *pending, op string, changes bool, kind cloud.Kind) bool {
+	if kind == cloud.RateLimited {
+		return true
+	}
+	c.failed++
+	switch {
+	case c.failed >= failures:
+		return false
+	case changes && kind == cloud.Ambiguous:
+		return i.calls[op].Repeatable && !c.conditional
+	}
+	return !changes || kind.Transient()
+}
+
+// pendingIn returns the call of an attempt.
+func pendingIn(ctx context.Context) *pending {
+	if c, ok := middleware.GetStackValue(ctx, pendingKey{}).(*pending); ok {
+		return c
+	}
+	return &pending{}
+}
+
 // mayChange reports whether a call may modify resources. It returns true for unknown calls.
 func (i interceptor) mayChange(ctx context.Context, op string) bool {
-	if asks, _ := middleware.GetStackValue(ctx, dryRunKey{}).(bool); asks {
+	if pendingIn(ctx).dryRun {
 		return false
 	}
 	c, found := i.calls[op]

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,10 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	if cfg.Region == "" {
 		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fixRegion, Err: errors.New("no region is set")}
 	}
+	if cfg.RetryMaxAttempts == 0 { // neither in the environment nor in the profile
+		cfg.RetryMaxAttempts = Attempts
+	}
+	cfg.RetryMode = cmp.Or(cfg.RetryMode, aws.RetryModeAdaptive)
 	return New(cfg, o), nil
 }
 

@@ -60,20 +60,32 @@ func s3Reads() edge.Calls {
 	}
 }
 
+// isConditional reports whether a call has its effect only on a certain version of an object, so that
+// a second one fails after the first.
+func isConditional(params any) bool {
+	switch in := params.(type) {
+	case *s3.PutObjectInput:
+		return in.IfMatch != nil || in.IfNoneMatch != nil
+	case *s3.DeleteObjectInput:
+		return in.IfMatch != nil
+	}
+	return false
+}
+
 func s3Writes() edge.Calls {
 	return edge.Calls{
 		// Setting tags in CreateBucket requires s3:TagResource.
 		edge.Writes("s3:CreateBucket", "s3:CreateBucket", "s3:TagResource"),
-		edge.Writes("s3:PutBucketTagging"),
-		edge.Writes("s3:PutBucketEncryption", "s3:PutEncryptionConfiguration"),
-		edge.Writes("s3:PutBucketVersioning"),
-		edge.Writes("s3:PutPublicAccessBlock", "s3:PutBucketPublicAccessBlock"),
-		edge.Writes("s3:PutBucketPolicy"),
+		edge.Repeats("s3:PutBucketTagging"),
+		edge.Repeats("s3:PutBucketEncryption", "s3:PutEncryptionConfiguration"),
+		edge.Repeats("s3:PutBucketVersioning"),
+		edge.Repeats("s3:PutPublicAccessBlock", "s3:PutBucketPublicAccessBlock"),
+		edge.Repeats("s3:PutBucketPolicy"),
 		edge.Writes("s3:DeleteBucket"),
-		edge.Writes("s3:PutObject"),
+		edge.Repeats("s3:PutObject"),
 		// Deleting an object version uses the same call and requires another action.
-		edge.Writes("s3:DeleteObject", "s3:DeleteObject", "s3:DeleteObjectVersion"),
-		edge.Writes("s3:DeleteObjects", "s3:DeleteObject", "s3:DeleteObjectVersion"),
-		edge.Writes("s3:AbortMultipartUpload"),
+		edge.Repeats("s3:DeleteObject", "s3:DeleteObject", "s3:DeleteObjectVersion"),
+		edge.Repeats("s3:DeleteObjects", "s3:DeleteObject", "s3:DeleteObjectVersion"),
+		edge.Repeats("s3:AbortMultipartUpload"),
 	}
 }

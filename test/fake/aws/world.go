@@ -117,7 +117,7 @@ func (w *World) ClientsIn(region string, gate *resource.Gate) api.Clients {
 		APIOptions:  []func(*stack) error{s.add},
 		Retryer: func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
-				o.RateLimiter = ratelimit.None
+				o.RateLimiter, o.MaxAttempts = ratelimit.None, api.Attempts
 				o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
 			})
 		},

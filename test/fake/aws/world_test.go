@@ -91,7 +91,7 @@ func TestFaults(t *testing.T) {
 		tries int
 	}{
 		{faults.Refuse, cloud.Invalid, 0, 1},
-		{faults.Throttle, cloud.RateLimited, 0, 3},
+		{faults.Throttle, cloud.RateLimited, 0, api.Attempts},
 		{faults.ThrottleOnce, "", 1, 2},
 		{faults.Break, cloud.Ambiguous, 0, 1},
 		{faults.LoseRequest, cloud.Ambiguous, 0, 1},

@@ -74,7 +74,7 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	if err := errors.Join(b.lease.Finished(), b.lease.Check(ctx)); err != nil {
 		return fmt.Errorf("write the cluster's record: %w", err)
 	}
-	version, err := b.store.Put(ctx, Key, data, b.version)
+	version, err := put(ctx, b.store, Key, data, b.version)
 	if err != nil {
 		return fmt.Errorf("write the cluster's record: %w", err)
 	}

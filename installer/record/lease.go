@@ -107,7 +107,10 @@ func (l *Lease) Release(ctx context.Context) error {
 		return nil
 	}
 	err := l.store.Delete(ctx, LeaseKey, version)
-	if cloud.KindOf(err) == cloud.Conflict {
+	for range doubtful {
+		if kind := cloud.KindOf(err); kind != cloud.Conflict && kind != cloud.Ambiguous {
+			break
+		}
 		err = l.releaseRenewed(ctx)
 	}
 	if err != nil {
@@ -117,7 +120,8 @@ func (l *Lease) Release(ctx context.Context) error {
 }
 
 // releaseRenewed deletes a lease of this process whose version is unknown because a renewal in
-// progress has reached the store. It leaves a lease of another process alone.
+// progress has reached the store, or that may be deleted already. It leaves a lease of another process
+// alone.
 func (l *Lease) releaseRenewed(ctx context.Context) error {
 	o, err := l.store.Get(ctx, LeaseKey)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -174,8 +178,6 @@ func (l *Lease) renewLease(ctx context.Context) bool {
 	case err == nil:
 		l.version, l.renewed = version, start
 	case cloud.KindOf(err) == cloud.Conflict || cloud.KindOf(err) == cloud.NotFound:
-		// A renewal whose reply was lost looks like one of another process. Giving up is right in
-		// both cases: the next run finds its own expired lease.
 		l.lost = fmt.Errorf("%w: %w", ErrLost, err)
 		return false
 	}
@@ -187,5 +189,5 @@ func putHolder(ctx context.Context, s Store, h Holder, was string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("write the lease: %w", err)
 	}
-	return s.Put(ctx, LeaseKey, b, was)
+	return put(ctx, s, LeaseKey, b, was)
 }

@@ -307,3 +307,53 @@ func must(t *testing.T) func(map[string]resource.Intent, error) map[string]resou
 		return m
 	}
 }
+
+// lossy makes writes whose replies are lost: the first ones have no effect, or an effect.
+type lossy struct {
+	*recordtest.Memory
+
+	lost, void int
+}
+
+func (l *lossy) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
+	errLost := &cloud.Error{Kind: cloud.Ambiguous, Op: "put", Err: errors.New("connection reset")}
+	if l.void--; l.void >= 0 {
+		return "", errLost
+	}
+	version, err := l.Memory.Put(ctx, key, data, was)
+	if l.lost--; err == nil && l.lost >= 0 {
+		return "", errLost
+	}
+	return version, err
+}
+
+func (l *lossy) Delete(ctx context.Context, key, was string) error {
+	if err := l.Memory.Delete(ctx, key, was); err != nil {
+		return err
+	}
+	return &cloud.Error{Kind: cloud.Ambiguous, Op: "delete", Err: errors.New("connection reset")}
+}
+
+// A conditional write whose reply was lost is compared with what the store holds.
+func TestLostRepliesOfWritesAreResolved(t *testing.T) {
+	t.Parallel()
+	s := &lossy{Memory: new(recordtest.Memory), lost: 1, void: 2}
+	l, err := record.Acquire(t.Context(), ask(s, "ann"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lost, s.void = 1, 1
+	b, err := record.Open(t.Context(), s, l, blank())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		must(t)(b.Renew(t.Context(), "x/net"))
+	}
+	if _, err := record.Acquire(t.Context(), ask(s, "bob")); err == nil {
+		t.Error("bob got the lease, want it held by ann")
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Errorf("release: got %v, want that the lost reply is resolved", err)
+	}
+}

@@ -4,8 +4,12 @@
 package record
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
 )
 
 // Store is a small storage location of one cluster: a control bucket, a Secret or a directory. All
@@ -30,6 +34,31 @@ type Store interface {
 
 	// Destroy deletes the store with its content. It may be repeated.
 	Destroy(ctx context.Context) error
+}
+
+// doubtful is the number of attempts of a write whose responses are lost.
+const doubtful = 5
+
+// put is like Store.Put. If a response is lost, it reads the object back to find out whether the write
+// took effect, and repeats it otherwise.
+func put(ctx context.Context, s Store, key string, data []byte, was string) (version string, err error) {
+	for range doubtful {
+		version, err = s.Put(ctx, key, data, was)
+		if cloud.KindOf(err) != cloud.Ambiguous {
+			return version, err
+		}
+		o, readErr := s.Get(ctx, key)
+		switch {
+		case readErr != nil && cloud.KindOf(readErr) != cloud.NotFound:
+			return version, err
+		case o.Version == was: // not written, or with equal content
+		case bytes.Equal(o.Data, data):
+			return o.Version, nil
+		default:
+			return version, &cloud.Error{Kind: cloud.Conflict, Op: "put", Resource: key, Err: errors.New("another process has written it")}
+		}
+	}
+	return version, err
 }
 
 // Finisher is a Store that is incomplete when Make returns, but can already hold the lease.

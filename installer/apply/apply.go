@@ -147,12 +147,12 @@ func (r *run) runJob(ctx context.Context, j job) error {
 	case plan.Create:
 		return r.createResource(ctx, j)
 	case plan.Update:
-		return retryOnce(func() error { return j.step.Resource.(resource.Updater).Update(ctx, j.step.Diff) })
+		return repeatDoubtful(func() error { return j.step.Resource.(resource.Updater).Update(ctx, j.step.Diff) })
 	case plan.Delete:
 		if j.step.Resource == nil {
-			return retryOnce(func() error { return ignoreNotFound(r.Target.Remove(ctx, j.step.Found)) })
+			return repeatDoubtful(func() error { return ignoreNotFound(r.Target.Remove(ctx, j.step.Found)) })
 		}
-		return retryOnce(func() error { return ignoreNotFound(j.step.Resource.Delete(ctx)) })
+		return repeatDoubtful(func() error { return ignoreNotFound(j.step.Resource.Delete(ctx)) })
 	case plan.Replace, plan.Keep, plan.Refuse:
 	}
 	panic(fmt.Sprintf("apply: %s is no job", j.verb))

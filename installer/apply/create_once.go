@@ -103,7 +103,7 @@ func (r *run) closeIntents(ctx context.Context, p plan.Plan) error {
 func (r *run) createResource(ctx context.Context, j job) error {
 	n, ok := j.step.Resource.(resource.Nonced)
 	if !ok {
-		return retryOnce(func() error { return j.step.Resource.Create(ctx) })
+		return repeatDoubtful(func() error { return j.step.Resource.Create(ctx) })
 	}
 	err := r.createOnce(ctx, j.step.Resource, n)
 	r.mu.Lock()
@@ -187,7 +187,7 @@ func completeCreation(ctx context.Context, res resource.Resource, drift []resour
 	if !ok || len(drift) == 0 || slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Replace }) {
 		return nil
 	}
-	return retryOnce(func() error { return u.Update(ctx, drift) })
+	return repeatDoubtful(func() error { return u.Update(ctx, drift) })
 }
 
 func (r *run) deleteSpares(ctx context.Context, made []resource.Found, used resource.Found) error {
@@ -202,11 +202,15 @@ func (r *run) deleteSpares(ctx context.Context, made []resource.Found, used reso
 	return nil
 }
 
-// retryOnce repeats an idempotent call if the first reply was lost.
-func retryOnce(call func() error) error {
-	err := call()
-	if cloud.KindOf(err) == cloud.Ambiguous {
-		return call()
+// doubtful is the number of attempts of an idempotent step whose replies are lost.
+const doubtful = 5
+
+// repeatDoubtful repeats an idempotent call whose reply was lost.
+func repeatDoubtful(call func() error) (err error) {
+	for range doubtful {
+		if err = call(); cloud.KindOf(err) != cloud.Ambiguous {
+			return err
+		}
 	}
 	return err
 }

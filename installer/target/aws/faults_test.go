@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -121,4 +122,22 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 			t.Errorf("got %d that went through, want 1", won)
 		}
 	})
+}
+
+// Where a third of all attempts is throttled and every twentieth reply is lost, commands finish at the
+// first run.
+func TestFinishesWithThrottlesAndLostReplies(t *testing.T) {
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(inMemory(awstest.Options{}))
+				s.world.Storm(seed, 0.3, 0.05)
+				must(t, s.Up(t.Context()))
+				s.WantNothingToDo(t)
+				_, err := s.Down(t.Context(), true)
+				must(t, err)
+				s.wantLeft(t)
+			})
+		})
+	}
 }

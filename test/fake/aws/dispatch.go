@@ -91,6 +91,9 @@ func (s *site) do(c *call) (out any, err error) {
 	if c.attempts++; c.attempts == 1 {
 		c.fault = s.schedule.Next(c.op, c.changes)
 	}
+	if s.schedule.Storm != nil {
+		c.fault = s.schedule.Storm()
+	}
 	defer func() {
 		s.schedule.Journal = append(s.schedule.Journal, faults.Entry{Op: c.op, Changes: c.changes, Code: codeOf(err), At: time.Now()})
 	}()

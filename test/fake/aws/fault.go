@@ -30,6 +30,13 @@ func (w *World) FailOp(op string, fs ...faults.Fault) {
 	w.schedule.FailOp(op, fs...)
 }
 
+// Storm injects random faults into all attempts: throttles, and lost replies.
+func (w *World) Storm(seed uint64, throttled, lost float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.schedule.Storm = faults.NewStorm(seed, throttled, lost)
+}
+
 // Revive simulates a new process, without faults.
 func (w *World) Revive() {
 	w.mu.Lock()

@@ -191,7 +191,7 @@ func (b Bucket) Destroy(ctx context.Context) error {
 		switch cloud.KindOf(err) {
 		case "", cloud.NotFound:
 			return nil
-		case cloud.Conflict: // the machine has written its status meanwhile
+		case cloud.Conflict, cloud.Ambiguous: // the machine has written its status meanwhile, or it may be gone
 			if ctx.Err() == nil {
 				continue
 			}

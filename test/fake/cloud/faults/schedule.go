@@ -1,6 +1,9 @@
 package faults
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Schedule holds the scheduled faults, and the journal of attempts. It counts calls and not
 // attempts. It is not safe for concurrent use: its owner must hold a lock.
@@ -9,6 +12,8 @@ type Schedule struct {
 	Calls, Changes int
 	// Dead reports whether the process was killed.
 	Dead bool
+	// Storm returns the fault of each attempt, beside the scheduled ones. It may be nil.
+	Storm func() Fault
 	// Journal holds all attempts that reached the cloud, in order.
 	Journal []Entry
 
@@ -44,6 +49,21 @@ func (s *Schedule) Next(op string, changes bool) Fault {
 		return queue[0]
 	}
 	return ""
+}
+
+// NewStorm returns a function for Schedule.Storm that throttles some attempts and loses the replies of
+// others, each with its probability.
+func NewStorm(seed uint64, throttled, lost float64) func() Fault {
+	random := rand.New(rand.NewPCG(seed, 0))
+	return func() Fault {
+		switch p := random.Float64(); {
+		case p < throttled:
+			return Throttle
+		case p < throttled+lost:
+			return LoseReply
+		}
+		return ""
+	}
 }
 
 // FailAt injects a fault into the n-th call from the start, counted from 1.

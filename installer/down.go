@@ -53,7 +53,10 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 			fresh, err = s.comparePlans(ctx, agreed, look)
 			return err
 		}},
-		phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
+		phase{Name: "apply the plan", Do: func(ctx context.Context) error {
+			s.book.Note(noteListed(noncesIn(fresh)))
+			return s.applyPlan(ctx, fresh)
+		}},
 		phase{Name: "list the remaining objects", Do: func(ctx context.Context) (err error) {
 			if in.LateLists { // an interrupted `up` may have created something just before
 				if err := wait.For(ctx, time.Until(settled)); err != nil {
@@ -124,14 +127,27 @@ func noncesIn(p plan.Plan) map[string]bool {
 	return out
 }
 
+// noteListed returns an edit that marks the intents of objects that a list shows. If the removal is
+// interrupted, the next one does not wait for those that it has removed.
+func noteListed(nonces map[string]bool) func(*record.Record) {
+	return func(r *record.Record) {
+		for id, in := range r.Intents {
+			if nonces[in.Nonce] {
+				in.Made, in.Listed = true, true
+				r.Intents[id] = in
+			}
+		}
+	}
+}
+
 // awaitIntents waits, up to a limit, until the inventory shows everything that was created under a
-// nonce, except the nonces in seen.
+// nonce, except the nonces in seen and those that were listed before.
 func (in *Installer) awaitIntents(ctx context.Context, seen map[string]bool) error {
 	r, _, found, err := record.Read(ctx, in.Store)
 	if err != nil || !found {
 		return err
 	}
-	maps.DeleteFunc(r.Intents, func(_ string, i record.Intent) bool { return seen[i.Nonce] })
+	maps.DeleteFunc(r.Intents, func(_ string, i record.Intent) bool { return i.Listed || seen[i.Nonce] })
 	if len(r.Intents) == 0 {
 		return nil
 	}

@@ -54,6 +54,9 @@ type Intent struct {
 	Nonce string `json:"nonce"`
 	// Made reports whether the platform has confirmed it.
 	Made bool `json:"made,omitempty"`
+	// Listed reports whether `down` has found the object in a list, so that no list lags behind its
+	// creation any more.
+	Listed bool `json:"listed,omitempty"`
 }
 
 // Read returns the record and its version. If the record does not exist, found is false and version

@@ -141,3 +141,24 @@ func TestFinishesWithThrottlesAndLostReplies(t *testing.T) {
 		})
 	}
 }
+
+// A removal that was killed is continued without waiting for the objects that it has deleted.
+func TestContinuedDownDoesNotWaitForDeletedObjects(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		must(t, s.Up(t.Context()))
+		s.world.FailChange(s.world.Changes()+12, faults.KillAfter)
+		if _, err := s.Down(t.Context(), true); !errors.Is(err, faults.ErrInjected) {
+			t.Fatalf("got %v, want the injected failure", err)
+		}
+		s.Resume(s.world)
+		in, _, err := s.operator(t.Context())
+		must(t, err)
+		start := time.Now()
+		p, err := in.PlanDown(t.Context(), true)
+		must(t, err)
+		if took := time.Since(start); took > time.Second || p.Count(plan.Delete) == 0 {
+			t.Errorf("got a plan with %s after %s, want one at once", p.Summary(), took)
+		}
+	})
+}

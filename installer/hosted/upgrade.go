@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/hosted/manifests"
 	"github.com/det-deploy/det-deploy/installer/record"
@@ -115,21 +117,52 @@ func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.
 	return nil
 }
 
-// Backup copies the data disk. The owner of an external database has to back that up.
-func (c *Cluster) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
+// Backup copies the data disk, and deletes older copies. The owner of an external database has to
+// back that up.
+func (c *Cluster) Backup(ctx context.Context, of record.Release, tell func(string)) (string, error) {
 	m, err := c.Manifests.Read(ctx)
 	if err != nil {
 		return "", err
 	}
 	// The name makes repeated commands find the backup of the same stop.
-	where, err := c.Disk.Keep(ctx, fmt.Sprintf("before-generation-%d", m.Generation+1))
+	where, err := c.Disk.Keep(ctx, backupPrefix+strconv.Itoa(m.Generation+1))
 	if err != nil {
 		return "", fmt.Errorf("back up what %s wrote: %w", of, err)
 	}
 	if !c.Common.Database.URL.IsZero() {
 		where += ", without the external database"
 	}
+	if err := c.pruneBackups(ctx); err != nil { // the next upgrade tries again
+		tell("cannot delete older backups: " + err.Error())
+	}
 	return where, nil
+}
+
+// backupPrefix is the prefix of the names of backups; the generation of the manifest follows.
+const backupPrefix = "before-generation-"
+
+// keptBackups is the number of backups that stay, so that upgrades do not fill a quota.
+const keptBackups = 3
+
+// pruneBackups deletes all but the last backups.
+func (c *Cluster) pruneBackups(ctx context.Context) error {
+	all, err := c.Marked.Inventory(ctx, c.Common.Cluster)
+	if err != nil {
+		return err
+	}
+	generation := func(f resource.Found) int {
+		_, number, _ := strings.Cut(f.Name, backupPrefix)
+		n, _ := strconv.Atoi(number) // 0 is no backup
+		return n
+	}
+	backups := slices.DeleteFunc(all, func(f resource.Found) bool { return generation(f) == 0 })
+	slices.SortFunc(backups, func(a, b resource.Found) int { return generation(b) - generation(a) })
+	for _, f := range backups[min(len(backups), keptBackups):] {
+		if err := c.Marked.Remove(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WaitForAgents returns at once. Agents download the new program when their master answers with

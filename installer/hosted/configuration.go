@@ -31,6 +31,8 @@ type configuration struct {
 	needs []string
 	// live returns the names assigned by the cloud; complete is false while one of them is unknown.
 	live func() (l Live, complete bool, err error)
+	// planned returns the pools, with stand-ins for names that are not assigned yet. It may be nil.
+	planned func() (Live, error)
 	// secrets are those that the master reads.
 	secrets []*watched
 	// leaf is the master's certificate; it is nil if the user provides one.
@@ -59,14 +61,14 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 	if f.live == nil {
 		return found, nil, nil
 	}
-	want, _, ready, err := f.wantedManifest(ctx, m)
+	want, content, ready, err := f.wantedManifest(ctx, m)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
 	if !ready {
 		return found, []resource.Drift{{Path: "files", Have: "refer to missing resources", Want: "complete"}}, nil
 	}
-	drift := manifests.Compare(m, want)
+	drift := append(f.poolDrift(ctx, m, content[manifest.ConfigFile]), manifests.Compare(m, want)...)
 	same, err := f.settingsStored(ctx)
 	if err == nil && !same {
 		drift = append(drift, resource.Drift{Path: "settings", Have: "outdated", Want: "current"})
@@ -175,6 +177,8 @@ type Drawn struct {
 	// of them does not exist.
 	Needs []string
 	Live  func() (l Live, complete bool, err error)
+	// Planned returns the same with stand-ins for unknown names, for the plan. It may be nil.
+	Planned func() (Live, error)
 }
 
 // Configure returns the configuration of the master's machine.
@@ -187,7 +191,7 @@ func (c *Cluster) Configure(d Drawn) (Configuration, error) {
 	for _, arch := range archs {
 		p.Programs = append(p.Programs, &storedProgram{c: c, arch: arch, manifest: p.manifest})
 	}
-	f := &configuration{c: c, manifest: p.manifest, needs: slices.Concat(p.ProgramIDs(), d.Needs), settings: d.Settings, live: d.Live}
+	f := &configuration{c: c, manifest: p.manifest, needs: slices.Concat(p.ProgramIDs(), d.Needs), settings: d.Settings, live: d.Live, planned: d.Planned}
 	for _, s := range c.ownSecrets() {
 		f.secrets = append(f.secrets, s)
 		p.Rest = append(p.Rest, s)

@@ -40,6 +40,8 @@ type Live struct {
 	// Storage is the storage for checkpoints.
 	Storage config.CheckpointStorage
 	Pools   []config.Pool
+	// Zones maps pools to the zones of their machines, if the pools themselves do not name them.
+	Zones map[string][]string
 }
 
 // masterFile writes master.yaml and determines which CA its clients trust.

@@ -39,7 +39,7 @@ func (a masterAddress) PublicIP() string { return a.address.PublicIP() }
 func (b *blueprint) addMachine() error {
 	settings, _ := b.Remember() // they were read from JSON or are written as JSON
 	address := newMasterAddress(b.cluster)
-	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentionedIDs(), Live: b.liveIDs})
+	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentionedIDs(), Live: b.liveIDs, Planned: b.placeholderLive})
 	if err != nil {
 		return err
 	}

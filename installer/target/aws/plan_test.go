@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/spec"
 	hostedtest "github.com/det-deploy/det-deploy/test/contract/hosted"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
@@ -36,7 +37,28 @@ func TestFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 			"      10.", "/19 in us-west-2a", "admits TCP 8443 from 203.0.113.0/24: users to the master",
 			"admits TCP 22 from 203.0.113.0/24: administrators to the machine", "admits everything from aws/security-group/agents: agents to each other",
 			"retention: ", "det-deploy-lab-data-",
+			" 0 to 5 × " + spec.DefaultAWSPool().InstanceTypes[0] + ", idle for up to 10m, in us-west-2a, us-west-2b",
 		} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("the plan lacks %q:\n%s", want, b.String())
+			}
+		}
+	})
+}
+
+// A changed pool is shown by its keys.
+func TestPlanShowsKeysOfChangedPools(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		must(t, s.Up(t.Context()))
+		s.Set("max-agents", "8", "spot", "true")
+		in, _, err := s.operator(t.Context())
+		must(t, err)
+		p, err := in.Plan(t.Context())
+		must(t, err)
+		var b strings.Builder
+		must(t, p.Render(&b))
+		for _, want := range []string{".max_instances: 5 → 8", ".spot: false → true", "/etc/determined/master.yaml: "} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("the plan lacks %q:\n%s", want, b.String())
 			}

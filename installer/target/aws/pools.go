@@ -50,7 +50,7 @@ func (t *Target) placeholderLive() (hosted.Live, error) {
 
 func (t *Target) liveOf(n named) (hosted.Live, error) {
 	s := t.Spec.Storage
-	l := hosted.Live{Storage: config.CheckpointStorage{S3: &config.S3Storage{Saved: s.Saved, Bucket: t.dataBucket(), Prefix: s.Prefix}}}
+	l := hosted.Live{Storage: config.CheckpointStorage{S3: &config.S3Storage{Saved: s.Saved, Bucket: t.dataBucket(), Prefix: s.Prefix}}, Zones: map[string][]string{}}
 	pools := t.Spec.AllPools()
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		pool, err := t.poolConfig(name, pools[name], n)
@@ -58,6 +58,7 @@ func (t *Target) liveOf(n named) (hosted.Live, error) {
 			return hosted.Live{}, err
 		}
 		l.Pools = append(l.Pools, pool)
+		l.Zones[name] = t.PoolZones(pools[name])
 	}
 	return l, nil
 }

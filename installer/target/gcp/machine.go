@@ -18,7 +18,7 @@ import (
 func (b *blueprint) addMachine() error {
 	settings, _ := b.Remember() // they were read from JSON or are written as JSON
 	address := newMasterAddress(b.cluster)
-	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentionedIDs(), Live: b.liveIDs})
+	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentionedIDs(), Live: b.liveIDs, Planned: b.live})
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,11 @@ func (s *state) countMachines() *apiv1.PoolMachines {
 		case elastic.Gone:
 		}
 	}
-	for _, r := range s.fleet.Standing(time.Now()) {
+	now := time.Now()
+	if r, shown := s.fleet.Shown(now); shown {
+		out.Problems = append(out.Problems, fmt.Sprintf("launches no machines until %s, because of launch_error_timeout: %s", r.Until.UTC().Format(time.RFC3339), r.Words()))
+	}
+	for _, r := range s.fleet.Standing(now) {
 		out.Refusals = append(out.Refusals, &apiv1.LaunchRefusal{
 			Kind: string(r.Kind), InstanceType: r.Offer.Type, Zone: r.Offer.Zone, Price: string(r.Offer.Price),
 			Reason: r.Words(), NextTry: timestamppb.New(r.Until),

@@ -1,11 +1,13 @@
 package launcher
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/elastic"
 )
 
 func TestIsSpot(t *testing.T) {
@@ -26,5 +28,17 @@ func TestIsSpot(t *testing.T) {
 				t.Error("machines that were not launched for the pool are spot machines")
 			}
 		})
+	}
+}
+
+// A pool that launches nothing after a launch error says so, also after the refusal itself has ended.
+func TestLaunchErrorOfPoolIsAProblem(t *testing.T) {
+	t.Parallel()
+	offer := cloud.Offer{Type: "a"}
+	s := &state{fleet: elastic.New(elastic.Limits{Max: 5, ErrorTimeout: time.Hour}, []cloud.Offer{offer}, elastic.Shape{Slots: 8})}
+	s.fleet.Refuse(offer, elastic.Refusal{Kind: cloud.Denied, Text: "not authorized"}, time.Now().Add(-40*time.Minute))
+	got := s.countMachines()
+	if p := got.GetProblems(); len(p) != 1 || !strings.Contains(p[0], "launch_error_timeout") || !strings.Contains(p[0], "not authorized") || len(got.GetRefusals()) > 0 {
+		t.Errorf("got the problems %q and the refusals %v, want the launch error", p, got.GetRefusals())
 	}
 }

@@ -19,8 +19,9 @@ type started struct {
 	LoggedIn bool `json:"logged_in"`
 
 	c *Cluster
-	// ca is the file with the certificate authority of the master.
-	ca string
+	// ca is the file with the certificate authority of the master, and certName the name in its
+	// certificate.
+	ca, certName string
 }
 
 // Finish makes the cluster the current context, logs in if the master answers, and returns the
@@ -46,7 +47,7 @@ func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
 	}
 	r := &started{
 		Schema: "det-deploy." + c.Words.Name + "-up/v1", Cluster: c.ID(), Region: c.Place(), URL: e.URL, User: "admin",
-		LoggedIn: c.Awaited && k.Token != "", c: c,
+		LoggedIn: c.Awaited && k.Token != "", c: c, certName: e.Name,
 	}
 	if r.ca, err = cluster.WriteCA(c.Streams, c.ID(), e.CA); err != nil {
 		return nil, err
@@ -71,6 +72,9 @@ func (r *started) Print(s *term.Streams) error {
 	s.Printf("")
 	s.Printf("  export DET_MASTER=%s", r.URL)
 	s.Printf("  export DET_MASTER_CERT_FILE=%s", r.ca)
+	if r.certName != "" {
+		s.Printf("  export DET_MASTER_CERT_NAME=%s", r.certName)
+	}
 	s.Printf("")
 	next := s.Command("task run -- echo hello")
 	switch {

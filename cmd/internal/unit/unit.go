@@ -27,6 +27,10 @@ type Unit struct {
 	Text []byte
 	// DataDir is created before the first start, readable only by root.
 	DataDir string
+	// Files are further files, by path. Links are symbolic links, by path; a link does not replace an
+	// existing file.
+	Files map[string][]byte
+	Links map[string]string
 	// Root is a prefix for all paths in tests.
 	Root string
 	// Systemctl runs systemctl. It is set only in tests.
@@ -94,6 +98,7 @@ func (u Unit) Plan() ([]Step, error) {
 	if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, u.Text) {
 		steps = append(steps, Step{"write /etc/systemd/system/" + u.Name, func(context.Context) error { return write(file, bytes.NewReader(u.Text), 0o644) }})
 	}
+	steps = append(steps, u.fileSteps()...)
 	start := Step{"enable and start " + u.Name, func(ctx context.Context) error {
 		return u.systemctl(ctx, "enable", "--now", u.Name)
 	}}

@@ -93,3 +93,27 @@ func TestInstallWithoutTerminalRequiresYes(t *testing.T) {
 		t.Errorf("got %v, calls %v; want the flag named and nothing done", err, calls)
 	}
 }
+
+func TestInstallWritesFilesAndLinks(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	u := machine(t, &calls)
+	u.Files = map[string][]byte{"/usr/local/x/Makefile": []byte("all:\n")}
+	u.Links = map[string]string{"/usr/local/x/etc/x.yaml": "/etc/x.yaml"}
+	s, out, _ := term.Test("", false)
+	for range 2 {
+		if err := (unit.Options{Yes: true}).Install(t.Context(), s, "master", u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(u.Root, "/usr/local/x/Makefile"))
+	if err != nil || string(data) != "all:\n" {
+		t.Errorf("got the file %q and %v", data, err)
+	}
+	if to, err := os.Readlink(filepath.Join(u.Root, "/usr/local/x/etc/x.yaml")); err != nil || to != "/etc/x.yaml" {
+		t.Errorf("got the link %q and %v", to, err)
+	}
+	if n := strings.Count(out.String(), "link /usr/local/x/etc/x.yaml to /etc/x.yaml"); n != 1 {
+		t.Errorf("got the link %d times in %q, want it made once", n, out)
+	}
+}

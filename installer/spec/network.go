@@ -17,11 +17,19 @@ type Inbound struct {
 func (n Inbound) InboundRanges() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range n.InboundCIDRs {
-		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(out, p) {
+		if p, err := netip.ParsePrefix(withLength(text)); err == nil && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// withLength returns a single address as a range.
+func withLength(text string) string {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(a, a.BitLen()).String()
+	}
+	return text
 }
 
 func (n Inbound) validate(path string) document.Errors {
@@ -30,7 +38,7 @@ func (n Inbound) validate(path string) document.Errors {
 	e.Check(len(n.InboundCIDRs) > 0, at,
 		"is required: set --inbound-cidr to your own address, such as 203.0.113.7/32, or to 0.0.0.0/0 for all addresses")
 	for i, c := range n.InboundCIDRs {
-		p := checkRange(&e, document.Index(at, i), c)
+		p := checkRange(&e, document.Index(at, i), withLength(c))
 		e.Check(!p.IsValid() || p.Addr().Is4(), document.Index(at, i), "must be an IPv4 range, as the master's address is (is %q)", c)
 	}
 	return e

@@ -58,7 +58,11 @@ func (c *Completion) AskInbound(context.Context, term.Answers) (*term.Field, err
 
 func checkRanges(ranges string) error {
 	for one := range strings.SplitSeq(ranges, ",") {
-		if p, err := netip.ParsePrefix(strings.TrimSpace(one)); err != nil || !p.Addr().Is4() {
+		one = strings.TrimSpace(one)
+		if a, err := netip.ParseAddr(one); err == nil && a.Is4() {
+			continue
+		}
+		if p, err := netip.ParsePrefix(one); err != nil || !p.Addr().Is4() {
 			return errors.New("must be an IPv4 address range such as 203.0.113.7/32")
 		}
 	}

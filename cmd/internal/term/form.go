@@ -46,6 +46,8 @@ type Field struct {
 // Choice is a suggested answer with a description.
 type Choice struct {
 	Value, About string
+	// Words are further words by which the user finds the choice.
+	Words string
 }
 
 // Answers holds the answers in the order of the questions.

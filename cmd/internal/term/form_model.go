@@ -260,10 +260,22 @@ func (m *formModel) goBack() tea.Cmd {
 	return m.loadPage()
 }
 
+// stoppedError reports that the user left a form.
+type stoppedError struct{ question string }
+
+func (e *stoppedError) Error() string {
+	return fmt.Sprintf("cannot read the answer to %q: %v", e.question, context.Canceled)
+}
+
+func (*stoppedError) Unwrap() error { return context.Canceled }
+
+// Hint says that a form changes nothing.
+func (*stoppedError) Hint() string { return "nothing was changed; run the same command again" }
+
 func (m *formModel) interrupt() tea.Cmd {
 	m.ended, m.err = true, context.Canceled
 	if m.entry != nil {
-		m.err = fmt.Errorf("cannot read the answer to %q: %w", m.entry.field.Label, context.Canceled)
+		m.err = &stoppedError{m.entry.field.Label}
 	}
 	return tea.Quit
 }

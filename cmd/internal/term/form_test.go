@@ -15,7 +15,7 @@ import (
 func machines() term.Field {
 	return term.Field{
 		Label: "Instance type", Help: "The machine type of the compute pool.", Flag: "--instance-type", Default: "g5.xlarge",
-		Choices: []term.Choice{{"g5.xlarge", "4 vCPU, 1 x A10G"}, {"p4d.24xlarge", "96 vCPU, 8 x A100"}, {"m6i.large", ""}},
+		Choices: []term.Choice{{Value: "g5.xlarge", About: "4 vCPU, 1 x A10G"}, {Value: "p4d.24xlarge", About: "96 vCPU, 8 x A100"}, {Value: "m6i.large"}},
 		Check: func(_ context.Context, answer string) error {
 			if answer == "x9.huge" || strings.HasPrefix(answer, "24") || answer == "xlarge" {
 				return fmt.Errorf("there is no %s in us-west-2", answer)

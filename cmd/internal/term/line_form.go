@@ -60,11 +60,11 @@ func (s lineForm) fillLine(ctx context.Context, f Field, back bool) (string, err
 	}
 }
 
-// choicesWith returns the choices that contain part.
+// choicesWith returns the choices with part in their value or in what is known about them.
 func choicesWith(choices []Choice, part string) []Choice {
 	var out []Choice
 	for _, c := range choices {
-		if strings.Contains(strings.ToLower(c.Value), strings.ToLower(part)) {
+		if strings.Contains(strings.ToLower(c.Value+"\n"+c.About+"\n"+c.Words), strings.ToLower(part)) {
 			out = append(out, c)
 		}
 	}

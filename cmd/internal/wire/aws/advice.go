@@ -36,7 +36,7 @@ func (a Advice) GPUTypes(ctx context.Context, stock bool) ([]term.Choice, error)
 			continue
 		}
 		_, about, _ := strings.Cut(t.String(), " ")
-		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()")})
+		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()"), Words: fmt.Sprintf("%s %d GB", t.GPU, t.GPUMemory>>10)})
 	}
 	return out, err
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// NoWait makes Ready return as soon as every resource exists; NoVerify, as soon as the master
 	// answers.
 	NoWait, NoVerify bool
+	// RefreshImages selects the newest stock images instead of the recorded ones, also for an existing
+	// master.
+	RefreshImages bool
 	// Refusals returns the problems for which a master would refuse to start with a valid
 	// configuration.
 	Refusals func(config.Master) document.Errors

@@ -27,6 +27,8 @@ type CloudRequest struct {
 	Bring    bool
 	// NoWait and NoVerify end the wait for the master early.
 	NoWait, NoVerify bool
+	// RefreshImages selects the newest stock images instead of the recorded ones.
+	RefreshImages bool
 	Sink             event.Sink
 	Log              *slog.Logger
 }
@@ -53,7 +55,7 @@ func (q CloudRequest) Options(settings map[string]string, scheme secret.Scheme, 
 	return hosted.Options{
 		Settings: settings, Version: build.Read().Version, Programs: programs,
 		Secrets: secret.Resolver{Sources: map[secret.Scheme]secret.Source{scheme: vault}},
-		NoWait:  q.NoWait, NoVerify: q.NoVerify, Log: q.Log, Refusals: Refusals,
+		NoWait:  q.NoWait, NoVerify: q.NoVerify, RefreshImages: q.RefreshImages, Log: q.Log, Refusals: Refusals,
 	}, err
 }
 

@@ -53,7 +53,7 @@ func (b *blueprint) addMachine() error {
 	}
 	host := &compute.Master{
 		In: b.cluster, Name: "master", Image: b.MasterImage(), RootDevice: b.Known.MasterRoot, Type: m.InstanceType,
-		ReplaceImage: m.Image != "", Architecture: facts.Spelled(arch),
+		ReplaceImage: m.Image != "" || b.RefreshImages, Architecture: facts.Spelled(arch),
 		Subnet: b.masterPlace(), Groups: []infra.Ref{b.master}, Profile: b.profile, KeyPair: b.Spec.KeyPair,
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
 		After: c.ProgramIDs(),

@@ -58,6 +58,9 @@ var _ installer.Upgradable = (*Target)(nil)
 
 // Open returns the cluster in the caller's account. It changes nothing.
 func Open(ctx context.Context, c Config) (*Target, error) {
+	if c.Options.RefreshImages {
+		c.Known.Images = nil // Look reads them
+	}
 	t := &Target{Config: c}
 	if t.Caller.Account == "" {
 		var err error

@@ -32,7 +32,7 @@ func (b *blueprint) addMachine() error {
 	}
 	host := &compute.Master{
 		In: b.cluster, Zone: b.Known.Master.Zone, Type: m.MachineType, MinCPU: minCPU(m.MachineType),
-		Image: b.MasterImage(), ReplaceImage: m.Image != "" && !strings.Contains(m.Image, "/family/"), Architecture: spelled(arch),
+		Image: b.MasterImage(), ReplaceImage: m.Image != "" && !strings.Contains(m.Image, "/family/") || m.Image == "" && b.RefreshImages, Architecture: spelled(arch),
 		Subnetwork: b.subnetwork, Tags: b.masterTags(), Account: b.master, Scopes: []string{cloudPlatform},
 		Data: b.addDisk(), Address: address, RootGB: int64(m.BootDisk), After: c.ProgramIDs(),
 		Startup: func(ctx context.Context) (string, error) { return b.startupScript(ctx, c) },

@@ -54,6 +54,9 @@ var _ installer.Upgradable = (*Target)(nil)
 
 // Open returns the cluster in the caller's project. It changes nothing.
 func Open(ctx context.Context, c Config) (*Target, error) {
+	if c.Options.RefreshImages {
+		c.Known.Images = nil // Look reads them
+	}
 	t := &Target{Config: c}
 	if t.Caller.Number == 0 {
 		var err error

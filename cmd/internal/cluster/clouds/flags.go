@@ -18,6 +18,7 @@ func (w *Selection) addSettings(v cluster.Verb, f *pflag.FlagSet) {
 	if describes {
 		f.StringVar(&w.File, "config-file", "", "cluster.yaml of the cluster")
 		w.Declare(f, w.Provider.Settings())
+		f.BoolVar(&w.RefreshImages, "refresh-images", false, "use the newest stock images instead of those of earlier runs; replaces the master's machine")
 	}
 	if describes || v == cluster.Upgrade {
 		f.StringArrayVar(&w.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH; repeatable")

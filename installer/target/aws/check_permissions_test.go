@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
@@ -76,7 +77,7 @@ func TestCallerPoliciesSuffice(t *testing.T) {
 			t.Parallel()
 			s := newStage(inMemory(awstest.Options{}))
 			s.world.Grant(granted(tc.docs))
-			if r := check(t, s)["permissions"]; r.Answer != tc.want || !strings.Contains(r.Found, tc.found) {
+			if r := check(t, s)["permissions"]; r.Answer != tc.want || (r.Kind == cloud.Denied) != (tc.want == doctor.Fail) || !strings.Contains(r.Found, tc.found) {
 				t.Errorf("got %s: %s, want %s with %q", r.Answer, r.Found, tc.want, tc.found)
 			}
 		})

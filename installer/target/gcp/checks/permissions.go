@@ -27,7 +27,7 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	fix := fmt.Sprintf("ask an administrator of project %s for a role with the output of `det-deploy gcp policy`", c.Caller.Project)
 	switch {
 	case len(hard) > 0:
-		return doctor.Failed(c.Caller.String()+" may not: "+strings.Join(hard, ", "), needed, fix)
+		return doctor.Failed(c.Caller.String()+" may not: "+strings.Join(hard, ", "), needed, fix).As(cloud.Denied)
 	case len(missing) > 0:
 		return doctor.Unsure(c.Caller.String()+" may not: "+strings.Join(missing, ", ")+"; some checks cannot be made", needed, fix)
 	}
@@ -104,7 +104,7 @@ func (c *checker) mayUse(ctx context.Context, email string) doctor.Result {
 	}
 	if len(missing) > 0 {
 		return doctor.Failed(c.Caller.String()+" may not attach it to machines", needed,
-			"grant yourself the role Service Account User: `gcloud iam service-accounts add-iam-policy-binding "+email+" --role roles/iam.serviceAccountUser --member MEMBER`")
+			"grant yourself the role Service Account User: `gcloud iam service-accounts add-iam-policy-binding "+email+" --role roles/iam.serviceAccountUser --member MEMBER`").As(cloud.Denied)
 	}
 	return doctor.Passed("%s may attach it to machines", c.Caller)
 }

@@ -157,27 +157,33 @@ func TestReasons(t *testing.T) {
 		{"a pause after an error", Gang{Pods: 1, Undone: 1, NotBefore: epoch().Add(time.Second), Trouble: "no such claim"}, "pauses until 12:00:01 UTC after 1 failed try: no such claim"},
 		{"one node's worth", Gang{Pods: 1, Exclude: []NodeID{"a"}}, "needs 1 pod of 8 nvidia.com/gpu; none fits now, and the most that a node has left is 7 nvidia.com/gpu"},
 		{
-			"memory", Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "1", "memory", "20Gi")},
+			"memory",
+			Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "1", "memory", "20Gi")},
 			"needs 1 pod of 20480 MiB memory, 1 nvidia.com/gpu; none fits now, and the most that a node has left is 10240 MiB memory",
 		},
 		{
-			"each on another node", Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "8", "cpu", "30500m"), Exclude: []NodeID{"b"}},
+			"each on another node",
+			Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "8", "cpu", "30500m"), Exclude: []NodeID{"b"}},
 			"needs 1 pod of 30.5 CPU, 8 nvidia.com/gpu; none fits now, and no node has all of that left",
 		},
 		{
-			"a resource without a node", Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "1", "rdma/hca", "1")},
+			"a resource without a node",
+			Gang{Pods: 1, Pod: asks("nvidia.com/gpu", "1", "rdma/hca", "1")},
 			"needs 1 pod of 1 nvidia.com/gpu, 1 rdma/hca; no node that it may use has rdma/hca",
 		},
 		{
-			"an autoscaler", Gang{Pods: 2, State: Binding, Since: epoch(), Made: 2, Stretched: true, Autoscaler: "TriggeredScaleUp: pod triggered scale-up"},
+			"an autoscaler",
+			Gang{Pods: 2, State: Binding, Since: epoch(), Made: 2, Stretched: true, Autoscaler: "TriggeredScaleUp: pod triggered scale-up"},
 			"the scheduler has found a node for 0 of its 2 pods, and nodes may be added for it (TriggeredScaleUp: pod triggered scale-up)",
 		},
 		{
-			"a scheduler that just got it", Gang{Pods: 1, Pod: scheduledBy("nobody"), State: Binding, Since: epoch(), Made: 1, Unseen: 1},
+			"a scheduler that just got it",
+			Gang{Pods: 1, Pod: scheduledBy("nobody"), State: Binding, Since: epoch(), Made: 1, Unseen: 1},
 			"the scheduler nobody has found a node for 0 of its 1 pod",
 		},
 		{
-			"a scheduler that does not run", Gang{Pods: 1, Pod: scheduledBy("nobody"), State: Binding, Since: epoch().Add(-10 * time.Second), Made: 1, Unseen: 1},
+			"a scheduler that does not run",
+			Gang{Pods: 1, Pod: scheduledBy("nobody"), State: Binding, Since: epoch().Add(-10 * time.Second), Made: 1, Unseen: 1},
 			"no scheduler has looked at 1 of its pods: is there one with the name nobody?",
 		},
 	} {

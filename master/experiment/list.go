@@ -79,16 +79,36 @@ func (v *views) Page(q Query) []View {
 func (v *views) Rows(f Filter) []Row {
 	all := v.reg.all()
 	rows := make([]Row, 0, len(all))
+	archived := archivedProjects{places: v.cfg.Places, known: map[int32]bool{}}
 	for _, e := range all {
-		if r := (Row{e.stored(), e, v.shared}); f.leavesIn(r.Experiment) && f.leavesState(r) {
+		if r := (Row{e.stored(), e, v.shared}); f.leavesIn(r.Experiment) && f.leavesArchived(r.Experiment, archived) && f.leavesState(r) {
 			rows = append(rows, r)
 		}
 	}
 	return rows
 }
 
+// archivedProjects looks each project up once.
+type archivedProjects struct {
+	places Places
+	known  map[int32]bool
+}
+
+// includes reports whether a project or its workspace is archived.
+func (a archivedProjects) includes(project int32) bool {
+	archived, found := a.known[project]
+	if !found {
+		p, err := a.places.Project(project)
+		archived = err == nil && p.Archived
+		a.known[project] = archived
+	}
+	return archived
+}
+
 // Filter selects experiments. Empty fields match all.
 type Filter struct {
+	// Archived also applies to the project and the workspace: an experiment is archived if one of the
+	// three is.
 	Archived *bool
 	Users    []string
 	UserIDs  []int32
@@ -105,10 +125,13 @@ type Filter struct {
 	FromID, UntilID int32
 }
 
-// leavesIn reports whether the experiment matches all criteria except the state.
+// leavesIn reports whether the experiment matches all criteria except the state and Archived.
 func (f Filter) leavesIn(x *record.Experiment) bool {
-	return (f.Archived == nil || *f.Archived == x.Archived) && f.leavesID(x.ID) && f.leavesUser(x) && f.leavesText(x) &&
-		(f.Project == 0 || f.Project == x.ProjectID)
+	return f.leavesID(x.ID) && f.leavesUser(x) && f.leavesText(x) && (f.Project == 0 || f.Project == x.ProjectID)
+}
+
+func (f Filter) leavesArchived(x *record.Experiment, projects archivedProjects) bool {
+	return f.Archived == nil || *f.Archived == (x.Archived || projects.includes(x.ProjectID))
 }
 
 func (f Filter) leavesID(id int32) bool {

@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -56,6 +57,47 @@ func TestRegistryOrder(t *testing.T) {
 	if d := gocmp.Diff(number(before), []int32{1, 2, 5, 7, 9}); d != "" {
 		t.Errorf("what a reader had was changed (-got +want):\n%s", d)
 	}
+}
+
+// Experiments are archived with their project and its workspace.
+func TestListsOmitArchivedProjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	team, err := w.spots.Create(t.Context(), ann(), &apiv1.PostWorkspaceRequest{Name: "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := w.spots.CreateProject(t.Context(), ann(), &apiv1.PostProjectRequest{Name: "vision", WorkspaceId: team.GetId()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.addEnded(record.Experiment{ID: 1, ProjectID: 1})
+	w.addEnded(record.Experiment{ID: 2, ProjectID: project.GetId()})
+	w.addEnded(record.Experiment{ID: 3, ProjectID: project.GetId(), Archived: true})
+	check := func(when string, archived *bool, want ...int32) {
+		t.Helper()
+		if d := gocmp.Diff(idsOf(w.x.Page(Query{Filter: Filter{Archived: archived}, Cut: cutAll})), want); d != "" {
+			t.Errorf("%s (-got +want):\n%s", when, d)
+		}
+	}
+	check("before", new(false), 1, 2)
+	for _, archive := range []func(archived bool) error{
+		func(archived bool) error {
+			return w.spots.SetProjectArchived(t.Context(), ann(), project.GetId(), archived)
+		},
+		func(archived bool) error { return w.spots.SetArchived(t.Context(), ann(), team.GetId(), archived) },
+	} {
+		if err := archive(true); err != nil {
+			t.Fatal(err)
+		}
+		check("not archived", new(false), 1)
+		check("archived", new(true), 2, 3)
+		check("all", nil, 1, 2, 3)
+		if err := archive(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("after", new(false), 1, 2)
 }
 
 func TestAPageIsCutFromTheSortedList(t *testing.T) {

@@ -205,7 +205,10 @@ func TestChangeOfJobAppliesToAllTasks(t *testing.T) {
 func TestOwnedTasksAreShownWithoutConfiguration(t *testing.T) {
 	t.Parallel()
 	m := newOwnedMaster(t, newOwner(func(task.RunEnd) task.Next { return task.Done }))
-	m.begin(trial("1.a", 1))
+	began := time.Now()
+	order := trial("1.a", 1)
+	order.Submitted = began.Add(-time.Hour) // when its experiment was created
+	m.begin(order)
 	spec := m.assign("1.a.1", 1)[0]
 	if d := cmp.Diff(spec.GetEntrypoint(), []string{"train", "1"}); d != "" || spec.GetTaskType() != "TRIAL" {
 		t.Errorf("it runs (-got +want):\n%s", d)
@@ -219,6 +222,10 @@ func TestOwnedTasksAreShownWithoutConfiguration(t *testing.T) {
 	r, err := m.tasks.Task(t.Context(), "1.a")
 	if err != nil || r.GetTask().GetTaskType() != apiv1.TaskType_TASK_TYPE_TRIAL || r.GetTask().Config != nil {
 		t.Errorf("got %v and %v", r, err)
+	}
+	registered := m.summaries()["1.a.1"].GetRegisteredTime().AsTime()
+	if start := r.GetTask().GetStartTime().AsTime(); !start.Equal(registered) || start.Before(began) || start.Equal(start.Truncate(time.Millisecond)) {
+		t.Errorf("got the start %v and the registration %v, want that of the task, after %v and in full precision", start, registered, began)
 	}
 	m.play("1.a.1", 0)
 	if s := m.summaries(); len(s) != 0 {

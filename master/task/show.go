@@ -64,7 +64,7 @@ func (v *views) shownConfig(s snapshot) (*structpb.Struct, error) {
 func (v *views) showCommand(s snapshot) *apiv1.Command {
 	task, a := s.task, s.currentAllocation()
 	c := &apiv1.Command{
-		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: formatTime(task.Submitted),
+		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: timestamppb.New(task.Submitted),
 		DisplayName: task.Username, UserId: task.UserID, Username: task.Username, ResourcePool: task.Pool,
 		JobId: string(kindOf(task.Kind).job(task)), WorkspaceId: task.Workspace,
 	}
@@ -105,16 +105,25 @@ func showDevices(c lifecycle.Container) []*apiv1.Device {
 
 func (v *views) showTask(s snapshot) *apiv1.Task {
 	out := &apiv1.Task{
-		TaskId: string(s.task.ID), TaskType: kindOf(s.task.Kind).taskType, StartTime: formatTime(s.task.Submitted), Config: v.configText(s),
+		TaskId: string(s.task.ID), TaskType: kindOf(s.task.Kind).taskType, StartTime: timestamppb.New(startOf(s)), Config: v.configText(s),
 	}
 	if s.hasEnded() {
-		out.EndTime = formatTime(s.task.Ended)
+		out.EndTime = timestamppb.New(s.task.Ended)
 	}
 	// The newest first: clients read the first one.
 	for i := len(s.allocations) - 1; i >= 0; i-- {
 		out.Allocations = append(out.Allocations, showAllocation(s.task, s.allocations[i]))
 	}
 	return out
+}
+
+// startOf returns when a task was created. The Submitted time of a task with an owner is that of its
+// job, which may have other tasks.
+func startOf(s snapshot) time.Time {
+	if len(s.allocations) == 0 {
+		return s.task.Submitted
+	}
+	return s.allocations[0].Created
 }
 
 // configText returns a task's configuration as JSON; nil if its owner has it.
@@ -140,10 +149,10 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 		out.State = apiv1.Task_STATE_WAITING
 	}
 	if !a.Assigned.IsZero() {
-		out.StartTime = formatTime(a.Assigned)
+		out.StartTime = timestamppb.New(a.Assigned)
 	}
 	if a.End != nil {
-		out.EndTime = formatTime(a.End.At)
+		out.EndTime = timestamppb.New(a.End.At)
 		out.ExitReason, out.StatusCode = &a.End.Status, a.End.Code
 	}
 	return out
@@ -207,9 +216,4 @@ func failureType(k lifecycle.ExitKind) apiv1.ResourcesFailure_FailureType {
 	default:
 		return apiv1.ResourcesFailure_FAILURE_TYPE_RESOURCES_MISSING
 	}
-}
-
-// formatTime converts a time for clients, which read RFC 3339 with milliseconds.
-func formatTime(t time.Time) *timestamppb.Timestamp {
-	return timestamppb.New(t.Truncate(time.Millisecond))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -122,8 +121,7 @@ func (w *summaryWriter) priorityOf(s *snapshot, kept *summaryText, current bool)
 
 func (w *summaryWriter) describe(s *snapshot, priority int32) *apiv1.AllocationSummary {
 	a, m := &s.allocations[len(s.allocations)-1], &w.message.AllocationSummary
-	at := a.Created.Truncate(time.Millisecond)
-	w.message.registered.Seconds, w.message.registered.Nanos = at.Unix(), int32(at.Nanosecond()) //nolint:gosec // below 1e9
+	w.message.registered.Seconds, w.message.registered.Nanos = a.Created.Unix(), int32(a.Created.Nanosecond()) //nolint:gosec // below 1e9
 	m.TaskId, m.AllocationId, m.Name, m.RegisteredTime = string(s.task.ID), string(a.ID), s.task.Name, &w.message.registered
 	m.ResourcePool, m.SlotsNeeded, m.SchedulerType = s.task.Pool, int32(s.task.Slots), "priority" //nolint:gosec // slots of one pool
 	m.ProxyPorts, m.Resources, m.Priority = w.proxyPorts(&s.task), nil, nil

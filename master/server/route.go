@@ -88,7 +88,9 @@ func (s *Server) portHandler() http.Handler {
 		}
 		mux.Handle(r.method+" "+r.fullPath(), s.gatekeeper.guarded(r))
 	}
-	mux.HandleFunc(prefix, s.notBuilt)
+	for _, pattern := range append(shadowed(), prefix) {
+		mux.HandleFunc(pattern, s.notBuilt)
+	}
 	health := &healthCalls{s.shared}
 	mux.HandleFunc("GET /info", (&clusterCalls{s.shared}).info)
 	for _, path := range readyPaths() {

@@ -13,6 +13,7 @@ const (
 	withProxy    = "shells, notebooks and tensorboards require a proxy to tasks, which is planned for a later version; use a command instead"
 	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network with trials/{trial}/metrics; read them with trials/metrics/trial_metrics"
 	afterwards   = "it may come in a later version"
+	otherQueues  = "read job-queues-v2 instead"
 	inEnterprise = "it is part of Determined Enterprise; a det-deploy cluster has users and administrators"
 )
 
@@ -29,7 +30,8 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/model", afterwards},
 	{"/api/v1/project", afterwards},
 	{"/api/v1/workspaces", afterwards},
-	{"/api/v1/user/projects", afterwards},
+	{"/api/v1/user", afterwards}, // users, their settings and recent projects
+	{"/api/v1/job-queues", otherQueues},
 	{"/experiments", afterwards},
 	{"/api/v1/shells", withProxy},
 	{"/api/v1/notebooks", withProxy},
@@ -53,6 +55,16 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/saml", inEnterprise},
 	{"/oidc", inEnterprise},
 	{"/scim", inEnterprise},
+}
+
+// shadowed lists calls that are not implemented and that match the path of an implemented one.
+func shadowed() []string {
+	return []string{
+		"GET " + prefix + "tasks/count",
+		"POST " + prefix + "trials/profiler/metrics",
+		"PATCH " + prefix + "users/assignments",
+		"GET " + prefix + "users/setting",
+	}
 }
 
 // comesWith returns the message for a known path that is not implemented.

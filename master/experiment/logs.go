@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
@@ -71,8 +73,8 @@ func isDue(ended time.Time, days int, now time.Time) bool {
 	return days >= 0 && !ended.IsZero() && !now.Before(ended.Add(time.Duration(days)*24*time.Hour))
 }
 
-// logEnd writes the end of a run to the trial's log. Errors are only logged, because the line is
-// informational.
+// logEnd writes the end of a run to the trial's log, and the lines because of which it is not repeated
+// in the words of Determined 0.38.1.
 func (r *runs) logEnd(ctx context.Context, t record.Trial) {
 	if t.LastEnd == nil {
 		return
@@ -81,9 +83,20 @@ func (r *runs) logEnd(ctx context.Context, t record.Trial) {
 	if t.Life.State == lifecycle.Error {
 		level = log.Error
 	}
-	text := fmt.Sprintf("run %d of trial %d ended: %s", t.LastEnd.Run, t.ID, t.Reason)
-	if err := r.cfg.Tasks.Write(ctx, rm.TaskID(t.Task()), level, text); err != nil {
-		r.cfg.Log.Warn("cannot write to the log of a trial", "trial_id", t.ID, "err", err)
+	id := rm.TaskID(t.Task())
+	r.writeLine(ctx, id, level, fmt.Sprintf("run %d of trial %d ended: %s", t.LastEnd.Run, t.ID, t.Reason))
+	if m := t.Matched; level == log.Error && m != nil && m.NoRetry && m.Run == t.LastEnd.Run {
+		r.writeLine(ctx, id, log.Error, "trial failed and matched logs to a don't retry policy")
+		for _, c := range m.Causes {
+			r.writeLine(ctx, id, log.Error, fmt.Sprintf("(log %q matched regex %q)", c.Line, c.Pattern))
+		}
+	}
+}
+
+// writeLine writes a line to a trial's log. Errors are only logged, because the line is informational.
+func (r *runs) writeLine(ctx context.Context, id rm.TaskID, level log.Level, text string) {
+	if err := r.cfg.Tasks.Write(ctx, id, level, text); err != nil {
+		r.cfg.Log.Warn("cannot write to the log of a trial", "task_id", id, "err", err)
 	}
 }
 
@@ -104,20 +117,35 @@ func (r *runs) LogPolicies(_ context.Context, id rm.TaskID) ([]container.LogPoli
 	return list, nil
 }
 
-// LogMatched implements task.LogWatcher.
+// shownLine is the number of characters of a log line that a log policy's own lines repeat.
+const shownLine = 256
+
+// LogMatched implements task.LogWatcher. It writes the exclusion of a node to the trial's log in the
+// words of Determined 0.38.1.
 func (r *runs) LogMatched(ctx context.Context, m task.LogMatch) error {
 	e, err := r.ofTask(m.Task)
 	if err != nil {
 		return nil //nolint:nilerr // the experiment was deleted
 	}
-	match := record.Match{Policy: m.Policy.Name, Run: m.Run, NoRetry: m.Policy.Action == cancelRetries}
-	if m.Policy.Action == excludeNode {
+	match := record.Match{Policy: m.Policy.Name, Run: m.Run}
+	line := excerpt.UpTo(strings.TrimRight(m.Line, "\r\n"), shownLine)
+	switch m.Policy.Action {
+	case cancelRetries:
+		match.NoRetry, match.Causes = true, []record.MatchedLine{{Pattern: m.Policy.Pattern, Line: line}}
+	case excludeNode:
 		match.Excluded = []string{string(m.Agent)}
 	}
-	return r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+	isNew := false
+	err = r.submit(ctx, e, &job{do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
+		before := len(d.Events)
 		if t, found := d.TrialOfTask(string(m.Task)); found {
 			d.Runs().Match(t.ID, match)
 		}
+		isNew = len(d.Events) > before
 		return nil
 	}})
+	if err == nil && isNew && m.Policy.Action == excludeNode {
+		r.writeLine(ctx, m.Task, log.Error, fmt.Sprintf("(log '%q' matched regex %s) therefore will not schedule on %s", line, m.Policy.Pattern, m.Agent))
+	}
+	return err
 }

@@ -100,24 +100,39 @@ type Match struct {
 	// trial must not run; a run on several nodes may exclude more than one.
 	NoRetry  bool     `json:"no_retry,omitempty"`
 	Excluded []string `json:"excluded_nodes,omitempty"`
+	// Causes are the lines that forbid another run.
+	Causes []MatchedLine `json:"causes,omitempty"`
+}
+
+// MatchedLine is an excerpt of a log line, and the pattern that it matches.
+type MatchedLine struct {
+	Pattern string `json:"pattern"`
+	Line    string `json:"line"`
 }
 
 // Join returns m combined with an earlier match of the same run.
 func (m Match) Join(earlier Match) Match {
 	m.NoRetry = m.NoRetry || earlier.NoRetry
-	excluded := slices.Clone(earlier.Excluded)
-	for _, node := range m.Excluded {
-		if !slices.Contains(excluded, node) {
-			excluded = append(excluded, node)
+	m.Excluded = union(earlier.Excluded, m.Excluded, func(node string) string { return node })
+	m.Causes = union(earlier.Causes, m.Causes, func(l MatchedLine) string { return l.Pattern })
+	return m
+}
+
+// union returns the elements of a, and those of b whose keys a does not have.
+func union[E any](a, b []E, key func(E) string) []E {
+	out := slices.Clone(a)
+	for _, e := range b {
+		if !slices.ContainsFunc(out, func(o E) bool { return key(o) == key(e) }) {
+			out = append(out, e)
 		}
 	}
-	m.Excluded = excluded
-	return m
+	return out
 }
 
 // Equal reports whether two matches are the same.
 func (m Match) Equal(other Match) bool {
-	return m.Policy == other.Policy && m.Run == other.Run && m.NoRetry == other.NoRetry && slices.Equal(m.Excluded, other.Excluded)
+	return m.Policy == other.Policy && m.Run == other.Run && m.NoRetry == other.NoRetry &&
+		slices.Equal(m.Excluded, other.Excluded) && slices.Equal(m.Causes, other.Causes)
 }
 
 // EndedRun is the decision about the end of a run. It is stored so that a repeated request gets the

@@ -3,9 +3,11 @@ package checkpoint
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -50,35 +52,67 @@ func cleaned() store.Collection[struct{}] {
 	return store.Collection[struct{}]{Kind: "tensorboard_deleted"}
 }
 
-// DeleteTensorBoards deletes the TensorBoard files of an experiment. It does nothing if such a
-// deletion is already pending.
+// DeleteTensorBoards deletes the TensorBoard files of an experiment and returns when they are deleted.
+// If such a deletion is already pending, it is tried now. If ctx ends first, the deletion continues. It
+// returns FailedPrecondition if the attempt fails; the deletion is then tried again later.
 func (c *Checkpoints) DeleteTensorBoards(ctx context.Context, experiment, user int32) error {
-	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, user) })
-	c.Wake()
-	return err
-}
-
-func (c *Checkpoints) orderCleaning(ctx context.Context, tx *store.Tx, experiment, user int32) error {
-	elsewhere, err := runsElsewhere(ctx, tx, experiment)
+	var d Deletion
+	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		if d, err = c.orderCleaning(ctx, tx, experiment, user); err != nil {
+			return err
+		}
+		d.Due = c.cfg.Now()
+		return putDeletion(tx, d)
+	})
 	if err != nil {
 		return err
 	}
+	c.Wake()
+	return c.awaitEnd(ctx, d)
+}
+
+// lookForEnd is the interval at which awaitEnd reads the deletion.
+const lookForEnd = 250 * time.Millisecond
+
+// awaitEnd waits until a deletion is complete or an attempt fails. An attempt that the cluster
+// interrupted is repeated at once.
+func (c *Checkpoints) awaitEnd(ctx context.Context, d Deletion) error {
+	for {
+		doc, found, err := deletions().Get(ctx, c.cfg.Store, d.ID)
+		if err != nil || !found {
+			return err
+		}
+		if now := doc.Value; now.Tries > d.Tries && now.Due.After(c.cfg.Now()) {
+			return status.New(status.FailedPrecondition, "the TensorBoard files of experiment %d are not deleted yet: %s; the next attempt is at %s; the log of task %s shows more",
+				d.Experiment, now.Failure, now.Due.UTC().Format(time.RFC3339), d.ID)
+		}
+		if err := wait.For(ctx, lookForEnd); err != nil {
+			return err
+		}
+	}
+}
+
+// orderCleaning stores a deletion of TensorBoard files and returns it, or returns the pending one.
+func (c *Checkpoints) orderCleaning(ctx context.Context, tx *store.Tx, experiment, user int32) (Deletion, error) {
+	elsewhere, err := runsElsewhere(ctx, tx, experiment)
+	if err != nil {
+		return Deletion{}, err
+	}
 	if elsewhere {
-		return status.New(status.FailedPrecondition, "cannot delete the TensorBoard files of experiment %d: it is unmanaged, and its files are where its programs ran; delete them there", experiment)
+		return Deletion{}, status.New(status.FailedPrecondition, "cannot delete the TensorBoard files of experiment %d: it is unmanaged, and its files are where its programs ran; delete them there", experiment)
 	}
 	waiting, err := deletions().ByParent(ctx, tx, record.Key(experiment))
 	if err != nil {
-		return err
+		return Deletion{}, err
 	}
-	for _, d := range waiting {
-		if d.Value.TensorBoards {
-			return nil
+	for _, w := range waiting {
+		if w.Value.TensorBoards {
+			return w.Value, nil
 		}
 	}
 	now := c.cfg.Now()
-	return putDeletion(tx, Deletion{
-		ID: uuid.NewString(), Experiment: experiment, TensorBoards: true, UserID: user, Asked: now, Due: now,
-	})
+	d := Deletion{ID: uuid.NewString(), Experiment: experiment, TensorBoards: true, UserID: user, Asked: now, Due: now}
+	return d, putDeletion(tx, d)
 }
 
 // triesOfAll is the number of failed tasks after which the deletion of an experiment fails.
@@ -141,7 +175,10 @@ func (c *Checkpoints) markExperiment(ctx context.Context, experiment int32, all 
 	if where, err := StorageOf(ctx, c.cfg.Store, experiment, 0); err != nil || where.Type == nil {
 		return err // without a storage there are no TensorBoard files
 	}
-	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return c.orderCleaning(ctx, tx, experiment, 0) })
+	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		_, err := c.orderCleaning(ctx, tx, experiment, 0)
+		return err
+	})
 }
 
 // remains returns the number of checkpoints whose deletion is pending.

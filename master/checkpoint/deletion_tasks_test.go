@@ -64,6 +64,11 @@ func (q *queue) next(t *testing.T, c *checkpoint.Checkpoints, run int) task.Star
 // deletion returns a master that deletes checkpoints a and b of an experiment with a storage in S3.
 func deletion(t *testing.T, now func() time.Time) (*store.Store, *checkpoint.Checkpoints, *queue) {
 	t.Helper()
+	return deletionWith(t, now, time.Nanosecond)
+}
+
+func deletionWith(t *testing.T, now func() time.Time, backoff time.Duration) (*store.Store, *checkpoint.Checkpoints, *queue) {
+	t.Helper()
 	s, q := storetest.New(t), &queue{started: make(chan task.StartOrder, 1)}
 	x := configuration(0, 1, 1)
 	putExperiment(t, s, 1, lifecycle.Completed, x)
@@ -80,7 +85,7 @@ func deletion(t *testing.T, now func() time.Time) (*store.Store, *checkpoint.Che
 	a, b := saved("a", 1, 1), saved("b", 1, 2)
 	a.Storage, b.Storage = storage, storage
 	put(t, s, a, b)
-	c := open(t, checkpoint.Config{Store: s, Tasks: q, Now: now, Backoff: time.Nanosecond})
+	c := open(t, checkpoint.Config{Store: s, Tasks: q, Now: now, Backoff: backoff})
 	err = c.Delete(t.Context(), checkpoint.Order{UserID: 2, UUIDs: []string{"a", "b"}, Globs: checkpoint.AllFiles(), May: func(int32) error { return nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -192,4 +197,49 @@ func TestOnlyDeletionTaskPatchesDeleting(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, c.PatchAll(t.Context(), checkpoint.Reporter{Task: "2.other"}, left), "does not belong to this task")
+}
+
+// A request to delete TensorBoard files ends with the task that deletes them.
+func TestTensorBoardDeletionWaitsForItsTask(t *testing.T) {
+	t.Parallel()
+	_, c, q := deletionWith(t, time.Now, time.Hour)
+	ofCheckpoints := q.next(t, c, 1).Task
+	request := func() <-chan error {
+		out := make(chan error, 1)
+		go func() { out <- c.DeleteTensorBoards(t.Context(), 1, 2) }()
+		return out
+	}
+	first := request()
+	o := q.nextOther(t, c, ofCheckpoints)
+	select {
+	case err := <-first:
+		t.Fatalf("the request ended with %v before its task", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	end := func(run int, code int32) {
+		t.Helper()
+		if _, err := c.Owner().Ended(t.Context(), task.RunEnd{Task: o.Task, Run: run, Cause: rm.CauseExited, Code: &code, Status: "the bucket is forbidden"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(1, 1)
+	wantError(t, <-first, "are not deleted yet: the bucket is forbidden; the next attempt is at ")
+	second := request() // it tries the same deletion again
+	if again := q.next(t, c, 2); again.Task != o.Task {
+		t.Fatalf("got task %s, want %s again", again.Task, o.Task)
+	}
+	end(2, 0)
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+}
+
+// nextOther waits for another task than the given one.
+func (q *queue) nextOther(t *testing.T, c *checkpoint.Checkpoints, than rm.TaskID) task.StartOrder {
+	t.Helper()
+	for {
+		if o := q.next(t, c, 1); o.Task != than {
+			return o
+		}
+	}
 }

@@ -209,7 +209,6 @@ func TestCheckpointPermissions(t *testing.T) {
 		{"it waits", http.MethodGet, "checkpoints/" + checkpointA, w.user, "", 200, `"globs":["**/*"]`},
 		{"it is listed", http.MethodGet, "checkpoints?deleting=true", w.user, "", 200, `"total":1`},
 		{"event files of another user", http.MethodDelete, "experiments/1/tensorboard-files", other, "", 403, "another user"},
-		{"event files", http.MethodDelete, "experiments/1/tensorboard-files", w.user, "", 200, "{}"},
 	} {
 		rec := w.ask(t, tt.method, "/api/v1/"+tt.path, tt.token, tt.body)
 		if got := squeeze(rec.Body.String()); rec.Code != tt.code || !strings.Contains(got, tt.want) {

@@ -193,12 +193,12 @@ func (w *whole) inOrder(may string) []string {
 	return all
 }
 
-// askOnce calls a route. Streams and calls that wait for other containers are abandoned after a moment,
-// because callers without access are rejected before.
+// askOnce calls a route. Streams and calls that wait for other containers or for files to be deleted are
+// abandoned after a moment, because callers without access are rejected before.
 func (w *whole) askOnce(t *testing.T, r route, token string) *httptest.ResponseRecorder {
 	t.Helper()
 	ctx := t.Context()
-	if r.streams || r.access == allocation {
+	if r.streams || r.access == allocation || strings.HasSuffix(r.path, "/tensorboard-files") {
 		var leave context.CancelFunc
 		ctx, leave = context.WithTimeout(ctx, mostWait)
 		defer leave()

@@ -194,7 +194,7 @@ var experimentRequests = []request{
 	{id: "POST /api/v1/projects/{project}/experiments/archive", by: "alice", user: true, last: true, body: bulk},
 	{id: "POST /api/v1/projects/{project}/experiments/unarchive", by: "alice", user: true, last: true, body: bulk},
 	{id: "POST /api/v1/checkpoints/rm", by: "alice", last: true, body: `{"checkpointUuids": ["{checkpoint}"], "checkpointGlobs": []}`},
-	{id: "DELETE /api/v1/experiments/{experiment}/tensorboard-files", by: "alice", last: true},
+	{id: "DELETE /api/v1/experiments/{experiment}/tensorboard-files", by: "alice", last: true, unseen: "no library is there to delete files"},
 	{id: "DELETE /api/v1/checkpoints", by: "alice", last: true, body: `{"checkpointUuids": ["{checkpoint}"]}`},
 	{id: "POST /api/v1/experiments/continue", by: "alice", last: true, body: `{"id": {experiment}}`, unseen: "its checkpoint was deleted just before"},
 	{id: "DELETE /api/v1/projects/{project}/experiments/delete", by: "alice", user: true, last: true, body: bulk},

@@ -36,7 +36,7 @@ var decisions = map[string]string{
 	"GET master":                                      "stranger user tools admin admin-tools any-task",
 	"GET master/telemetry":                            "stranger user tools admin admin-tools any-task",
 	"GET master/config":                               "admin",
-	"GET master/logs":                                 "admin",
+	"GET master/logs":                                 "user admin", // others get one line
 	"GET audit":                                       "admin",
 	"GET workspaces":                                  "user tools admin admin-tools",
 	"GET workspaces/{workspace}":                      "user tools admin admin-tools",

@@ -355,6 +355,22 @@ func TestMasterLogs(t *testing.T) {
 	}
 }
 
+// Only administrators read the log; others get one line in its place, or an error if they ask for a part.
+func TestMasterLogIsForAdministrators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	slog.New(w.ring).Warn("a secret")
+	rec := w.ask(t, "GET", "/api/v1/master/logs", w.user, "")
+	if got := rec.Body.String(); rec.Code != 200 || strings.Count(got, "\n") != 1 || !strings.Contains(got, "only administrators may read") {
+		t.Errorf("got %d %q, want one line", rec.Code, got)
+	}
+	for _, query := range []string{"?follow=false", "?offset=-1"} {
+		if rec := w.ask(t, "GET", "/api/v1/master/logs"+query, w.user, ""); rec.Code != 403 {
+			t.Errorf("%s: got %d %s, want an error", query, rec.Code, rec.Body)
+		}
+	}
+}
+
 func BenchmarkAuthenticatedReads(b *testing.B) {
 	w := newWorld(b)
 	hs := w.serve(b)

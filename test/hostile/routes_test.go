@@ -104,7 +104,7 @@ var clusterRequests = []request{
 	{id: "POST /api/v1/allocations/{allocation}/notify_container_running", by: "allocation", body: `{"requestUuid":"u","numPeers":1,"data":{}}`},
 	{id: "POST /api/v1/allocations/{allocation}/proxy_address", by: "allocation", body: `{"proxyAddress":"10.0.0.1"}`},
 	{id: "GET /api/v1/master/config", by: "admin"},
-	{id: "GET /api/v1/master/logs", by: "admin"},
+	{id: "GET /api/v1/master/logs", query: "?limit=1", by: "admin"},
 	{id: "POST /api/v1/users", by: "admin", body: `{"user": {"username": "made-{mark}", "active": true, "admin": true}, "password": "Made-By-4242"}`},
 	{id: "GET /api/v1/users/{user}/sessions", by: "alice"},
 	{id: "POST /api/v1/users/{user}/sessions/{session}/end", by: "alice"},

@@ -61,8 +61,10 @@ func (b *Book) WriteAllocations(ctx context.Context, w io.Writer, from, until ti
 		"allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time",
 	}}
 	for _, e := range list {
-		id := b.Experiment(e.Job).ID
-		end := ""
+		id, end := "", ""
+		if x := b.Experiment(e.Job); x.ID != 0 {
+			id = number(x.ID)
+		}
 		if !e.End.IsZero() {
 			end = inLine(e.End)
 		}
@@ -71,7 +73,7 @@ func (b *Book) WriteAllocations(ctx context.Context, w io.Writer, from, until ti
 			pulling = e.Ran.Sub(e.Start)
 		}
 		out = append(out, []string{
-			string(e.Allocation), e.Kind, e.Username, b.Workspace(e.Workspace), number(id), number(int32(e.Slots)), inLine(e.Start), end,
+			string(e.Allocation), e.Kind, e.Username, b.Workspace(e.Workspace), id, number(int32(e.Slots)), inLine(e.Start), end,
 			decimal(pulling.Seconds()),
 		})
 	}

@@ -121,8 +121,8 @@ func TestWorkspacesAndProjects(t *testing.T) {
 		{"which is gone", get, "projects/2", user, "", 404, `project '2' not found`},
 		{"delete a workspace", del, "workspaces/2", user, "", 200, `{"completed":true}`},
 		{"with its projects", get, "workspaces/0/projects", user, "", 200, `"total":1`},
-		{"not that of another", post, "workspaces/1/archive", user, "", 403, `belongs to another user`},
-		{"nor the first one", post, "workspaces/1/archive", admin, "", 400, `cannot be changed`},
+		{"not the first one", post, "workspaces/1/archive", user, "", 400, `cannot be changed`},
+		{"not even by an administrator", post, "workspaces/1/archive", admin, "", 400, `cannot be changed`},
 	})
 }
 

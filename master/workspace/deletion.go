@@ -100,10 +100,7 @@ func (d *deletions) markWorkspace(ctx context.Context, by *apiv1.User, id int32)
 func (d *deletions) markProject(ctx context.Context, by *apiv1.User, id int32) error {
 	d.change.Lock()
 	defer d.change.Unlock()
-	p, _, err := d.findOwnProject(by, id)
-	if err == nil {
-		err = p.checkMutable()
-	}
+	p, _, err := d.findMutableProject(by, id)
 	if err != nil {
 		return err
 	}

@@ -273,19 +273,20 @@ func TestPermissions(t *testing.T) {
 
 func TestFirstWorkspaceIsImmutable(t *testing.T) {
 	w := newWorld(t)
-	for what, err := range w.change(ann(), First, First) {
-		w.code(err, status.PermissionDenied, what+" by a user")
-	}
-	for what, err := range w.change(admin(), First, First) {
-		if what == "notes" {
-			continue // notes are not an attribute
+	for _, by := range []*apiv1.User{ann(), admin()} {
+		for what, err := range w.change(by, First, First) {
+			if what == "notes" {
+				continue // notes are not an attribute
+			}
+			w.code(err, status.FailedPrecondition, what+" by "+by.GetUsername())
 		}
-		w.code(err, status.FailedPrecondition, what+" by an administrator")
+		_, err := w.DeleteProject(t.Context(), by, First)
+		w.code(err, status.FailedPrecondition, "delete the project by "+by.GetUsername())
 	}
-	_, err := w.Delete(t.Context(), admin(), First)
+	_, err := w.SetNotes(t.Context(), ann(), First, func(old []*apiv1.Note) []*apiv1.Note { return old })
+	w.code(err, status.PermissionDenied, "notes by a user")
+	_, err = w.Delete(t.Context(), ann(), First)
 	w.code(err, status.FailedPrecondition, "delete the workspace")
-	_, err = w.DeleteProject(t.Context(), admin(), First)
-	w.code(err, status.FailedPrecondition, "delete the project")
 	_, err = w.CreateProject(t.Context(), admin(), &apiv1.PostProjectRequest{Name: "p", WorkspaceId: First})
 	w.code(err, status.FailedPrecondition, "make a project in it")
 	team := w.workspace(ann(), "team")

@@ -10,17 +10,18 @@ import (
 // administrators may change everything. Only administrators may set the Unix account that tasks run
 // as. Workspace.CheckUser decides who may run tasks in a workspace.
 
-// findOwn returns a workspace in any state, or an error if the user may not change it.
+// findOwn returns a workspace in any state, or an error if the user may not change it. Like Determined
+// 0.38.1, it says that the first workspace cannot be changed before it looks at the user.
 func (s *shared) findOwn(by *apiv1.User, id int32) (workspaceRecord, error) {
 	w, found := s.table.findWorkspace(id)
 	switch {
 	case !found:
 		return workspaceRecord{}, missingWorkspace(id)
+	case w.ID == First:
+		return workspaceRecord{}, status.New(status.FailedPrecondition, "workspace '%s' is built in and cannot be changed", w.Name)
 	case !by.GetAdmin() && by.GetId() != w.UserID:
 		return workspaceRecord{}, status.New(status.PermissionDenied,
 			"workspace '%s' belongs to another user; only its owner and administrators may change it", w.Name)
-	case w.ID == First:
-		return workspaceRecord{}, status.New(status.FailedPrecondition, "workspace '%s' is built in and cannot be changed", w.Name)
 	}
 	return w.workspaceRecord, nil
 }
@@ -37,6 +38,16 @@ func (s *shared) findOwnProject(by *apiv1.User, id int32) (projectRecord, worksp
 			"project '%s' belongs to another user; only its owner, the owner of its workspace and administrators may change it", p.Name)
 	}
 	return p, w, nil
+}
+
+// findMutableProject is like findOwnProject, and returns FailedPrecondition for the first project.
+func (s *shared) findMutableProject(by *apiv1.User, id int32) (projectRecord, workspaceRecord, error) {
+	if p, found := s.table.findProject(id); found {
+		if err := p.checkMutable(); err != nil {
+			return projectRecord{}, workspaceRecord{}, err
+		}
+	}
+	return s.findOwnProject(by, id)
 }
 
 // checkMutable returns FailedPrecondition for the first project.

@@ -67,9 +67,9 @@ func (e *projectEdits) PatchProject(ctx context.Context, by *apiv1.User, id int3
 func (e *projectEdits) SetProjectArchived(ctx context.Context, by *apiv1.User, id int32, archived bool) error {
 	e.change.Lock()
 	defer e.change.Unlock()
-	p, w, err := e.findOwnProject(by, id)
+	p, w, err := e.findMutableProject(by, id)
 	if err == nil {
-		err = cmp.Or(p.checkMutable(), w.checkAround())
+		err = w.checkAround()
 	}
 	if err != nil {
 		return err
@@ -140,9 +140,9 @@ func readNotes(in []*apiv1.Note) ([]note, error) {
 // findEditable returns a project that the user may change. It returns an error if the project is
 // archived or being deleted.
 func (e *projectEdits) findEditable(by *apiv1.User, id int32) (projectRecord, error) {
-	p, w, err := e.findOwnProject(by, id)
+	p, w, err := e.findMutableProject(by, id)
 	if err == nil {
-		err = cmp.Or(p.checkMutable(), w.checkAround(), p.checkOpen())
+		err = cmp.Or(w.checkAround(), p.checkOpen())
 	}
 	return p, err
 }

@@ -42,7 +42,8 @@ func ownAccount() account {
 }
 
 // accountOf selects the user of a task: a claimed one, or the account linked to its owner, except
-// root. It records the user in the directory before any process runs as it.
+// root. A claimed user has the group of the order, for example that of a workspace, except root's. It
+// records the user in the directory before any process runs as it.
 func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
 	if isolated := r.machine.notIsolated == nil; !isolated {
 		return ownAccount(), nil
@@ -56,6 +57,9 @@ func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
 			return who, err
 		}
 		who.User, who.claimed = container.User{UID: uid, GID: uid}, true
+		if u != nil && u.GID != 0 {
+			who.GID = u.GID
+		}
 		if spec.FixedPaths {
 			// Experiments share a checkpoint directory among tasks of different users: one task
 			// writes checkpoints, the next continues from them and a third deletes them. Their

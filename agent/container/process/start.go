@@ -136,8 +136,8 @@ func (r *Runtime) checkSpec(s container.Spec) error {
 	if s.FixedPaths && notPlaced != nil {
 		return fmt.Errorf("the task needs its files at fixed paths, which this agent does not support: %w", notPlaced)
 	}
-	if u := s.User; isolated && u != nil && r.opts.Accounts.containsUID(u.UID) {
-		return fmt.Errorf("cannot run as user %d: user IDs %d to %d are reserved for tasks without an account (task_users)", u.UID, r.opts.Accounts.First, r.opts.Accounts.Last)
+	if u := s.User; isolated && u != nil && (r.opts.Accounts.containsUID(u.UID) || r.opts.Accounts.containsUID(u.GID)) {
+		return fmt.Errorf("cannot run as user %d with group %d: IDs %d to %d are reserved for tasks without an account (task_users)", u.UID, u.GID, r.opts.Accounts.First, r.opts.Accounts.Last)
 	}
 	for _, m := range s.Mounts {
 		if m.ReadOnly && notPlaced != nil {

@@ -276,9 +276,22 @@ func TestALinkedAccountIsTheTasksUser(t *testing.T) {
 	if said, _ := outcome(t, r, spec); said == "0\n" {
 		t.Error("a task is root")
 	}
-	spec.User = &container.User{UID: 80001, GID: 80001}
-	if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "task_users") {
-		t.Errorf("an account within the range: got %v, want it refused", err)
+	for _, reserved := range []container.User{{UID: 80001, GID: 80001}, {GID: 80001}} {
+		spec.User = &reserved
+		if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "task_users") {
+			t.Errorf("the account %v within the range: got %v, want it refused", reserved, err)
+		}
+	}
+}
+
+func TestGroupWithoutAccount(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	spec := script("group", "id -u; id -g; touch here && stat -c %g here")
+	spec.User = &container.User{GID: 4321}
+	said, code := outcome(t, r, spec)
+	if user, rest, _ := strings.Cut(said, "\n"); code != 0 || user == "0" || rest != "4321\n4321\n" {
+		t.Errorf("got code %d and %q, want a user of the range with the group 4321", code, said)
 	}
 }
 

@@ -21,50 +21,89 @@ const (
 	tarDirectory = '5'
 )
 
-// Read reads the files of a directory except for those that its .detignore excludes. It returns nil if dir
-// is "". Symbolic links to files are followed; links to directories are omitted because they may form
-// cycles.
+// Read reads the files of a directory except for those that its .detignore or the default patterns
+// exclude. It returns nil if dir is "". Symbolic links to files are followed; links to directories are
+// omitted because they may form cycles. It returns an error for a link that leads out of the directory.
 func Read(dir string) ([]*apiv1.File, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	skip, err := readIgnore(filepath.Join(dir, ".detignore"))
+	skip, err := readIgnore(filepath.Join(dir, ignoreFile))
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
 		return nil, usage.Errorf("--context %s: not a directory", dir)
 	}
-	var files []*apiv1.File
-	size := int64(0)
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil || rel == "." {
-			return err
-		}
-		if skip.matchesPath(filepath.ToSlash(rel), d.IsDir()) {
-			if d.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		f, err := readEntry(path, filepath.ToSlash(rel))
-		if err != nil || f == nil {
-			return err
-		}
-		files = append(files, f)
-		if size += int64(len(f.GetContent())); size > limit {
-			return usage.Errorf("the directory has more than %d MB; exclude files in .detignore", limit>>20)
-		}
-		return nil
-	})
-	if err != nil {
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return nil, usage.Errorf("--context %s: not a directory", dir)
+	}
+	r := reader{root: root, skip: skip}
+	if err := filepath.WalkDir(root, r.visit); err != nil {
 		return nil, fmt.Errorf("cannot read the directory %s: %w", dir, err)
 	}
-	return files, nil
+	return r.files, nil
+}
+
+// reader collects the files of a directory. root has no symbolic links.
+type reader struct {
+	root  string
+	skip  ignore
+	files []*apiv1.File
+	size  int64
+}
+
+func (r *reader) visit(path string, d fs.DirEntry, err error) error {
+	if err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(r.root, path)
+	if err != nil || rel == "." {
+		return err
+	}
+	rel = filepath.ToSlash(rel)
+	switch {
+	case r.skip.matchesPath(rel, isDirectory(path, d)) || d.Name() == ignoreFile:
+		if d.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	case d.Type()&fs.ModeSymlink != 0:
+		if err := r.checkLink(path, rel); err != nil {
+			return err
+		}
+	}
+	f, err := readEntry(path, rel)
+	if err != nil || f == nil {
+		return err
+	}
+	r.files = append(r.files, f)
+	if r.size += int64(len(f.GetContent())); r.size > limit {
+		return usage.Errorf("the directory has more than %d MB; exclude files in .detignore", limit>>20)
+	}
+	return nil
+}
+
+// isDirectory reports whether an entry is a directory or a symbolic link to one.
+func isDirectory(path string, d fs.DirEntry) bool {
+	if d.Type()&fs.ModeSymlink == 0 {
+		return d.IsDir()
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// checkLink returns an error if a symbolic link leads out of the directory.
+func (r *reader) checkLink(path, rel string) error {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	if within, err := filepath.Rel(r.root, target); err == nil && filepath.IsLocal(within) {
+		return nil
+	}
+	return usage.Errorf("the link %s leads out of the directory, to %s; copy its target into the directory, or exclude the link in .detignore", rel, target)
 }
 
 // readEntry returns a file or directory. It returns nil for other entries, such as sockets.

@@ -23,15 +23,32 @@ type pattern struct {
 	dirs bool
 }
 
+const ignoreFile = ".detignore"
+
+// defaultPatterns are those of the det client, which apply before the patterns of .detignore.
+const defaultPatterns = `
+__pycache__/
+*.py[co]
+*$py.class
+terraform
+terraform_data
+terraform.tfstate*
+terraform.tfvars*
+.terraform*
+.git/
+.vscode/
+.idea/
+.mypy_cache/
+/shared_fs
+`
+
+// readIgnore returns the default patterns followed by those of a file, which may be missing.
 func readIgnore(file string) (ignore, error) {
 	raw, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("cannot read .detignore: %w", err)
 	}
-	return parseIgnore(string(raw))
+	return parseIgnore(defaultPatterns + string(raw))
 }
 
 func parseIgnore(text string) (ignore, error) {

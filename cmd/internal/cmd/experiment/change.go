@@ -3,10 +3,12 @@ package experiment
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -37,13 +39,18 @@ func (v change) command(s *term.Streams) *cobra.Command {
 func (v change) run(ctx context.Context, o *command.Remote, master *client.Client) error {
 	changed, err := command.ForEach(o.Args, func(text string) (*apiv1.Experiment, error) {
 		id, err := command.ReadNumber(noun, text)
-		if err == nil {
-			err = v.do(ctx, master, id)
-		}
 		if err != nil {
 			return nil, err
 		}
-		o.Tell(v.done, id)
+		before, _ := master.Experiment(ctx, id) // the request itself reports the error
+		if err := v.do(ctx, master, id); err != nil {
+			return nil, err
+		}
+		if why := unchanged(v.verb, before.GetExperiment()); why != "" {
+			o.Tell("Experiment %d %s.", id, why)
+		} else {
+			o.Tell(v.done, id)
+		}
 		reply, err := master.Experiment(ctx, id)
 		if client.KindOf(err) == client.NotFound {
 			return &apiv1.Experiment{Id: id, State: apiv1.Experiment_STATE_DELETED}, nil
@@ -51,6 +58,37 @@ func (v change) run(ctx context.Context, o *command.Remote, master *client.Clien
 		return reply.GetExperiment(), err
 	})
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetExperimentsResponse{Experiments: changed}))
+}
+
+// unchanged returns the state of an experiment in which a request changes nothing, or "".
+func unchanged(verb string, x *apiv1.Experiment) string {
+	state, ended := x.GetState(), slices.Contains(endStates(), x.GetState())
+	switch {
+	case ended && (verb == "kill" || verb == "cancel"):
+		return "has already ended (" + show.Enum(state, "STATE_") + ")"
+	case verb == "pause" && state == apiv1.Experiment_STATE_PAUSED:
+		return "is already paused"
+	case verb == "activate" && slices.Contains(activeStates(), state):
+		return "is already active (" + show.Enum(state, "STATE_") + ")"
+	case verb == "archive" && x.GetArchived():
+		return "is already archived"
+	case verb == "unarchive" && x != nil && !x.GetArchived():
+		return "is not archived"
+	case verb == "delete" && state == apiv1.Experiment_STATE_DELETING:
+		return "is already being deleted"
+	}
+	return ""
+}
+
+func endStates() []apiv1.Experiment_State {
+	return []apiv1.Experiment_State{apiv1.Experiment_STATE_COMPLETED, apiv1.Experiment_STATE_CANCELED, apiv1.Experiment_STATE_ERROR}
+}
+
+func activeStates() []apiv1.Experiment_State {
+	return []apiv1.Experiment_State{
+		apiv1.Experiment_STATE_ACTIVE, apiv1.Experiment_STATE_QUEUED, apiv1.Experiment_STATE_PULLING,
+		apiv1.Experiment_STATE_STARTING, apiv1.Experiment_STATE_RUNNING,
+	}
 }
 
 func newPause(s *term.Streams) *cobra.Command {

@@ -24,11 +24,16 @@ func newKill(s *term.Streams) *cobra.Command {
 
 func runKill(ctx context.Context, o *command.Remote, master *client.Client) error {
 	killed, err := command.ForEach(o.Args, func(id string) ([]*apiv1.Command, error) {
+		before, _ := master.Command(ctx, id) // the request itself reports the error
 		c, err := master.Kill(ctx, id)
 		if client.KindOf(err) == client.NotFound {
 			return killArray(ctx, o, master, id, err)
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case hasEnded(before.GetCommand()):
+			o.Tell("Task %s has already ended.", id)
+		default:
 			o.Tell("Killed task %s.", id)
 		}
 		return []*apiv1.Command{c}, err
@@ -45,6 +50,10 @@ func killArray(ctx context.Context, o *command.Remote, master *client.Client, id
 	if err != nil {
 		return nil, err
 	}
-	o.Tell("Killed %s of array %s.", term.Count(n, "task"), id)
+	if n == 0 {
+		o.Tell("All tasks of array %s have already ended.", id)
+	} else {
+		o.Tell("Killed %s of array %s.", term.Count(n, "task"), id)
+	}
 	return master.ArrayCommands(ctx, id)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -22,13 +23,18 @@ func newKill(s *term.Streams) *cobra.Command {
 func runKill(ctx context.Context, o *command.Remote, master *client.Client) error {
 	killed, err := command.ForEach(o.Args, func(text string) (*apiv1.Trial, error) {
 		id, err := command.ReadNumber(noun, text)
-		if err == nil {
-			err = master.KillTrial(ctx, id)
-		}
 		if err != nil {
 			return nil, err
 		}
-		o.Tell("Killed trial %d.", id)
+		before, _ := master.Trial(ctx, id) // the request itself reports the error
+		if err := master.KillTrial(ctx, id); err != nil {
+			return nil, err
+		}
+		if before.GetEndTime() != nil {
+			o.Tell("Trial %d has already ended (%s).", id, show.Enum(before.GetState(), "STATE_"))
+		} else {
+			o.Tell("Killed trial %d.", id)
+		}
 		return master.Trial(ctx, id)
 	})
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetExperimentTrialsResponse{Trials: killed}))

@@ -3,6 +3,8 @@ package experiment
 import (
 	"context"
 	"os"
+	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/config"
 )
 
 type createOptions struct {
@@ -60,6 +63,9 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 	if err != nil {
 		return err
 	}
+	if file := entryFile(text); file != "" && len(files) == 0 {
+		o.Tell("Warning: the entrypoint runs %s, but no files are sent; send them with --context DIRECTORY, unless the image has them.", file)
+	}
 	for _, w := range reply.GetConfigWarnings() {
 		o.Tell("Warning: %s", w)
 	}
@@ -70,4 +76,24 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 		return o.AnswerNote(reply, "The configuration is valid.")
 	}
 	return o.AnswerLine(reply, "%d", reply.GetExperiment().GetId())
+}
+
+// entryFile returns the file of the working directory that an experiment's entrypoint runs, or "".
+func entryFile(text []byte) string {
+	var x config.Experiment
+	d, err := config.Parse(text, "config", nil)
+	if err != nil {
+		return ""
+	}
+	_ = d.Decode(&x) // the master reports the errors
+	if x.Entrypoint == nil {
+		return ""
+	}
+	for _, word := range append(strings.Fields(x.Entrypoint.Line), x.Entrypoint.Args...) {
+		script := path.Ext(word) == ".py" || path.Ext(word) == ".sh" || strings.HasPrefix(word, "./")
+		if script && !path.IsAbs(word) && !strings.ContainsAny(word, "$:") {
+			return word
+		}
+	}
+	return ""
 }

@@ -32,7 +32,7 @@ type Layers struct {
 // position in the request or the template.
 func Complete(l Layers) (Experiment, document.Errors, error) {
 	request, wrong := readPart(l.Request)
-	template, templateWrong := readPart(l.Template)
+	template, templateWrong, foreign := readTemplate(l.Template)
 	x := request.Merge(template).Merge(containerPart(l.Container))
 	if l.Workspace != nil {
 		x = x.Merge(Experiment{CheckpointStorage: *l.Workspace})
@@ -45,7 +45,7 @@ func Complete(l Layers) (Experiment, document.Errors, error) {
 	problems := append(locateProblems(l.Request, wrong, ours), locateProblems(l.Template, templateWrong, theirs)...)
 	warnings := x.listWarnings(l.wasGiven)
 	ours, theirs = l.divideProblems(warnings)
-	return x, append(locateProblems(l.Request, nil, ours), locateProblems(l.Template, nil, theirs)...), problems.Err()
+	return x, append(locateProblems(l.Request, nil, ours), locateProblems(l.Template, nil, append(theirs, foreign...))...), problems.Err()
 }
 
 // masterPart returns the settings that the master adds below the cluster's storage.
@@ -65,6 +65,24 @@ func readPart(d *document.Document) (Experiment, document.Errors) {
 	}
 	problems := d.Decode(&x)
 	return x, problems
+}
+
+// readTemplate reads a template, which may also serve commands. It returns warnings instead of errors
+// for the settings that experiments do not have.
+func readTemplate(d *document.Document) (x Experiment, wrong, foreign document.Errors) {
+	x, problems := readPart(d)
+	for _, p := range problems {
+		if p.Unknown {
+			foreign = append(foreign, document.Problem{File: p.File, Line: p.Line, Path: p.Path, Text: "has no effect on experiments"})
+		} else {
+			wrong = append(wrong, p)
+		}
+	}
+	if x.Resources.Slots != nil {
+		x.Resources.Slots = nil
+		foreign.Add("resources.slots", "has no effect on experiments, which have slots_per_trial")
+	}
+	return x, wrong, foreign
 }
 
 // divideProblems assigns each problem to the document that contains the setting. A setting that

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -150,5 +151,37 @@ func TestParseLimits(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %.200v, want %s", text, err, want)
 		}
+	}
+}
+
+// Settings of a template that experiments do not have are warnings; it may also serve commands.
+func TestTemplateOfCommands(t *testing.T) {
+	l := cluster()
+	l.Template = parse(t, "description: from the template\nwork_dir: /w\nresources: {slots: 2, preemptible: true}\nmax_restarts: 1\n")
+	l.Request = parse(t, minimal)
+	x, warnings, err := Complete(l)
+	if err != nil || *x.MaxRestarts != 1 || *x.Description != "from the template" || x.Resources.Slots != nil {
+		t.Fatalf("got %+v, %v", x, err)
+	}
+	want := []string{
+		"train.yaml:2: work_dir: has no effect on experiments",
+		"train.yaml:3: resources.preemptible: has no effect on experiments",
+		"train.yaml:3: resources.slots: has no effect on experiments, which have slots_per_trial",
+	}
+	if got := strings.Split(warnings.Error(), "\n"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	l.Request, l.Template = parse(t, minimal+"work_dir: /w\n"), nil
+	if _, _, err := Complete(l); err == nil {
+		t.Error("the same setting of a request: got no error")
+	}
+}
+
+func TestVariablesWithoutValueCauseWarnings(t *testing.T) {
+	l := cluster()
+	l.Request = parse(t, minimal+"environment: {environment_variables: [A=1, HOME, PATH]}\n")
+	_, warnings, err := Complete(l)
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings.Error(), "environment.environment_variables: HOME, PATH has no effect: a name without =") {
+		t.Errorf("got %v, %v", warnings, err)
 	}
 }

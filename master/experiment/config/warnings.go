@@ -3,8 +3,11 @@ package config
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
+	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
 // listWarnings returns warnings for settings that are accepted but may not have the expected effect.
@@ -29,6 +32,10 @@ func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 			at := document.Join("checkpoint_storage", key)
 			w.Check(!given(at), at, "has no effect: it is accepted for compatibility")
 		}
+	}
+	const variables = "environment.environment_variables"
+	if names := spec.UnassignedNames(x.Environment.Variables); given(variables) && len(names) > 0 {
+		w.Add(variables, "%s has no effect: a name without = keeps the value that it has in the container", excerpt.Of(strings.Join(names, ", ")))
 	}
 	x.Hyperparameters.warnLists(&w, "hyperparameters")
 	return w

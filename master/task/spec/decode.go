@@ -111,7 +111,7 @@ func (c Config) idleSettings() []string {
 	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it applies to TensorBoards only")
 	add(c.Debug, "debug", "it applies to programs that use the cluster's library")
 	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version does not proxy them")
-	names := unassignedNames(c.Environment.Variables)
+	names := UnassignedNames(c.Environment.Variables)
 	add(len(names) > 0, "environment.environment_variables "+excerpt.Of(strings.Join(names, ", ")),
 		"a name without = keeps the value that it has in the container")
 	add(holdsMore(c.PBS), "pbs", "this cluster does not run PBS")

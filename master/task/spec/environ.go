@@ -63,8 +63,8 @@ func assignedVariables(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(v string) bool { return !strings.Contains(v, "=") })
 }
 
-// unassignedNames returns the names without a value, without duplicates.
-func unassignedNames(e container.Environment) []string {
+// UnassignedNames returns the names without a value, without duplicates.
+func UnassignedNames(e container.Environment) []string {
 	names := slices.DeleteFunc(slices.Concat(e.CPU, e.CUDA, e.ROCm), func(v string) bool { return strings.Contains(v, "=") })
 	slices.Sort(names)
 	return slices.Compact(names)

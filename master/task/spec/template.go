@@ -67,11 +67,24 @@ func decodeTemplate(name string, template []byte) (Config, []string, error) {
 		}
 		return c, nil, &DecodeError{withoutLines(wrong)}
 	}
+	unknown = append(unknown, c.Resources.dropForeign("resources")...)
 	if len(unknown) == 0 {
 		return c, nil, nil
 	}
 	slices.Sort(unknown)
 	return c, []string{excerpt.Format("settings of template '%s' without effect on commands: %s", name, strings.Join(unknown, ", "))}, nil
+}
+
+// dropForeign removes the settings that commands must not have, and returns their paths.
+func (r *Resources) dropForeign(at string) (dropped []string) {
+	if r.IsSingleNode != nil {
+		dropped = append(dropped, at+".is_single_node")
+	}
+	if r.NativeParallel {
+		dropped = append(dropped, at+".native_parallel")
+	}
+	r.IsSingleNode, r.NativeParallel = nil, false
+	return dropped
 }
 
 // decodeOver decodes a client's configuration, which is known to be valid, over c.

@@ -83,11 +83,14 @@ func stored(t *testing.T, s *structpb.Struct) string {
 }
 
 func TestTemplateOfExperimentsAppliesToCommands(t *testing.T) {
-	_, warnings, err := Overlay("t", []byte(`{"max_restarts": 1, "searcher": {"name": "grid"}, "resources": {"slots_per_trial": 2}}`), nil)
+	merged, warnings, err := Overlay("t", []byte(`{"max_restarts": 1, "searcher": {"name": "grid"}, "resources": {"slots_per_trial": 2, "is_single_node": true, "native_parallel": true}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "settings of template 't' without effect on commands: max_restarts, resources.slots_per_trial, searcher"
+	if c, err := Decode(merged); err != nil || len(c.Validate()) > 0 {
+		t.Errorf("got %v, %v; want settings of a command", c.Validate(), err)
+	}
+	want := "settings of template 't' without effect on commands: max_restarts, resources.is_single_node, resources.native_parallel, resources.slots_per_trial, searcher"
 	if len(warnings) != 1 || warnings[0] != want {
 		t.Errorf("warnings %q, want %q", warnings, want)
 	}

@@ -24,6 +24,10 @@ type lengthObject struct {
 
 // UnmarshalDocument reads {unit: number}.
 func (l *Length) UnmarshalDocument(v document.Value) {
+	if v.IsNumber() {
+		v.Complain("has no unit", "a number counted steps in earlier releases, by default of 100 batches; write {batches: number}")
+		return
+	}
 	var o lengthObject
 	if !v.Decode(&o) {
 		return

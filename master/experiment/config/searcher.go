@@ -53,17 +53,6 @@ func methodKeys() map[search.Method][]string {
 	}
 }
 
-// retiredMethods maps the removed methods to the advice for their users.
-func retiredMethods() map[string]string {
-	return map[string]string{
-		"custom":          "use adaptive_asha, or single with a program that performs the search",
-		"sync_halving":    "use async_halving",
-		"adaptive":        "use adaptive_asha",
-		"adaptive_simple": "use adaptive_asha",
-		"pbt":             "use adaptive_asha",
-	}
-}
-
 func (s Searcher) searchMethod() search.Method { return search.Method(valueOf(s.Name)) }
 
 // usesKey reports whether the method supports a setting.

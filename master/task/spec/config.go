@@ -43,6 +43,17 @@ type Environment struct {
 	PodSpec          document.Raw          `yaml:"pod_spec" doc:"Kubernetes only: a pod, as JSON or YAML, over which the task's pod is merged"`
 }
 
+// AdviseKey implements document.KeyAdviser for keys of earlier releases of Determined.
+func (*Environment) AdviseKey(key string) string {
+	switch key {
+	case "slurm":
+		return "it was removed; slurm.sbatch_args replaced it, and this cluster does not run Slurm"
+	case "pbs":
+		return "it was removed; pbs.pbsbatch_args replaced it, and this cluster does not run PBS"
+	}
+	return ""
+}
+
 // ProxyPort is one port for the proxy.
 type ProxyPort struct {
 	Port             int  `yaml:"proxy_port" doc:"Port in the container"`

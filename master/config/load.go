@@ -64,7 +64,7 @@ func readMaster(d *document.Document, given []document.Given) (Loaded, error) {
 	problems = append(problems, d.Apply(given)...)
 	m := DefaultMaster()
 	problems = append(problems, d.Decode(&m)...)
-	m.fillDefaults()
+	m.fillDefaults(d.Given)
 	problems = d.Blame(problems, m.Validate(""))
 	m.ConfigFile = d.Name()
 	warnings = append(warnings, d.Locate(m.Warnings(d.Given))...)

@@ -95,10 +95,15 @@ func DefaultMaster() Master {
 // SetDefaults sets m to the defaults.
 func (m *Master) SetDefaults() { *m = DefaultMaster() }
 
-// fillDefaults sets the defaults that depend on other settings.
-func (m *Master) fillDefaults() {
+// fillDefaults sets the defaults that depend on other settings. given reports whether a key was set.
+func (m *Master) fillDefaults(given func(path string) bool) {
 	if len(m.ResourcePools) == 0 {
 		m.ResourcePools = []Pool{DefaultPool("default")}
+	}
+	m.ResourceManager.fillDefaultPools("resource_manager", m.ResourcePools, given)
+	for i, a := range m.AdditionalResourceManagers {
+		at := document.Join(document.Index("additional_resource_managers", i), "resource_manager")
+		a.ResourceManager.fillDefaultPools(at, a.ResourcePools, given)
 	}
 }
 

@@ -29,19 +29,40 @@ func DefaultResourceManager() ResourceManager {
 
 // DefaultPools are the pools of tasks that do not specify one.
 type DefaultPools struct {
-	Aux     string `yaml:"default_aux_resource_pool" doc:"Default pool of tasks without slots"`
-	Compute string `yaml:"default_compute_resource_pool" doc:"Default pool of tasks with slots"`
+	Aux     string `yaml:"default_aux_resource_pool" doc:"Default pool of tasks without slots; by default the only pool, or default"`
+	Compute string `yaml:"default_compute_resource_pool" doc:"Default pool of tasks with slots; by default the only pool, or default"`
 }
 
 // Pools returns both names.
 func (r ResourceManager) Pools() DefaultPools {
-	if r.Kubernetes != nil {
-		return r.Kubernetes.DefaultPools
-	}
-	if r.Agent != nil {
-		return r.Agent.DefaultPools
+	if d := r.defaultPools(); d != nil {
+		return *d
 	}
 	return DefaultPools{}
+}
+
+func (r ResourceManager) defaultPools() *DefaultPools {
+	switch {
+	case r.Kubernetes != nil:
+		return &r.Kubernetes.DefaultPools
+	case r.Agent != nil:
+		return &r.Agent.DefaultPools
+	}
+	return nil
+}
+
+// fillDefaultPools makes the only pool the default pool, unless the file names another.
+func (r ResourceManager) fillDefaultPools(path string, pools []Pool, given func(path string) bool) {
+	d := r.defaultPools()
+	if d == nil || len(pools) != 1 || pools[0].Name == "" {
+		return
+	}
+	if !given(document.Join(path, "default_aux_resource_pool")) {
+		d.Aux = pools[0].Name
+	}
+	if !given(document.Join(path, "default_compute_resource_pool")) {
+		d.Compute = pools[0].Name
+	}
 }
 
 // Name returns the name of the resource manager's cluster.

@@ -55,11 +55,11 @@ func TestManagedSettingsCannotBeChanged(t *testing.T) {
 		"security: {tls: {cert: a.pem, key: b.pem}}":                   "security.tls: is managed by det-deploy",
 		"db: {url: env:DB}":                                            "db: is managed by det-deploy",
 		"db: {host: pg, name: d, user: u}":                             "db: is managed by det-deploy",
-		"resource_pools: [{pool_name: mine}]":                          "names no pool (\"default\")",
+		"resource_pools: [{pool_name: mine}]":                          "resource_pools: is managed by det-deploy",
 		"resource_pools: [{pool_name: default}, {pool_name: elastic}]": "resource_pools: is managed by det-deploy",
-		"portt: 1":                          "portt: unknown key",
-		"- a list":                          "merge --master-config-file into master.yaml",
-		"security: {default_task: {id: 1}}": "unknown key",
+		"portt: 1":                           "portt: unknown key",
+		"- a list":                           "merge --master-config-file into master.yaml",
+		"security: {default_task: {idd: 1}}": "unknown key",
 		"checkpoint_storage: {type: s3, bucket: b, access_key: a, secret_key: s3}": "file:/path or env:NAME",
 	} {
 		_, _, err := overlay(t, over)

@@ -138,7 +138,11 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	var r config.KubernetesRM
 	r.SetDefaults()
 	r.ClusterName = cmp.Or(v.ResourceManager.ClusterName, r.ClusterName)
-	r.DefaultPools = config.DefaultPools{Aux: cmp.Or(v.AuxPool, r.Aux), Compute: cmp.Or(v.ComputePool, r.Compute)}
+	only := ""
+	if len(v.ResourcePools) == 1 { // it is the default pool
+		only = v.ResourcePools[0].Name
+	}
+	r.DefaultPools = config.DefaultPools{Aux: cmp.Or(v.AuxPool, only, r.Aux), Compute: cmp.Or(v.ComputePool, only, r.Compute)}
 	// A chart of the previous version does not set a namespace of tasks.
 	r.DefaultNamespace = cmp.Or(cmp.Or(d.Release.TaskNamespace, v.ResourceManager.DefaultNamespace), d.Release.Namespace)
 	if r.DefaultNamespace != d.Release.Namespace {

@@ -230,6 +230,11 @@ func TestMap(t *testing.T) {
 			},
 		},
 		{
+			name:   "the only pool is the default pool",
+			values: `{resourcePools: [{pool_name: gpu}]}`,
+			want:   map[string]string{"resource_manager.default_aux_resource_pool": "gpu", "resource_manager.default_compute_resource_pool": "gpu"},
+		},
+		{
 			name:   "what tasks may do",
 			values: `{taskPolicy: {hostPaths: [/a, {path: /b, read_only: true}], capabilities: [SYS_PTRACE], devices: [/dev/fuse], privileged: false, hostNetwork: true, hostPid: true, hostIpc: true, root: false, images: [r/], maxShmSize: 1g, maxMemory: 2g, maxGracePeriod: 20m}, resourcePools: [{pool_name: default, task_policy: {root: true}}]}`,
 			want: map[string]string{

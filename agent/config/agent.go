@@ -63,6 +63,12 @@ type Agent struct {
 
 	Hooks  Hooks         `yaml:"hooks" doc:"Commands run on events"`
 	Fluent *document.Raw `yaml:"fluent" doc:"No effect: agents ship logs themselves"`
+
+	// Settings that agents of Determined print or have printed.
+	Label              *document.Raw `yaml:"label" doc:"No effect: agents are grouped by resource_pool"`
+	ImageRoot          *document.Raw `yaml:"image_root" doc:"No effect: images are kept by Docker"`
+	SingularityOptions *document.Raw `yaml:"singularity_options" doc:"No effect: tasks do not run in Singularity"`
+	PodmanOptions      *document.Raw `yaml:"podman_options" doc:"No effect: tasks do not run in Podman"`
 }
 
 // Hooks are commands that run on events.

@@ -61,7 +61,15 @@ func decodeConfig(d *document.Document, given []document.Given) (Loaded, error) 
 func (a Agent) Warnings(given func(path string) bool) document.Errors {
 	var w document.Errors
 	w.Check(!given("config_file"), "config_file", "has no effect in the file; use --config-file or DET_CONFIG_FILE")
-	w.Check(!given("fluent"), "fluent", "has no effect: agents ship logs themselves")
+	for _, row := range []struct{ key, why string }{
+		{"fluent", "agents ship logs themselves"},
+		{"label", "agents are grouped by resource_pool"},
+		{"image_root", "images are kept by Docker"},
+		{"singularity_options", "tasks do not run in Singularity"},
+		{"podman_options", "tasks do not run in Podman"},
+	} {
+		w.Check(!given(row.key), row.key, "has no effect: %s", row.why)
+	}
 	if a.ArtificialSlots > 0 && given("slot_type") {
 		w.Add("slot_type", "has no effect with artificial_slots")
 	}

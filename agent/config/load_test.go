@@ -2,8 +2,11 @@ package config_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/internal/document"
@@ -13,7 +16,6 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, yaml, want string }{
 		{"nothing is given", "", "agent.yaml:1: master_host: is required"},
-		{"an old key", "master_host: m\nlabel: x", "agent.yaml:2: label: unknown key"},
 		{"a mistyped key", "master_host: m\nslot_typ: cpu", "did you mean slot_type?"},
 		{"an unknown slot type", "master_host: m\nslot_type: tpu", `agent.yaml:2: slot_type: must be one of auto, cuda, gpu, rocm, cpu, none (is "tpu")`},
 		{"an unknown runtime", "master_host: m\ncontainer_runtime: podman", "container_runtime: must be one of auto, docker, process"},
@@ -151,5 +153,33 @@ func TestAllErrorsAreReported(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s in it", err, want)
 		}
+	}
+}
+
+// printed is what an agent of Determined 0.38.1 prints at its start, with the options of older releases.
+const printed = `{"config_file":"/etc/determined/agent.yaml","log":{"level":"trace","color":true},"master_host":"m","master_port":80,"agent_id":"a",
+"label":"","resource_pool":"default","container_master_host":"","container_master_port":0,"slot_type":"auto","visible_gpus":"",
+"security":{"tls":{"enabled":false,"skip_verify":false,"master_cert":"","master_cert_name":"","client_cert":"","client_key":""}},
+"debug":false,"artificial_slots":0,"image_root":"","tls":false,"tls_cert":"","tls_key":"","api_enabled":false,"bind_ip":"0.0.0.0","bind_port":9090,
+"http_proxy":"","https_proxy":"","ftp_proxy":"","no_proxy":"","agent_reconnect_attempts":5,"agent_reconnect_backoff":5,"container_runtime":"docker",
+"container_auto_remove_disabled":false,"hooks":{"on_connection_lost":null},"fluent":{"image":"","port":0,"container_name":""},
+"singularity_options":{"allow_network_creation":false},"podman_options":{"allow_network_creation":false}}`
+
+func TestPrintedConfigurationIsRead(t *testing.T) {
+	t.Parallel()
+	a, warnings, err := config.Parse([]byte(printed), "agent.yaml")
+	if err != nil || a.MasterHost != "m" || a.AgentID != "a" {
+		t.Fatalf("got %+v, %v", a, err)
+	}
+	var paths []string
+	for _, w := range warnings {
+		paths = append(paths, w.Path)
+	}
+	slices.Sort(paths)
+	if d := cmp.Diff(paths, []string{"config_file", "fluent", "image_root", "label", "podman_options", "singularity_options"}); d != "" {
+		t.Errorf("warnings (-got +want):\n%s", d)
+	}
+	if unbuilt := config.Unbuilt(a); len(unbuilt) > 0 {
+		t.Errorf("got %v, want an agent that starts", unbuilt)
 	}
 }

@@ -100,6 +100,9 @@ type ExternalSessions struct {
 	ClusterID string       `yaml:"cluster_id" doc:"Cluster"`
 }
 
+// used reports whether the settings are more than the empty ones that masters of Determined print.
+func (s *ExternalSessions) used() bool { return s != nil && (s.LoginURI != "" || !s.JWTKey.IsZero()) }
+
 // ProxiedServer is a server behind the master.
 type ProxiedServer struct {
 	Destination string `yaml:"destination" doc:"Address of the server"`

@@ -57,6 +57,25 @@ func TestOldFormsReadAsNewOnes(t *testing.T) {
 			"task_container_defaults: {preemption_timeout: 60}", "__internal.preemption_timeout: is now task_container_defaults.preemption_timeout",
 		},
 		{
+			"the only pool", "resource_pools: [{pool_name: gpu}]",
+			"resource_manager: {default_aux_resource_pool: gpu, default_compute_resource_pool: gpu}\nresource_pools: [{pool_name: gpu}]", "",
+		},
+		{
+			"the only pool on Kubernetes", "resource_manager: {type: kubernetes, max_slots_per_pod: 1}\nresource_pools: [{pool_name: gpu}]",
+			"resource_manager: {type: kubernetes, max_slots_per_pod: 1, default_aux_resource_pool: gpu, default_compute_resource_pool: gpu}\nresource_pools: [{pool_name: gpu}]", "",
+		},
+		{
+			"a namespace", "resource_manager: {type: kubernetes, max_slots_per_pod: 1, namespace: n}",
+			"resource_manager: {type: kubernetes, max_slots_per_pod: 1, default_namespace: n}", "resource_manager.namespace: is the old name of default_namespace",
+		},
+		{
+			"a namespace of a resource provider", "scheduler: {resource_provider: {type: kubernetes, max_slots_per_pod: 1, namespace: n}}",
+			"resource_manager: {type: kubernetes, max_slots_per_pod: 1, default_namespace: n}", "namespace: is the old name of default_namespace",
+		},
+		{"Hasura", "hasura: {secret: s, address: a}", "{}", "hasura: has no effect"},
+		{"a database's migrations", "db: {migrations: file://m, views_and_triggers: v}", "{}", "db.migrations: has no effect"},
+		{"a fluent image", "resource_manager: {type: kubernetes, max_slots_per_pod: 1, fluent: {image: f}}", "resource_manager: {type: kubernetes, max_slots_per_pod: 1}", "resource_manager.fluent: has no effect"},
+		{
 			"an image for GPUs", "task_container_defaults: {image: {gpu: x}}", "task_container_defaults: {image: {cuda: x}}", "",
 		},
 	} {

@@ -39,6 +39,7 @@ func idleSettings() []idleSetting {
 		{"telemetry.enabled", "this master sends no reports"},
 		{"telemetry.segment_master_key", "this master sends no reports"},
 		{"telemetry.segment_webui_key", "this master sends no reports"},
+		{"webhooks.signing_key", "webhooks are not built yet"},
 		{"tensorboard_timeout", "TensorBoards are not built yet"},
 		{"notebook_timeout", "notebooks are not built yet"},
 		{"reserved_ports", "experiments, whose ports these are, are not built yet"},

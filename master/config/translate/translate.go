@@ -4,6 +4,7 @@ package translate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/internal/document"
 )
@@ -21,6 +22,7 @@ type translator struct {
 func OldForms(d *document.Document) ([]document.Problem, document.Errors) {
 	t := &translator{doc: d}
 	root := d.Root()
+	t.dropRemoved(root)
 	t.moveInternal(root)
 	t.oldResources(root)
 	for _, key := range []string{"resource_manager"} {
@@ -78,6 +80,39 @@ func (t *translator) dropIgnored(m document.Map, path, key, text, hint string) {
 	}
 }
 
+// dropRemoved removes the keys that masters of Determined had, or print without reading them.
+func (t *translator) dropRemoved(root document.Map) {
+	const inDatabase = "the database is made by the master itself"
+	for _, row := range []struct{ section, key, why string }{
+		{"", "hasura", "no part of the cluster uses Hasura"},
+		{"db", "migrations", inDatabase},
+		{"db", "views_and_triggers", inDatabase},
+		{"security.default_task", "id", "it is a number of Determined's database"},
+		{"security.default_task", "user_id", "it is a number of Determined's database"},
+		{"security.default_task", "RelatedUser", "it is a row of Determined's database"},
+		{"security.authz", "_strict_ntsc_enabled", "security.visibility sets what users read of the tasks of others"},
+		{"resource_manager", "fluent", "the logs of pods are read by the master"},
+	} {
+		if m, found := mappingAt(root, row.section); found {
+			t.dropIgnored(m, row.section, row.key, "has no effect: "+row.why, "remove it")
+		}
+	}
+}
+
+// mappingAt returns the mapping at a path of keys.
+func mappingAt(m document.Map, path string) (document.Map, bool) {
+	for _, key := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' }) {
+		n, found := m.Get(key)
+		if !found {
+			return m, false
+		}
+		if m, found = n.Map(); !found {
+			return m, false
+		}
+	}
+	return m, true
+}
+
 // moveInternal moves __internal.preemption_timeout to its current place.
 func (t *translator) moveInternal(root document.Map) {
 	n, ok := root.Get("__internal")
@@ -90,6 +125,9 @@ func (t *translator) moveInternal(root document.Map) {
 	}
 	line := m.Line("preemption_timeout")
 	value, _ := m.Take("preemption_timeout")
+	if value.IsNull() {
+		return
+	}
 	defaults := t.childMapping(root, "task_container_defaults", value)
 	if defaults.Has("preemption_timeout") {
 		t.addProblem(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout, which is also given", "keep that")
@@ -147,6 +185,9 @@ func (t *translator) resourceManager(m document.Map, key string) {
 		{"determined_master_ip", "determined_master_host"},
 	} {
 		t.renameKey(rm, key, r[0], r[1])
+	}
+	if kind, found := rm.Get("type"); found && kind.Text() == "kubernetes" {
+		t.renameKey(rm, key, "namespace", "default_namespace")
 	}
 }
 

@@ -159,6 +159,7 @@ func (m Master) Validate(path string) document.Errors {
 	e = append(e, m.TaskContainerDefaults.Validate(at("task_container_defaults"))...)
 	e = append(e, m.TaskPolicy.Validate(at("task_policy"))...)
 	e = append(e, m.validatePools(path)...)
+	e = append(e, m.checkMinPriority(path)...)
 	return e
 }
 

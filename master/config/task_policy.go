@@ -24,6 +24,8 @@ type TaskPolicy struct {
 	Images       []string         `yaml:"images" doc:"Prefixes of allowed images, such as registry.example.com/team; by default all images"`
 	MaxShm       document.Bytes   `yaml:"max_shm_size" doc:"Maximum shared memory of a container; no limit by default"`
 	MaxMemory    document.Bytes   `yaml:"max_memory" doc:"Maximum memory of a container, which is also its limit; none by default"`
+	MaxProcesses int64            `yaml:"max_processes" doc:"Maximum number of processes and threads of a container, -1 for no limit; 4096 by default. Kubernetes has no such setting of pods: set podPidsLimit of its kubelets"`
+	MinPriority  int              `yaml:"min_priority" doc:"Most urgent priority that jobs may have: the lowest number, on Kubernetes the highest; no limit by default"`
 	MaxGrace     document.Seconds `yaml:"max_grace_period" doc:"Kubernetes: maximum terminationGracePeriodSeconds of a task's pod spec, also for administrators, unless that of the pool is longer; 10 minutes by default"`
 }
 
@@ -81,6 +83,8 @@ func (t TaskPolicy) Validate(at string) document.Errors {
 	for i, prefix := range t.Images {
 		e.Check(prefix != "", document.Index(document.Join(at, "images"), i), "is empty; leave images out to allow all")
 	}
+	e.Check(t.MaxProcesses >= noLimit, document.Join(at, "max_processes"), "must be at least 1, or -1 for no limit (is %d)", t.MaxProcesses)
+	e.Check(t.MinPriority >= 0 && t.MinPriority <= 99, document.Join(at, "min_priority"), "must be between 1 and 99 (is %d)", t.MinPriority)
 	e.Check(t.MaxGrace >= 0, document.Join(at, "max_grace_period"), "must be at least 0 (is %v)", t.MaxGrace)
 	return e
 }
@@ -93,6 +97,7 @@ func (t TaskPolicy) Rules() policy.Policy {
 	}
 	p.Capabilities, p.Devices, p.Images = t.Capabilities, t.Devices, t.Images
 	p.MaxShm, p.MaxMemory = int64(t.MaxShm), int64(t.MaxMemory)
+	p.MaxProcesses, p.MinPriority = t.maxProcesses(), t.MinPriority
 	p.DeniesHostNetwork = t.HostNetwork != nil && !*t.HostNetwork
 	for _, b := range []struct {
 		from *bool
@@ -111,6 +116,57 @@ func (t TaskPolicy) Rules() policy.Policy {
 	return p
 }
 
+const (
+	// defaultMaxProcesses stops fork bombs but not training with a data loader on each core.
+	defaultMaxProcesses = 4096
+	// noLimit is a value of max_processes.
+	noLimit = -1
+)
+
+// maxProcesses returns the maximum number of processes of a container, or 0 for no limit.
+func (t TaskPolicy) maxProcesses() int64 {
+	switch t.MaxProcesses {
+	case 0:
+		return defaultMaxProcesses
+	case noLimit:
+		return 0
+	}
+	return t.MaxProcesses
+}
+
+// MachineLimits returns the settings that limit tasks on their machine and are set explicitly. An
+// agent that cannot enforce them must not run tasks.
+func (t TaskPolicy) MachineLimits() []string {
+	var out []string
+	if t.MaxMemory > 0 {
+		out = append(out, "task_policy.max_memory")
+	}
+	if t.MaxProcesses > 0 {
+		out = append(out, "task_policy.max_processes")
+	}
+	return out
+}
+
+// podPriority is the priority of jobs on Kubernetes that name none.
+const podPriority = 50
+
+// checkMinPriority returns an error for each pool whose default priority its task policy forbids.
+func (m Master) checkMinPriority(path string) document.Errors {
+	var e document.Errors
+	for i, p := range m.ResourcePools {
+		at, priority := path, podPriority
+		if p.TaskPolicy != nil && p.TaskPolicy.MinPriority != 0 {
+			at = document.Join(path, document.Index("resource_pools", i))
+		}
+		if a := m.ResourceManager.Agent; a != nil {
+			priority = p.EffectiveScheduler(*a).DefaultPriority
+		}
+		e.Check(policy.Check(m.Policy(p), policy.Asked{Priority: priority}) == nil, document.Join(at, "task_policy.min_priority"),
+			"must allow %d, the priority of jobs in resource pool %q that name none", priority, p.Name)
+	}
+	return e
+}
+
 // Policy returns the policy of a pool's tasks: task_policy, and everything that the cluster itself
 // gives to them.
 func (m Master) Policy(p Pool) policy.Policy {
@@ -118,7 +174,11 @@ func (m Master) Policy(p Pool) policy.Policy {
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
 		given.Storages = append(given.Storages, policy.HostPath{Path: s.SharedFS.HostPath, Shared: container.IsShared(s.SharedFS.Propagation)})
 	}
-	return m.EffectiveTaskPolicy(p).Rules().Allow(given)
+	out := m.EffectiveTaskPolicy(p).Rules().Allow(given)
+	if m.ResourceManager.Kubernetes != nil {
+		out.HighFirst, out.MaxProcesses = true, 0
+	}
+	return out
 }
 
 // EffectiveTaskPolicy returns the cluster's task_policy overridden by the pool's own.

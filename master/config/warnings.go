@@ -60,6 +60,7 @@ func (m Master) poolWarnings(given func(path string) bool) document.Errors {
 		if m.ResourceManager.Kubernetes != nil {
 			plain := DefaultPool(p.Name)
 			w.Check(p.MaxAuxContainersPerAgent == plain.MaxAuxContainersPerAgent, document.Join(at, "max_aux_containers_per_agent"), "has no effect: the kubelet limits the number of pods per node")
+			w.Check(m.EffectiveTaskPolicy(p).MaxProcesses <= 0, document.Join(at, "task_policy.max_processes"), "has no effect: Kubernetes limits the processes of pods with podPidsLimit of its kubelets")
 			w.Check(p.AgentReconnectWait == plain.AgentReconnectWait, document.Join(at, "agent_reconnect_wait"), "has no effect: pods have no agents to wait for")
 		}
 		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")

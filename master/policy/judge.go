@@ -18,6 +18,8 @@ type Asked struct {
 	Privileged, HostNetwork, HostPID, HostIPC []string
 	// Priorities are priority classes above all others.
 	Priorities []Text
+	// Priority is the priority of the job; 0 for that of its pool.
+	Priority int
 	// Tokens are the fields that request the token of a Kubernetes service account.
 	Tokens      []string
 	Shm, Memory []Amount
@@ -124,6 +126,7 @@ func Judge(p Policy, a Asked) []Violation {
 	}
 	for _, field := range a.Tokens {
 		out.checkAllowed(false, field, "only administrators may give tasks a Kubernetes API token, in the pool's pod spec "+
+	out.checkPriority(p, a.Priority)
 			"(task_container_defaults.cpu_pod_spec and gpu_pod_spec)", "")
 	}
 	for _, s := range a.Shm {
@@ -195,6 +198,23 @@ func (v *violations) checkDevice(p Policy, d Text) {
 	if !path.IsAbs(d.Value) {
 		v.checkAllowed(false, d.Field, "must be an absolute path", "")
 		return
+// allowsPriority reports whether a job may have a priority; 0 is that of its pool.
+func (p Policy) allowsPriority(n int) bool {
+	switch {
+	case p.MinPriority == 0 || n == 0:
+		return true
+	case p.HighFirst:
+		return n <= p.MinPriority
+	default:
+		return n >= p.MinPriority
+	}
+}
+
+func (v *violations) checkPriority(p Policy, n int) {
+	v.checkAllowed(p.allowsPriority(n), "resources.priority", fmt.Sprintf("the priority %d is more urgent than %d, the most urgent one that is allowed", n, p.MinPriority),
+		fmt.Sprintf("task_policy.min_priority: %d", n))
+}
+
 	}
 	if guarded, reached := Reaches(host, Guarded()); reached {
 		v.checkAllowed(false, d.Field, neverMounted(host, guarded), "")

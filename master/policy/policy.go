@@ -35,6 +35,12 @@ type Policy struct {
 	Images []string
 	// MaxShm and MaxMemory are in bytes; 0 means no limit.
 	MaxShm, MaxMemory int64
+	// MaxProcesses is the number of processes and threads of a container; 0 means no limit.
+	MaxProcesses int64
+	// MinPriority is the most urgent priority of jobs; 0 means no limit. HighFirst reports that
+	// higher numbers are more urgent. Only masters use it; it is not sent to agents.
+	MinPriority int
+	HighFirst   bool
 }
 
 // HostPath is a directory or file of the machine that may be mounted.

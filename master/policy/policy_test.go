@@ -88,6 +88,12 @@ func TestJudge(t *testing.T) {
 		{"text that would break a line", policy.Default(), device("/dev/a\nb"), `the device "/dev/a\nb" is not allowed`},
 		{"an administrator", policy.Policy{Free: true}, policy.Asked{Privileged: []string{"p"}, Users: []policy.User{{}}, HostPID: []string{"n"}}, ""},
 	} {
+		{"a priority that is too urgent", policy.Policy{MinPriority: 40}, policy.Asked{Priority: 39}, "resources.priority: the priority 39 is more urgent than 40, the most urgent one that is allowed; to allow it, an administrator sets task_policy.min_priority: 39"},
+		{"the most urgent priority", policy.Policy{MinPriority: 40}, policy.Asked{Priority: 40}, ""},
+		{"the priority of the pool", policy.Policy{MinPriority: 40}, policy.Asked{}, ""},
+		{"a priority that is too high", policy.Policy{MinPriority: 40, HighFirst: true}, policy.Asked{Priority: 41}, "task_policy.min_priority: 41"},
+		{"the highest priority", policy.Policy{MinPriority: 40, HighFirst: true}, policy.Asked{Priority: 40}, ""},
+		{"the priority of an administrator", policy.Policy{Free: true, MinPriority: 40}, policy.Asked{Priority: 1}, ""},
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			got := ""
@@ -154,6 +160,7 @@ func TestPolicyRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, policy.FromAPI(want.API())); diff != "" {
 		t.Error(diff)
 	}
+		MaxProcesses: 3, MinPriority: 4,
 	free := policy.Policy{Free: true}
 	if got := policy.FromAPI(free.API()); !got.Free {
 		t.Errorf("got %+v, want it free", got)

@@ -16,6 +16,7 @@ func (p Policy) API() *apiv1.TaskPolicy {
 		Capabilities: p.Capabilities, Devices: p.Devices, Privileged: p.Privileged,
 		HostNetwork: p.HostNetwork, HostPid: p.HostPID, HostIpc: p.HostIPC, Root: p.Root,
 		Images: p.Images, MaxShmSize: p.MaxShm, MaxMemory: p.MaxMemory,
+		MinPriority: int32(p.MinPriority), MaxProcesses: p.MaxProcesses,
 	}
 	for _, h := range p.HostPaths {
 		out.HostPaths = append(out.HostPaths, &apiv1.TaskPolicy_HostPath{Path: h.Path, ReadOnly: h.ReadOnly, Shared: h.Shared})
@@ -32,6 +33,7 @@ func FromAPI(m *apiv1.TaskPolicy) Policy {
 		Capabilities: m.GetCapabilities(), Devices: m.GetDevices(), Privileged: m.GetPrivileged(),
 		HostNetwork: m.GetHostNetwork(), HostPID: m.GetHostPid(), HostIPC: m.GetHostIpc(), Root: m.GetRoot(),
 		Images: m.GetImages(), MaxShm: m.GetMaxShmSize(), MaxMemory: m.GetMaxMemory(),
+		MinPriority: int(m.GetMinPriority()), MaxProcesses: m.GetMaxProcesses(),
 	}
 	for _, h := range m.GetHostPaths() {
 		p.HostPaths = append(p.HostPaths, HostPath{Path: h.GetPath(), ReadOnly: h.GetReadOnly(), Shared: h.GetShared()})

@@ -1378,7 +1378,11 @@ type TaskPolicy struct {
 	MaxMemory  int64 `protobuf:"varint,11,opt,name=max_memory,json=maxMemory,proto3" json:"max_memory,omitempty"`
 	// warnings are what the master's settings give to every task of the pool and no task
 	// gets: each of its tasks is refused.
-	Warnings      []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// min_priority is the most urgent priority that jobs may have; 0 is no limit.
+	MinPriority int32 `protobuf:"varint,13,opt,name=min_priority,json=minPriority,proto3" json:"min_priority,omitempty"`
+	// max_processes is the number of processes and threads of a container; 0 is no limit.
+	MaxProcesses  int64 `protobuf:"varint,14,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1495,6 +1499,20 @@ func (x *TaskPolicy) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *TaskPolicy) GetMinPriority() int32 {
+	if x != nil {
+		return x.MinPriority
+	}
+	return 0
+}
+
+func (x *TaskPolicy) GetMaxProcesses() int64 {
+	if x != nil {
+		return x.MaxProcesses
+	}
+	return 0
 }
 
 type GetResourcePoolsResponse struct {
@@ -2370,7 +2388,7 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\bper_hour\x18\x01 \x01(\x01R\aperHour\x12'\n" +
 	"\rspot_per_hour\x18\x02 \x01(\x01H\x00R\vspotPerHour\x88\x01\x01\x12\x1a\n" +
 	"\bcurrency\x18\x03 \x01(\tR\bcurrencyB\x10\n" +
-	"\x0e_spot_per_hour\"\xe7\x03\n" +
+	"\x0e_spot_per_hour\"\xaf\x04\n" +
 	"\n" +
 	"TaskPolicy\x12D\n" +
 	"\n" +
@@ -2390,7 +2408,9 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"maxShmSize\x12\x1d\n" +
 	"\n" +
 	"max_memory\x18\v \x01(\x03R\tmaxMemory\x12\x1a\n" +
-	"\bwarnings\x18\f \x03(\tR\bwarnings\x1aS\n" +
+	"\bwarnings\x18\f \x03(\tR\bwarnings\x12!\n" +
+	"\fmin_priority\x18\r \x01(\x05R\vminPriority\x12#\n" +
+	"\rmax_processes\x18\x0e \x01(\x03R\fmaxProcesses\x1aS\n" +
 	"\bHostPath\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
 	"\tread_only\x18\x02 \x01(\bR\breadOnly\x12\x16\n" +

@@ -236,12 +236,12 @@ func TestMap(t *testing.T) {
 		},
 		{
 			name:   "what tasks may do",
-			values: `{taskPolicy: {hostPaths: [/a, {path: /b, read_only: true}], capabilities: [SYS_PTRACE], devices: [/dev/fuse], privileged: false, hostNetwork: true, hostPid: true, hostIpc: true, root: false, images: [r/], maxShmSize: 1g, maxMemory: 2g, maxGracePeriod: 20m}, resourcePools: [{pool_name: default, task_policy: {root: true}}]}`,
+			values: `{taskPolicy: {hostPaths: [/a, {path: /b, read_only: true}], capabilities: [SYS_PTRACE], devices: [/dev/fuse], privileged: false, hostNetwork: true, hostPid: true, hostIpc: true, root: false, images: [r/], maxShmSize: 1g, maxMemory: 2g, maxProcesses: 100, minPriority: 60, maxGracePeriod: 20m}, resourcePools: [{pool_name: default, task_policy: {root: true}}]}`,
 			want: map[string]string{
 				"task_policy.host_paths[0].path": "/a", "task_policy.host_paths[1].path": "/b", "task_policy.host_paths[1].read_only": "true", "task_policy.capabilities[0]": "SYS_PTRACE",
 				"task_policy.devices[0]": "/dev/fuse", "task_policy.privileged": "false", "task_policy.host_network": "true", "task_policy.host_pid": "true",
 				"task_policy.host_ipc": "true", "task_policy.root": "false", "task_policy.images[0]": "r/", "task_policy.max_shm_size": "1073741824",
-				"task_policy.max_memory": "2147483648", "task_policy.max_grace_period": "1200", "resource_pools[0].task_policy.root": "true",
+				"task_policy.max_memory": "2147483648", "task_policy.max_processes": "100", "task_policy.min_priority": "60", "task_policy.max_grace_period": "1200", "resource_pools[0].task_policy.root": "true",
 			},
 		},
 		{

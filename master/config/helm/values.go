@@ -142,6 +142,8 @@ type Policy struct {
 	Images       []string          `yaml:"images"`
 	MaxShm       document.Bytes    `yaml:"maxShmSize"`
 	MaxMemory    document.Bytes    `yaml:"maxMemory"`
+	MaxProcesses int64             `yaml:"maxProcesses"`
+	MinPriority  int               `yaml:"minPriority"`
 	MaxGrace     document.Seconds  `yaml:"maxGracePeriod"`
 }
 

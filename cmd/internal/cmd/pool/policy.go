@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/show"
@@ -34,6 +35,8 @@ func describePolicy(p *apiv1.TaskPolicy) [][2]string {
 		{"Host", list(hostParts(p), "none")},
 		{"Max shm", amount(p.GetMaxShmSize())},
 		{"Max memory", amount(p.GetMaxMemory())},
+		{"Max processes", number(p.GetMaxProcesses())},
+		{"Min priority", number(int64(p.GetMinPriority()))},
 	}
 	for _, w := range p.GetWarnings() {
 		out = append(out, [2]string{"Warning", w})
@@ -62,6 +65,13 @@ func list(all []string, empty string) string {
 		return empty
 	}
 	return strings.Join(all, ", ")
+}
+
+func number(n int64) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func amount(bytes int64) string {

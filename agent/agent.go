@@ -52,10 +52,10 @@ type Agent struct {
 	guard    task.Guard
 	devices  []*apiv1.Device
 	hostname string
-	// notIsolated and noFixedPaths are the reasons why tasks are not isolated or their files are
-	// not at fixed paths; empty if they are.
-	notIsolated, noFixedPaths string
-	client                    *http.Client
+	// notIsolated, noFixedPaths and noLimits are the reasons why tasks are not isolated, their files
+	// are not at fixed paths, or they have no limits; empty if they are and have.
+	notIsolated, noFixedPaths, noLimits string
+	client                              *http.Client
 	// welcomed is closed on the first welcome.
 	welcomed chan struct{}
 	// spawn runs a goroutine of a task with a context that is canceled when the agent stops. The
@@ -84,6 +84,7 @@ func (a *Agent) Hello() *agentv1.Hello {
 		AgentId: a.host.AgentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
 		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(), Machine: bootID(),
 		NotIsolated: a.notIsolated, TrustsUsers: a.cfg.Settings.TrustUsers, NoFixedPaths: a.noFixedPaths,
+		NoLimits: a.noLimits,
 	}
 	for _, u := range a.listTasks() {
 		h.Containers = append(h.Containers, &agentv1.Report{

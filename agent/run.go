@@ -208,6 +208,10 @@ func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	if isPlain {
 		a.notIsolated, a.noFixedPaths = describeLimits(cfg, processes)
 	}
+	if why := a.runtime.Unlimited(); why != nil {
+		a.noLimits = reasonWithRemedy(why)
+		cfg.Log.Warn("tasks have no limits of memory and processes", "because", a.noLimits)
+	}
 	a.host.Docker = !isPlain
 	if a.guard = guardOf(cfg); isPlain {
 		a.guard = a.guard.ForProcesses()

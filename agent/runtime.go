@@ -17,6 +17,8 @@ import (
 // closingRuntime is a runtime with a connection to close.
 type closingRuntime interface {
 	container.Runtime
+	// Unlimited returns nil if tasks can have limits of memory and processes, or else the reason.
+	Unlimited() error
 	Close() error
 }
 
@@ -90,8 +92,6 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	}
 	if why := r.Unlimited(); why != nil && limitsAreSet(s) {
 		return plain{r}, fmt.Errorf("task_process_limit and task_memory_limit cannot be enforced on this machine: %w; remove them to run tasks without limits", why)
-	} else if why != nil {
-		cfg.Log.Warn("tasks have no process limit", "because", why)
 	}
 	return plain{r}, nil
 }

@@ -33,6 +33,7 @@ func agentPools(cfg config.Master) []agentrm.Pool {
 			Scheduler:     schedulerOf(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
 			Interface:     p.EffectiveTaskContainer(cfg.TaskContainerDefaults).DtrainInterface,
 			Policy:        taskPolicy(cfg, p),
+			Limits:        cfg.EffectiveTaskPolicy(p).MachineLimits(),
 			Price:         DescribeSlotPrice(p),
 			Metadata:      metadataOf(cfg.ResourceManager.Agent.Metadata),
 		})

@@ -36,9 +36,10 @@ type Spec struct {
 	// SlotIDs are for the label that lists the devices.
 	SlotIDs []int32
 	ShmSize int64
-	// Memory is the memory limit; 0 means no limit. Plain processes ignore it.
-	Memory      int64
-	NetworkMode string
+	// Memory is the memory limit, and Processes the maximum number of processes and threads; 0 means
+	// no limit. Plain processes ignore both.
+	Memory, Processes int64
+	NetworkMode       string
 	// User is nil for the default user of the image or the agent.
 	User     *User
 	AddCaps  []string

@@ -38,7 +38,7 @@ func specOf(o *agentv1.Start, h Host) container.Spec {
 		Image: s.GetImage(), ForcePull: s.GetForcePullImage(), Auth: authOf(s.GetRegistryAuth()),
 		Command: s.GetEntrypoint(), Env: append(h.environOf(o, devices), s.GetEnvironment()...),
 		WorkDir: s.GetWorkDir(), Files: filesOf(s.GetFiles()), Mounts: mountsOf(s.GetMounts()), Devices: devicesOf(s.GetDevices()),
-		Memory:  s.GetPolicy().GetMaxMemory(),
+		Memory: s.GetPolicy().GetMaxMemory(), Processes: s.GetPolicy().GetMaxProcesses(),
 		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: h.networkOf(s),
 		AddCaps: s.GetAddCapabilities(), DropCaps: s.GetDropCapabilities(),
 		HostGateway: h.gatewayName(), FixedPaths: s.GetFixedPaths(),

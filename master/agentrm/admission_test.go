@@ -27,10 +27,14 @@ func counted(in *atomic.Int32, hold chan struct{}) func(JoinProof) (Identity, er
 	}
 }
 
-func (c *cluster) knock(id string) *peer {
+func (c *cluster) knock(id string, change ...func(*agentv1.Hello)) *peer {
 	c.t.Helper()
+	h := greeting(id, 1)
+	for _, f := range change {
+		f(h)
+	}
 	p := c.dial()
-	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: greeting(id, 1)}})
+	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: h}})
 	return p
 }
 

@@ -84,6 +84,8 @@ type Pool struct {
 	// Interface is the network interface by which containers on several machines reach each other; empty
 	// selects the address that the master knows for a machine.
 	Interface string
+	// Limits are the settings of the policy that an agent must be able to enforce to join the pool.
+	Limits []string
 	// Policy is the policy for tasks of this pool, and Price the price of its slots, for display.
 	Policy *apiv1.TaskPolicy
 	Price  *apiv1.SlotPrice

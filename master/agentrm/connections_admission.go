@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/internal/excerpt"
@@ -106,10 +107,22 @@ func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address str
 	if who.Pool == "" {
 		who.Pool = c.cfg.DefaultCompute
 	}
-	if _, found := c.cfg.findPool(who.Pool); !found {
+	p, found := c.cfg.findPool(who.Pool)
+	if !found {
 		return who, link.Final("there is no resource pool %q; choose one of %q", excerpt.Of(who.Pool), c.cfg.poolNames())
 	}
-	return who, nil
+	return who, checkLimits(h, p)
+}
+
+// checkLimits returns an error if an agent cannot enforce the limits of its pool. They do not apply to
+// administrators' tasks, which are the only ones of an agent that neither isolates them nor trusts users.
+func checkLimits(h *agentv1.Hello, p Pool) error {
+	onlyAdmins := h.GetNotIsolated() != "" && !h.GetTrustsUsers()
+	if h.GetNoLimits() == "" || len(p.Limits) == 0 || onlyAdmins {
+		return nil
+	}
+	return link.Final("agent %s cannot enforce %s of resource pool %q: %s; remove the setting, or let the agent run tasks with limits",
+		h.GetAgentId(), strings.Join(p.Limits, " and "), p.Name, excerpt.UpTo(h.GetNoLimits(), longestReason))
 }
 
 // refusalOf returns the refusal to send to an agent after an error of the gate.

@@ -235,3 +235,20 @@ func TestRestrictionsOfTheLastLaunchedMachineCount(t *testing.T) {
 		t.Errorf("got %+v, want none, as of b", got)
 	}
 }
+
+func TestAgentWithoutLimitsMayNotJoinPoolThatNeedsThem(t *testing.T) {
+	t.Parallel()
+	noLimits := func(h *agentv1.Hello) { h.NoLimits = noRunc }
+	c := newCluster(t, func(cfg *Config) { cfg.Pools[0].Limits = []string{"task_policy.max_memory"} })
+	why := c.knock("a", noLimits).refused()
+	if !why.GetFinal() || !strings.HasPrefix(why.GetReason(), `agent a cannot enforce task_policy.max_memory of resource pool "default": runc is not installed`) {
+		t.Errorf("got %v, want a final reason with the setting", why)
+	}
+	c.join("isolating", 1)
+	c.join("administrators", 1, noLimits, cannotIsolate) // the limits do not apply to their tasks
+	c.join("other", 1, noLimits, func(h *agentv1.Hello) { h.ResourcePool = "other" })
+	trusting := func(h *agentv1.Hello) { h.TrustsUsers = true }
+	if why := c.knock("b", noLimits, cannotIsolate, trusting).refused(); !why.GetFinal() {
+		t.Errorf("got %v, want an agent refused that runs tasks of all users", why)
+	}
+}

@@ -10,10 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	engine "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
 	"github.com/det-deploy/det-deploy/agent/container"
@@ -53,6 +55,8 @@ type Runtime struct {
 	init bool
 	// root is the engine's directory for images and containers.
 	root string
+	// unlimited is the reason why containers have no limits, or nil.
+	unlimited error
 }
 
 var _ container.Runtime = (*Runtime)(nil)
@@ -74,7 +78,23 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	// The engine reports "N/A" for a missing program, and "" for one of an unknown commit.
 	r.init, r.root = info.Info.InitCommit.ID != "N/A", info.Info.DockerRootDir
+	r.unlimited = missingLimits(info.Info)
 	return r, nil
+}
+
+// missingLimits returns an error for the limits that the engine's machine does not support.
+func missingLimits(i system.Info) error {
+	var missing []string
+	if !i.MemoryLimit {
+		missing = append(missing, "memory")
+	}
+	if !i.PidsLimit {
+		missing = append(missing, "processes")
+	}
+	if missing == nil {
+		return nil
+	}
+	return fmt.Errorf("the Docker Engine cannot limit the %s of containers: its machine lacks the control groups", strings.Join(missing, " and "))
 }
 
 // Reach connects to an engine to inspect and stop containers. Unlike New, it only pings the engine.
@@ -99,6 +119,9 @@ func (r *Runtime) Close() error { return r.api.Close() }
 // HasInit reports whether tasks run under the engine's init program. Without it, zombie processes
 // of a task remain until the task exits.
 func (r *Runtime) HasInit() bool { return r.init }
+
+// Unlimited returns nil if containers can have limits of memory and processes, or else the reason.
+func (r *Runtime) Unlimited() error { return r.unlimited }
 
 // containerName returns the name of a container in the engine.
 func containerName(id string) string { return "det-deploy-" + id }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	engine "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
 	"github.com/det-deploy/det-deploy/agent/container"
@@ -372,5 +373,29 @@ func isBounded(t *testing.T, r *Runtime) {
 	}
 	if err := r.Remove(t.Context(), spec.ID); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestContainersHaveLimits(t *testing.T) {
+	t.Parallel()
+	r := &Runtime{}
+	for _, spec := range []container.Spec{{}, {Memory: 1 << 30, Processes: 100}} {
+		o, err := r.createOptions(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var processes int64
+		if p := o.HostConfig.PidsLimit; p != nil {
+			processes = *p
+		}
+		if o.HostConfig.Memory != spec.Memory || processes != spec.Processes {
+			t.Errorf("got %d bytes and %d processes, want %d and %d", o.HostConfig.Memory, processes, spec.Memory, spec.Processes)
+		}
+	}
+	if err := missingLimits(system.Info{MemoryLimit: true, PidsLimit: true}); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+	if err := missingLimits(system.Info{MemoryLimit: true}); err == nil || !strings.Contains(err.Error(), "limit the processes of") {
+		t.Errorf("got %v, want the missing limit", err)
 	}
 }

@@ -135,7 +135,7 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 		ShmSize: s.ShmSize, CapAdd: s.AddCaps, CapDrop: droppedCaps(s), Mounts: mountsOf(s.Mounts),
 		// Setuid programs such as sudo do not gain privileges.
 		SecurityOpt: []string{"no-new-privileges"},
-		Resources:   engine.Resources{Memory: s.Memory, MemorySwap: s.Memory},
+		Resources:   engine.Resources{Memory: s.Memory, MemorySwap: s.Memory, PidsLimit: pidsLimit(s)},
 		// Use one local file without rotation: an engine that begins another file while the output
 		// is followed may skip or repeat lines (Docker 20.10).
 		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1000t"}},
@@ -147,6 +147,14 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 	}
 	giveDevices(&host.Resources, s)
 	return client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(s.ID)}, nil
+}
+
+// pidsLimit returns the limit of processes, or nil for no limit.
+func pidsLimit(s container.Spec) *int64 {
+	if s.Processes == 0 {
+		return nil
+	}
+	return &s.Processes
 }
 
 // droppedCaps returns the capabilities to drop. Of the engine's defaults, MKNOD and NET_RAW are

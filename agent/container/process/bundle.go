@@ -140,7 +140,7 @@ func (b bundle) linux() *specs.Linux {
 	if most := b.limits.Processes; most > 0 {
 		l.Resources.Pids = &specs.LinuxPids{Limit: &most}
 	}
-	if most := smallest(b.limits.Memory, b.spec.Memory); most > 0 {
+	if most := b.limits.Memory; most > 0 {
 		l.Resources.Memory = &specs.LinuxMemory{Limit: &most}
 	}
 	return l

@@ -63,12 +63,23 @@ func (r *Runtime) prepareBundle(d dir, spec container.Spec, who account, m machi
 	}
 	b := bundle{
 		d: d, spec: spec, who: who, places: placesOf(root, spec), hidden: hidden,
-		limits: m.limits, files: m.files, env: taskEnviron(who, spec),
+		limits: r.limitsOf(spec, m), files: m.files, env: taskEnviron(who, spec),
 	}
 	if !who.rootless {
 		b.places = append(b.places, place{path: taskRoot, source: root, own: true})
 	}
 	return files, b.write()
+}
+
+// limitsOf returns the limits of a task: the smaller ones of the agent's and of its order's.
+func (r *Runtime) limitsOf(spec container.Spec, m machine) Limits {
+	if m.notLimited != nil {
+		return Limits{}
+	}
+	return Limits{
+		Processes: smallest(r.opts.Limits.Processes, spec.Processes),
+		Memory:    smallest(r.opts.Limits.Memory, spec.Memory),
+	}
 }
 
 // taskEnviron returns the complete environment of a task's program.

@@ -24,16 +24,18 @@ type machine struct {
 	notIsolated error
 	// notPlaced is the reason why the files of tasks are not at fixed paths, or nil.
 	notPlaced error
-	// notLimited is the reason why not all requested limits apply, or nil.
+	// notLimited is the reason why tasks have no limits, or nil.
 	notLimited error
-	// limits are the limits that apply to tasks.
-	limits Limits
 	// files is the limit of open files with which this process was started.
 	files *specs.POSIXRlimit
 }
 
-// tryPatience is the timeout of the test task.
-const tryPatience = 30 * time.Second
+const (
+	// tryPatience is the timeout of the test task.
+	tryPatience = 30 * time.Second
+	// tryMemory and tryProcesses are its limits, which it does not reach.
+	tryMemory, tryProcesses = 1 << 30, 1 << 15
+)
 
 // NoRuncError is returned if runc is not installed.
 type NoRuncError struct{}
@@ -47,11 +49,10 @@ func (NoRuncError) Hint() string {
 
 // tryMachine detects the supported features by running a test task.
 func (r *Runtime) tryMachine(ctx context.Context) (m machine) {
-	m.limits, m.files = r.opts.Limits, inheritedFiles(ctx)
+	m.files = inheritedFiles(ctx)
 	m.notIsolated = r.opts.Accounts.check()
 	if m.notIsolated != nil && os.Geteuid() == 0 {
-		m.notPlaced = m.notIsolated // root's tasks without isolation are plain processes
-		m.limits, m.notLimited = Limits{}, unlimited(r.opts.Limits, m.notIsolated)
+		m.notPlaced, m.notLimited = m.notIsolated, m.notIsolated // root's tasks without isolation are plain processes
 		return m
 	}
 	if _, err := exec.LookPath("runc"); err != nil {
@@ -62,19 +63,12 @@ func (r *Runtime) tryMachine(ctx context.Context) (m machine) {
 		m.notPlaced = r.tryLimits(ctx, &m)
 	}
 	if m.notPlaced != nil {
-		m.limits, m.notLimited = Limits{}, unlimited(r.opts.Limits, m.notPlaced)
+		m.notLimited = m.notPlaced
 		if m.notIsolated == nil {
 			m.notIsolated = m.notPlaced
 		}
 	}
 	return m
-}
-
-func unlimited(asked Limits, why error) error {
-	if asked == (Limits{}) {
-		return nil
-	}
-	return why
 }
 
 // makeOwnDirs creates the mount points of the tasks' private files on the machine, so that tasks do
@@ -86,22 +80,19 @@ func makeOwnDirs() error {
 	return errors.Join(os.MkdirAll(taskRoot, 0o755), os.MkdirAll(runDir, 0o755))
 }
 
-// tryLimits runs a test task with the requested limits, and without limits if that fails.
+// tryLimits runs a test task with limits, and without limits if that fails.
 func (r *Runtime) tryLimits(ctx context.Context, m *machine) error {
 	ctx, cancel := context.WithTimeout(ctx, tryPatience)
 	defer cancel()
-	if os.Geteuid() != 0 && m.limits != (Limits{}) {
-		m.limits, m.notLimited = Limits{}, errors.New("this agent is not root")
+	if os.Geteuid() != 0 {
+		m.notLimited = errors.New("this agent is not root")
 	}
 	err := r.tryTask(ctx, *m)
-	if err != nil && m.limits != (Limits{}) {
-		limits := m.limits
-		m.limits = Limits{}
+	if err != nil && m.notLimited == nil {
+		m.notLimited = err
 		if r.tryTask(ctx, *m) == nil {
-			m.notLimited = err
 			return nil
 		}
-		m.limits = limits
 	}
 	if err != nil {
 		return fmt.Errorf("runc cannot start tasks on this machine: %w", err)
@@ -119,7 +110,10 @@ func (r *Runtime) tryTask(ctx context.Context, m machine) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	spec := container.Spec{ID: "try", Command: []string{"/bin/sh", "-c", "test -r /proc/self/stat && exit 42"}}
+	spec := container.Spec{
+		ID: "try", Command: []string{"/bin/sh", "-c", "test -r /proc/self/stat && exit 42"},
+		Memory: tryMemory, Processes: tryProcesses,
+	}
 	who := ownAccount()
 	if m.notIsolated == nil {
 		who = account{User: container.User{UID: r.opts.Accounts.First, GID: r.opts.Accounts.First}}

@@ -44,7 +44,7 @@ type Options struct {
 	// Lent contains the paths of plain tasks whose users cannot reach Dir. If empty, Start returns
 	// an error for these tasks.
 	Lent string
-	// Limits are the limits of each task with a runc container.
+	// Limits are the limits of each task with a runc container, in addition to those of its order.
 	Limits Limits
 }
 
@@ -111,7 +111,7 @@ func (r *Runtime) Isolation() error { return r.machine.notIsolated }
 // only tasks that support that can run.
 func (r *Runtime) FixedPaths() error { return r.machine.notPlaced }
 
-// Unlimited returns nil if Limits apply to each task, or else the reason.
+// Unlimited returns nil if tasks can have limits of memory and processes, or else the reason.
 func (r *Runtime) Unlimited() error { return r.machine.notLimited }
 
 // List returns the containers that have a directory. A directory belongs to one agent of one

@@ -168,7 +168,7 @@ func (r *Runtime) ignoredSettings(s container.Spec) string {
 	if s.ShmSize != 0 && r.machine.notPlaced != nil && !s.Unset.ShmSize {
 		what = append(what, "shm_size "+strconv.FormatInt(s.ShmSize, 10))
 	}
-	if s.Memory != 0 && (r.machine.notPlaced != nil || r.machine.notIsolated != nil) {
+	if s.Memory != 0 && r.machine.notLimited != nil {
 		what = append(what, "the memory limit")
 	}
 	for _, e := range s.Env {

@@ -611,6 +611,36 @@ func TestIsolatedTasksHaveLimits(t *testing.T) {
 	}
 }
 
+func TestIsolatedTasksHaveLimitsOfTheirOrder(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	if why := r.Unlimited(); why != nil {
+		t.Skip(why)
+	}
+	forks := script("forks-by-order", "for i in $(seq 40); do sleep 60 & done; jobs | wc -l")
+	forks.Processes = 20
+	if said, code := outcome(t, r, forks); code == 0 && strings.TrimSpace(said) == "40" {
+		t.Errorf("got code %d and %q, want no more than 20 processes", code, said)
+	}
+	grows := script("grows-by-order", "head -c 200m /dev/zero | tail")
+	grows.Memory = 64 << 20
+	if said, code := outcome(t, r, grows); code == 0 {
+		t.Errorf("got code %d and %d bytes, want it ended", code, len(said))
+	}
+	var notes []string
+	note := func(text string) { notes = append(notes, text) }
+	if err := r.Prepare(t.Context(), grows, note); err != nil || notes != nil {
+		t.Errorf("got %v and %q, want the limit to apply", err, notes)
+	}
+	r.machine.notLimited = errors.New("no control groups")
+	if got := r.limitsOf(grows, r.machine); got != (Limits{}) {
+		t.Errorf("got %+v on a machine without control groups, want none", got)
+	}
+	if err := r.Prepare(t.Context(), grows, note); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "the memory limit") {
+		t.Errorf("got %v and %q, want a note", err, notes)
+	}
+}
+
 // The agent's systemd unit has a umask that denies other users all access.
 func TestIsolatedTasksDoNotDependOnTheAgentsUmask(t *testing.T) {
 	t.Parallel()

@@ -663,7 +663,10 @@ type Hello struct {
 	TrustsUsers bool   `protobuf:"varint,18,opt,name=trusts_users,json=trustsUsers,proto3" json:"trusts_users,omitempty"`
 	// no_fixed_paths is why the files of its tasks are not at the paths that these expect: it
 	// is given no trials. It is empty where they are.
-	NoFixedPaths  string `protobuf:"bytes,19,opt,name=no_fixed_paths,json=noFixedPaths,proto3" json:"no_fixed_paths,omitempty"`
+	NoFixedPaths string `protobuf:"bytes,19,opt,name=no_fixed_paths,json=noFixedPaths,proto3" json:"no_fixed_paths,omitempty"`
+	// no_limits is why the agent cannot limit the memory and the processes of each task, empty
+	// where it can.
+	NoLimits      string `protobuf:"bytes,20,opt,name=no_limits,json=noLimits,proto3" json:"no_limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,6 +830,13 @@ func (x *Hello) GetTrustsUsers() bool {
 func (x *Hello) GetNoFixedPaths() string {
 	if x != nil {
 		return x.NoFixedPaths
+	}
+	return ""
+}
+
+func (x *Hello) GetNoLimits() string {
+	if x != nil {
+		return x.NoLimits
 	}
 	return ""
 }
@@ -2675,7 +2685,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x03ack\x18\x05 \x01(\v2\x17.detdeploy.agent.v1.AckH\x00R\x03ack\x125\n" +
 	"\alog_ack\x18\x06 \x01(\v2\x1a.detdeploy.agent.v1.LogAckH\x00R\x06logAck\x12:\n" +
 	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdownB\x06\n" +
-	"\x04body\"\xf5\x05\n" +
+	"\x04body\"\x92\x06\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x18\n" +
@@ -2702,7 +2712,8 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\amachine\x18\x10 \x01(\tR\amachine\x12!\n" +
 	"\fnot_isolated\x18\x11 \x01(\tR\vnotIsolated\x12!\n" +
 	"\ftrusts_users\x18\x12 \x01(\bR\vtrustsUsers\x12$\n" +
-	"\x0eno_fixed_paths\x18\x13 \x01(\tR\fnoFixedPaths\x1a<\n" +
+	"\x0eno_fixed_paths\x18\x13 \x01(\tR\fnoFixedPaths\x12\x1b\n" +
+	"\tno_limits\x18\x14 \x01(\tR\bnoLimits\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +

@@ -103,6 +103,8 @@ func Open(ctx context.Context, cfg Config) (*Experiments, error) {
 type Tasks interface {
 	Place(user *apiv1.User, workspaceID int32, pool string, slots *int) (task.Place, error)
 	Admit(user *apiv1.User, order task.StartOrder, asked policy.Asked) (task.Admission, error)
+	// LimitChange returns PermissionDenied if the user may not make a change of a job.
+	LimitChange(by *apiv1.User, pool string, priority int, c rm.Change) (rm.Change, error)
 	Start(ctx context.Context, order task.StartOrder) error
 	Signal(ctx context.Context, id rm.TaskID, reason string) error
 	End(ctx context.Context, id rm.TaskID, reason string) error

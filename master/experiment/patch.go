@@ -64,6 +64,9 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 			return View{}, err
 		}
 	}
+	if _, err := r.limitChange(by, e.snapshot(), rm.Change{Priority: p.Priority, Pool: p.Pool}); err != nil {
+		return View{}, err
+	}
 	if p.Weight != nil {
 		if err := r.checkWeight(ctx, by, e.snapshot(), *p.Weight); err != nil {
 			return View{}, err
@@ -90,6 +93,11 @@ func (r *requests) Patch(ctx context.Context, by *apiv1.User, id int32, p Patch)
 		r.cfg.Checkpoints.Wake()
 	}
 	return r.viewOf(e.snapshot(), e), nil
+}
+
+// limitChange adds the limit of the user's task policy to a change of an experiment's job.
+func (s *shared) limitChange(by *apiv1.User, x record.Experiment, c rm.Change) (rm.Change, error) {
+	return s.cfg.Tasks.LimitChange(by, x.Queue.Pool, x.Queue.Priority, c)
 }
 
 // checkPool returns an error if the trials cannot run in the pool.
@@ -300,8 +308,19 @@ func (s *shared) changeQueue(ctx context.Context, by *apiv1.User, e *entry, c rm
 	if c.AheadOf == nil && c.BehindOf == nil {
 		return nil
 	}
-	// Only the scheduler stores the position among other jobs.
-	err := s.cfg.Tasks.Change(ctx, rm.JobID(e.snapshot().JobID), rm.Change{AheadOf: c.AheadOf, BehindOf: c.BehindOf})
+	return s.moveJob(ctx, by, e, rm.Change{AheadOf: c.AheadOf, BehindOf: c.BehindOf})
+}
+
+// moveJob moves the job next to another one. Only the scheduler stores the position.
+func (s *shared) moveJob(ctx context.Context, by *apiv1.User, e *entry, c rm.Change) error {
+	c, err := s.limitChange(by, e.snapshot(), c)
+	if err != nil {
+		return err
+	}
+	err = s.cfg.Tasks.Change(ctx, rm.JobID(e.snapshot().JobID), c)
+	if _, forbidden := errors.AsType[*rm.PriorityError](err); forbidden {
+		return status.New(status.PermissionDenied, "%v", err)
+	}
 	if err != nil {
 		return status.New(status.InvalidArgument, "%v", err)
 	}

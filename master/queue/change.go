@@ -84,6 +84,9 @@ func (q *Queue) checkChange(j *Job, c rm.Change) error {
 		if err := q.checkNeighbour(j, *other); err != nil {
 			return err
 		}
+		if err := q.checkPromotion(j, q.jobs[*other], c.MinPriority); err != nil {
+			return err
+		}
 	}
 	if c.Pool != nil {
 		return q.checkMove(j, *c.Pool)
@@ -102,6 +105,15 @@ func (q *Queue) checkNeighbour(j *Job, id rm.JobID) error {
 		return fmt.Errorf("move next to job %s: it is in another resource pool (%q)", id, other.Pool())
 	}
 	return nil
+}
+
+// checkPromotion returns a *rm.PriorityError if a job would take on a more urgent priority than allowed.
+func (q *Queue) checkPromotion(j, other *Job, limit int) error {
+	p := other.Priority()
+	if limit == 0 || q.comparePriorities(p, limit) >= 0 || q.comparePriorities(p, j.Priority()) >= 0 {
+		return nil
+	}
+	return &rm.PriorityError{Priority: p, Min: limit}
 }
 
 // checkMove returns an error if the pool does not exist, if a started allocation cannot be preempted, or

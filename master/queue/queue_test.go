@@ -229,22 +229,24 @@ func TestInvalidChangesAlterNothing(t *testing.T) {
 	q.mustAdd(t, request("o", 1, func(r *rm.Request) { r.Pool = "other" }))
 	q.mustAdd(t, request("big", 1, func(r *rm.Request) { r.Slots = 9 }))
 	q.mustAdd(t, request("firm", 1)).Stage = Running
+	q.mustAdd(t, request("low", 1, func(r *rm.Request) { r.Priority = 90 }))
 	for name, row := range map[string]struct {
 		job    rm.JobID
 		change rm.Change
 		want   string
 	}{
-		"a job that is not there":        {"x", rm.Change{}, "no such job"},
-		"a priority out of range":        {"a", rm.Change{Priority: ptr(0)}, "priority: must be 1 to 99 (0)"},
-		"no weight":                      {"a", rm.Change{Weight: ptr(0.0)}, "must be positive"},
-		"negative slots":                 {"a", rm.Change{MaxSlots: ptr(-1)}, "must not be negative"},
-		"a pool that is not there":       {"a", rm.Change{Pool: ptr("gpu")}, `no such resource pool: "gpu"; choose one of ["default" "other"]`},
-		"a pool that is too small":       {"big", rm.Change{Pool: ptr("other")}, "pool other is too small"},
-		"a job that cannot be preempted": {"firm", rm.Change{Pool: ptr("other")}, "cannot be preempted"},
-		"beside itself":                  {"a", rm.Change{AheadOf: ptr(rm.JobID("a"))}, "it is the same job"},
-		"beside a job of another pool":   {"a", rm.Change{AheadOf: ptr(rm.JobID("o"))}, "another resource pool"},
-		"beside a job that is not":       {"a", rm.Change{BehindOf: ptr(rm.JobID("x"))}, "no such job"},
-		"on both sides of two":           {"a", rm.Change{BehindOf: ptr(rm.JobID("o")), AheadOf: ptr(rm.JobID("o"))}, "exclude each other"},
+		"a job that is not there":         {"x", rm.Change{}, "no such job"},
+		"a priority out of range":         {"a", rm.Change{Priority: ptr(0)}, "priority: must be 1 to 99 (0)"},
+		"no weight":                       {"a", rm.Change{Weight: ptr(0.0)}, "must be positive"},
+		"negative slots":                  {"a", rm.Change{MaxSlots: ptr(-1)}, "must not be negative"},
+		"a pool that is not there":        {"a", rm.Change{Pool: ptr("gpu")}, `no such resource pool: "gpu"; choose one of ["default" "other"]`},
+		"a pool that is too small":        {"big", rm.Change{Pool: ptr("other")}, "pool other is too small"},
+		"a job that cannot be preempted":  {"firm", rm.Change{Pool: ptr("other")}, "cannot be preempted"},
+		"beside itself":                   {"a", rm.Change{AheadOf: ptr(rm.JobID("a"))}, "it is the same job"},
+		"beside a job of another pool":    {"a", rm.Change{AheadOf: ptr(rm.JobID("o"))}, "another resource pool"},
+		"beside a job that is not":        {"a", rm.Change{BehindOf: ptr(rm.JobID("x"))}, "no such job"},
+		"beside a job that is too urgent": {"low", rm.Change{AheadOf: ptr(rm.JobID("firm")), MinPriority: 60}, "the priority 42 of that position is more urgent than 60"},
+		"on both sides of two":            {"a", rm.Change{BehindOf: ptr(rm.JobID("o")), AheadOf: ptr(rm.JobID("o"))}, "exclude each other"},
 	} {
 		row.change.Weight = cmpOr(row.change.Weight, ptr(3.0))
 		if _, err := q.Change(row.job, row.change, noon); err == nil || !strings.Contains(err.Error(), row.want) {

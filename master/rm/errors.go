@@ -13,6 +13,13 @@ var (
 	ErrUnknownSlot  = errors.New("no such slot")
 )
 
+// PriorityError is the error of a move to a position whose priority the user's jobs may not have.
+type PriorityError struct{ Priority, Min int }
+
+func (e *PriorityError) Error() string {
+	return fmt.Sprintf("the priority %d of that position is more urgent than %d, the most urgent one that is allowed (task_policy.min_priority)", e.Priority, e.Min)
+}
+
 // Unfulfillable is the error of a request that can never run.
 type Unfulfillable struct {
 	Pool  string

@@ -174,6 +174,9 @@ type Change struct {
 	// AheadOf and BehindOf move the job next to another job of the same pool.
 	AheadOf  *JobID
 	BehindOf *JobID
+	// MinPriority is the most urgent priority that a job may get by moving next to another one; 0 is no
+	// limit.
+	MinPriority int
 }
 
 // Allocation is the resource manager's view of one allocation.

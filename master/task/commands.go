@@ -6,6 +6,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
@@ -45,9 +46,10 @@ func (v *views) findKind(ctx context.Context, k lifecycle.Kind, id string) (*ent
 type owners struct {
 	*shared
 
-	records *records
-	views   *views
-	runs    *runs
+	records  *records
+	views    *views
+	policies *policies
+	runs     *runs
 }
 
 // Kill ends a command; a command that has already ended stays unchanged. The kill is stored before it is
@@ -158,13 +160,44 @@ func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c r
 	if manager == nil {
 		return errStarting()
 	}
+	if c, err = o.policies.limitChange(by, s.task.Pool, o.views.effectivePriority(&s), c); err != nil {
+		return err
+	}
 	switch err := manager.Change(ctx, id, c); {
+	case isForbidden(err):
+		return status.New(status.PermissionDenied, "%v", err)
 	case errors.Is(err, rm.ErrUnknownJob):
 		return status.Missing("job", string(id))
 	case err != nil:
 		return status.New(status.InvalidArgument, "%v", err)
 	}
 	return o.records.applyChange(ctx, e, changeTask(c))
+}
+
+// limitChange is described at owned.LimitChange.
+func (p *policies) limitChange(by *apiv1.User, pool string, priority int, c rm.Change) (rm.Change, error) {
+	set(&pool, c.Pool)
+	set(&priority, c.Priority)
+	allowed := p.policyOf(by.GetId(), pool)
+	c.MinPriority = allowed.MinPriority
+	if c.Pool == nil && c.Priority == nil {
+		return c, nil
+	}
+	return c, checkAsked(allowed, policy.Asked{Priority: priority})
+}
+
+// checkAsked returns PermissionDenied if the policy forbids a request.
+func checkAsked(p policy.Policy, asked policy.Asked) error {
+	if err := policy.Check(p, asked); err != nil {
+		return status.New(status.PermissionDenied, "%v", err)
+	}
+	return nil
+}
+
+// isForbidden reports whether the resource manager refuses a change because of the user's policy.
+func isForbidden(err error) bool {
+	_, forbidden := errors.AsType[*rm.PriorityError](err)
+	return forbidden
 }
 
 func checkPriority(c rm.Change) error {

@@ -41,6 +41,9 @@ type machine struct {
 	claim     error // the error for any volume claim
 	priority  int   // of all allocations; 0 means 42
 	changes   uint64
+	changed   rm.Change // the last one
+	// unchangeable is the error of changes.
+	unchangeable error
 }
 
 var (
@@ -82,9 +85,12 @@ func (m *machine) Preempt(_ context.Context, id rm.AllocationID, reason string) 
 	return nil
 }
 
-func (m *machine) Change(_ context.Context, id rm.JobID, _ rm.Change) error {
+func (m *machine) Change(_ context.Context, id rm.JobID, c rm.Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.changed = c; m.unchangeable != nil {
+		return m.unchangeable
+	}
 	for _, r := range m.submitted {
 		if r.Job == id {
 			return nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -280,8 +279,8 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 		return task, cfg, status.New(status.InvalidArgument, "%v", err)
 	}
 	cfg.Resources.ResourcePool = pool
-	if err := policy.Check(allowed, spec.Asks(asked, cfg, at.unix)); err != nil {
-		return task, cfg, status.New(status.PermissionDenied, "%v", err)
+	if err := checkAsked(allowed, spec.Asks(asked, cfg, at.unix)); err != nil {
+		return task, cfg, err
 	}
 	if cfg.Description == "" {
 		id, err := uuid.Parse(string(d.id))

@@ -157,8 +157,8 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 	if r == nil {
 		return a, errStarting()
 	}
-	if err := policy.Check(o.policies.policyOf(user.GetId(), order.Pool), asked); err != nil {
-		return a, status.New(status.PermissionDenied, "%v", err)
+	if err := checkAsked(o.policies.policyOf(user.GetId(), order.Pool), asked); err != nil {
+		return a, err
 	}
 	task := taskOfOrder(order)
 	request := o.policies.requestOf(task, lifecycle.First(task, o.cfg.Now()))
@@ -182,6 +182,12 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 }
 
 // checkClaims returns an error if the job would wait for a volume claim that cannot be created.
+// LimitChange adds the limit of the user's policy to a change of a job, which has a priority in a pool.
+// It returns PermissionDenied if the policy forbids the new priority, or the present one in the new pool.
+func (o *owned) LimitChange(by *apiv1.User, pool string, priority int, c rm.Change) (rm.Change, error) {
+	return o.policies.limitChange(by, pool, priority, c)
+}
+
 func checkClaims(r rm.ResourceManager, asked policy.Asked) error {
 	claims, ok := r.(rm.Claims)
 	if !ok {

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
 )
 
@@ -74,5 +76,44 @@ func TestAnOrderCarriesThePolicyInForce(t *testing.T) {
 	specs = m.assign(first(admin.GetCommand().GetId()), 1)
 	if specs[0].GetPolicy() != nil || specs[0].GetShmSize() != int64(d.ShmSize) {
 		t.Errorf("got policy %v and %d bytes, want an administrator's free of it", specs[0].GetPolicy(), specs[0].GetShmSize())
+	}
+}
+
+// A user reaches a priority by submitting, by changing the job, and by moving it to another pool or next
+// to another job.
+func TestPriorityIsLimited(t *testing.T) {
+	t.Parallel()
+	m := policed(t, policy.Policy{Root: true, MinPriority: 40}, container.Default())
+	for _, by := range []*apiv1.User{ann(), root()} {
+		may := by.GetAdmin()
+		check := func(what string, err error) {
+			t.Helper()
+			if may && err != nil || !may && status.Of(err) != status.PermissionDenied {
+				t.Errorf("%s, %s: got %v", by.GetUsername(), what, err)
+			}
+		}
+		_, err := m.tasks.Launch(t.Context(), by, command(t, `{"entrypoint": ["true"], "resources": {"priority": 39}}`), nil)
+		check("a submission", err)
+		made, err := m.tasks.Launch(t.Context(), by, command(t, `{"entrypoint": ["true"], "resources": {"priority": 40}}`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, urgent, same := rm.JobID(made.GetCommand().GetId()), 1, 40
+		check("a change", m.tasks.ChangeJob(t.Context(), by, id, rm.Change{Priority: &urgent}))
+		if err := m.tasks.ChangeJob(t.Context(), by, id, rm.Change{Priority: &same}); err != nil {
+			t.Errorf("%s, an allowed change: %v", by.GetUsername(), err)
+		}
+	}
+}
+
+func TestChangeCarriesTheLimitOfPriorities(t *testing.T) {
+	t.Parallel()
+	m := policed(t, policy.Policy{Root: true, MinPriority: 40}, container.Default())
+	id := rm.JobID(m.launch(`{"entrypoint": ["true"]}`).GetCommand().GetId())
+	other := rm.JobID("other")
+	m.machine.unchangeable = &rm.PriorityError{Priority: 1, Min: 40}
+	err := m.tasks.ChangeJob(t.Context(), ann(), id, rm.Change{AheadOf: &other})
+	if status.Of(err) != status.PermissionDenied || m.machine.changed.MinPriority != 40 {
+		t.Errorf("got %v and %+v, want PermissionDenied and a limit of 40", err, m.machine.changed)
 	}
 }

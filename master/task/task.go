@@ -120,7 +120,7 @@ func newTasks(cfg Config) (*Tasks, *records) {
 		gathers:   &gathers{shared: s, records: records, open: map[gatherKey]*gathering{}},
 		logWriter: &logWriter{s},
 		views:     views,
-		owners:    &owners{shared: s, records: records, views: views, runs: runs},
+		owners:    &owners{shared: s, records: records, views: views, policies: policies, runs: runs},
 		owned:     &owned{shared: s, records: records, policies: policies, runs: runs},
 		collector: &collector{shared: s, records: records, contexts: contexts, runs: runs, listed: views},
 	}, records

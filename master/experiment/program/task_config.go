@@ -32,6 +32,7 @@ func Asks(x config.Experiment, d container.Defaults, user security.AgentUser) po
 	whole := taskConfig(x, d)
 	own := whole
 	own.Environment.Image = notGiven(whole.Environment.Image, d.Image)
+	own.Resources.Priority = x.Resources.Priority
 	asked := spec.Asks(own, whole, user)
 	if s := x.CheckpointStorage.Typed().SharedFS; s != nil {
 		asked.Mounts = append(asked.Mounts, policy.Mount{

@@ -28,6 +28,9 @@ func Asks(own, whole Config, user security.AgentUser) policy.Asked {
 		a.Capabilities = append(a.Capabilities, policy.Text{Field: fmt.Sprintf("environment.add_capabilities[%d]", i), Value: c})
 	}
 	if s := whole.Resources.ShmSize; s != nil {
+	if p := own.Resources.Priority; p != nil {
+		a.Priority = *p
+	}
 		a.Shm = []policy.Amount{{Field: "resources.shm_size", Bytes: int64(*s)}}
 	}
 	return a

@@ -236,9 +236,10 @@ func callsAway(get *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction) bool {
 
 // withoutOwn returns the privileges in a without those that the cluster itself has requested.
 func withoutOwn(a, given policy.Asked) policy.Asked {
+	chosen := withoutGiven(a.Images, given.Images)
 	return policy.Asked{
 		Mounts: withoutGiven(a.Mounts, given.Mounts), Devices: withoutGiven(a.Devices, given.Devices),
-		Capabilities: withoutGiven(a.Capabilities, given.Capabilities), Images: withoutGiven(a.Images, given.Images),
+		Capabilities: withoutGiven(a.Capabilities, given.Capabilities), Images: chosen, Chosen: chosen,
 		Users: withoutGiven(a.Users, given.Users), Privileged: withoutGiven(a.Privileged, given.Privileged),
 		HostNetwork: withoutGiven(a.HostNetwork, given.HostNetwork), HostPID: withoutGiven(a.HostPID, given.HostPID),
 		HostIPC: withoutGiven(a.HostIPC, given.HostIPC), Priorities: withoutGiven(a.Priorities, given.Priorities),

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -27,6 +28,38 @@ func fullImage(name string) string {
 // isRegistry reports whether the first part of an image name is a host.
 func isRegistry(first string) bool {
 	return first == "localhost" || strings.ContainsAny(first, ".:")
+}
+
+// isOwnRegistry reports whether an image's registry has a loopback or link-local address: a server on
+// the machine that fetches the image, or the metadata server of its cloud.
+func isOwnRegistry(image string) bool {
+	first, _, many := strings.Cut(strings.ToLower(image), "/")
+	if !many || !isRegistry(first) {
+		return false
+	}
+	host := strings.TrimSuffix(hostOf(first), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		ip = ip.Unmap()
+		return ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	isNumber := last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
+	return isNumber || last == "localhost" || slices.Contains(ownNames(), host) // resolvers read 127.1 as 127.0.0.1
+}
+
+// ownNames are names of loopback and link-local addresses in the files of common systems and clouds.
+func ownNames() []string {
+	return []string{"localhost.localdomain", "ip6-localhost", "ip6-loopback", "metadata.google.internal"}
+}
+
+// hostOf returns the host of an address without its port.
+func hostOf(address string) string {
+	if inside, found := strings.CutPrefix(address, "["); found {
+		host, _, _ := strings.Cut(inside, "]")
+		return host
+	}
+	host, _, _ := strings.Cut(address, ":")
+	return host
 }
 
 // fullPrefix expands an administrator's image prefix in the same way. A host alone is a registry:

@@ -12,14 +12,16 @@ type Asked struct {
 	Devices      []Text
 	Capabilities []Text
 	Images       []Text
+	// Chosen are those of Images that the task's owner names, and not the cluster.
+	Chosen []Text
 	// Users are the Unix accounts of its programs.
 	Users []User
 	// Privileged, HostNetwork, HostPID and HostIPC are the fields that request these.
 	Privileged, HostNetwork, HostPID, HostIPC []string
-	// Priorities are priority classes above all others.
-	Priorities []Text
 	// Priority is the priority of the job; 0 for that of its pool.
 	Priority int
+	// Priorities are priority classes above all others.
+	Priorities []Text
 	// Tokens are the fields that request the token of a Kubernetes service account.
 	Tokens      []string
 	Shm, Memory []Amount
@@ -109,6 +111,9 @@ func Judge(p Policy, a Asked) []Violation {
 		out.checkAllowed(p.findCapability(c.Value), c.Field, fmt.Sprintf("the capability %s is not allowed", quoteText(Capability(c.Value))),
 			list("capabilities", Capability(c.Value)))
 	}
+	for _, i := range a.Chosen {
+		out.checkRegistry(p, i)
+	}
 	for _, i := range a.Images {
 		out.checkAllowed(p.findImage(i.Value), i.Field, fmt.Sprintf("the image %s is not among those that may run (%s)", quoteText(i.Value), showAll(p.Images)),
 			list("images", fullImage(i.Value)))
@@ -121,12 +126,12 @@ func Judge(p Policy, a Asked) []Violation {
 	out.checkFlags(p.HostNetwork, a.HostNetwork, "the machine's network is not allowed", "host_network")
 	out.checkFlags(p.HostPID, a.HostPID, "the machine's processes are not allowed", "host_pid")
 	out.checkFlags(p.HostIPC, a.HostIPC, "the machine's shared memory and semaphores are not allowed", "host_ipc")
+	out.checkPriority(p, a.Priority)
 	for _, c := range a.Priorities {
 		out.checkAllowed(false, c.Field, fmt.Sprintf("the priority class %s is reserved for node-critical pods and administrators", quoteText(c.Value)), "")
 	}
 	for _, field := range a.Tokens {
 		out.checkAllowed(false, field, "only administrators may give tasks a Kubernetes API token, in the pool's pod spec "+
-	out.checkPriority(p, a.Priority)
 			"(task_container_defaults.cpu_pod_spec and gpu_pod_spec)", "")
 	}
 	for _, s := range a.Shm {
@@ -157,6 +162,14 @@ func (v *violations) checkAmount(most int64, a Amount, what, key string) {
 		fmt.Sprintf("task_policy.%s: %d", key, a.Bytes))
 }
 
+// checkRegistry checks that an image is not fetched from the machine itself or its metadata server,
+// unless the policy lists it.
+func (v *violations) checkRegistry(p Policy, image Text) {
+	ok := !isOwnRegistry(image.Value) || len(p.Images) > 0
+	v.checkAllowed(ok, image.Field, fmt.Sprintf("the registry of the image %s is the machine that runs the task, or only reachable from there", quoteText(image.Value)),
+		list("images", fullImage(image.Value)))
+}
+
 func (v *violations) checkMount(p Policy, m Mount) {
 	host := path.Clean(m.Path)
 	if !path.IsAbs(m.Path) || strings.ContainsRune(m.Path, 0) {
@@ -185,19 +198,6 @@ func (v *violations) checkMount(p Policy, m Mount) {
 	}
 }
 
-func shares(propagation string) bool {
-	switch propagation {
-	case "", "private", "rprivate", "slave", "rslave":
-		return false
-	}
-	return true
-}
-
-func (v *violations) checkDevice(p Policy, d Text) {
-	host := path.Clean(d.Value)
-	if !path.IsAbs(d.Value) {
-		v.checkAllowed(false, d.Field, "must be an absolute path", "")
-		return
 // allowsPriority reports whether a job may have a priority; 0 is that of its pool.
 func (p Policy) allowsPriority(n int) bool {
 	switch {
@@ -215,6 +215,19 @@ func (v *violations) checkPriority(p Policy, n int) {
 		fmt.Sprintf("task_policy.min_priority: %d", n))
 }
 
+func shares(propagation string) bool {
+	switch propagation {
+	case "", "private", "rprivate", "slave", "rslave":
+		return false
+	}
+	return true
+}
+
+func (v *violations) checkDevice(p Policy, d Text) {
+	host := path.Clean(d.Value)
+	if !path.IsAbs(d.Value) {
+		v.checkAllowed(false, d.Field, "must be an absolute path", "")
+		return
 	}
 	if guarded, reached := Reaches(host, Guarded()); reached {
 		v.checkAllowed(false, d.Field, neverMounted(host, guarded), "")

@@ -74,6 +74,10 @@ func TestJudge(t *testing.T) {
 		{"a device of an allowed directory", policy.Policy{Devices: []string{"/dev/infiniband"}}, device("/dev/infiniband/uverbs0"), ""},
 		{"another by dots", policy.Policy{Devices: []string{"/dev/infiniband"}}, device("/dev/infiniband/../vda"), "devices: [/dev/vda]"},
 		{"a socket as a device", policy.Policy{Free: true}, device("/run/docker.sock"), "not allowed for any task"},
+		{"an image of this machine", policy.Default(), chosen("localhost:5000/x"), "environment.image: the registry of the image localhost:5000/x is the machine that runs the task, or only reachable from there; to allow it, an administrator sets task_policy.images: [localhost:5000/x]"},
+		{"an allowed image of this machine", policy.Policy{Root: true, Images: []string{"localhost:5000"}}, chosen("localhost:5000/x"), ""},
+		{"an administrator's image of this machine", policy.Policy{Free: true}, chosen("localhost:5000/x"), ""},
+		{"the cluster's image of this machine", policy.Default(), image("localhost:5000/x"), ""},
 		{"root", policy.Policy{}, policy.Asked{Users: []policy.User{{Field: "user", UID: 0}}}, "user: the task would run as root"},
 		{"an unprivileged user", policy.Policy{}, policy.Asked{Users: []policy.User{{Field: "user", UID: 1000}}}, ""},
 		{"privileged", policy.Default(), policy.Asked{Privileged: []string{"p"}}, "task_policy.privileged: true"},
@@ -84,16 +88,16 @@ func TestJudge(t *testing.T) {
 		{"enough shared memory", policy.Policy{MaxShm: 10}, policy.Asked{Shm: []policy.Amount{{Bytes: 10}}}, ""},
 		{"memory without a limit", policy.Policy{}, policy.Asked{Memory: []policy.Amount{{Bytes: 1 << 60}}}, ""},
 		{"too much memory", policy.Policy{MaxMemory: 1}, policy.Asked{Memory: []policy.Amount{{Bytes: 2}}}, "task_policy.max_memory: 2"},
-		{"a request that no user may make", policy.Policy{Free: true}, policy.Asked{Never: []policy.Violation{{Field: "f", Text: "never"}}}, "f: never"},
-		{"text that would break a line", policy.Default(), device("/dev/a\nb"), `the device "/dev/a\nb" is not allowed`},
-		{"an administrator", policy.Policy{Free: true}, policy.Asked{Privileged: []string{"p"}, Users: []policy.User{{}}, HostPID: []string{"n"}}, ""},
-	} {
 		{"a priority that is too urgent", policy.Policy{MinPriority: 40}, policy.Asked{Priority: 39}, "resources.priority: the priority 39 is more urgent than 40, the most urgent one that is allowed; to allow it, an administrator sets task_policy.min_priority: 39"},
 		{"the most urgent priority", policy.Policy{MinPriority: 40}, policy.Asked{Priority: 40}, ""},
 		{"the priority of the pool", policy.Policy{MinPriority: 40}, policy.Asked{}, ""},
 		{"a priority that is too high", policy.Policy{MinPriority: 40, HighFirst: true}, policy.Asked{Priority: 41}, "task_policy.min_priority: 41"},
 		{"the highest priority", policy.Policy{MinPriority: 40, HighFirst: true}, policy.Asked{Priority: 40}, ""},
 		{"the priority of an administrator", policy.Policy{Free: true, MinPriority: 40}, policy.Asked{Priority: 1}, ""},
+		{"a request that no user may make", policy.Policy{Free: true}, policy.Asked{Never: []policy.Violation{{Field: "f", Text: "never"}}}, "f: never"},
+		{"text that would break a line", policy.Default(), device("/dev/a\nb"), `the device "/dev/a\nb" is not allowed`},
+		{"an administrator", policy.Policy{Free: true}, policy.Asked{Privileged: []string{"p"}, Users: []policy.User{{}}, HostPID: []string{"n"}}, ""},
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			got := ""
@@ -156,11 +160,11 @@ func TestPolicyRoundTrip(t *testing.T) {
 	want := policy.Policy{
 		HostPaths: []policy.HostPath{{Path: "/a", ReadOnly: true, Shared: true}}, Capabilities: []string{"A"}, Devices: []string{"/dev/a"},
 		Privileged: true, HostNetwork: true, HostPID: true, HostIPC: true, Root: true, Images: []string{"i"}, MaxShm: 1, MaxMemory: 2,
+		MaxProcesses: 3, MinPriority: 4,
 	}
 	if diff := cmp.Diff(want, policy.FromAPI(want.API())); diff != "" {
 		t.Error(diff)
 	}
-		MaxProcesses: 3, MinPriority: 4,
 	free := policy.Policy{Free: true}
 	if got := policy.FromAPI(free.API()); !got.Free {
 		t.Errorf("got %+v, want it free", got)
@@ -235,6 +239,28 @@ func TestForStorageAllowsOnlyOwnCheckpoints(t *testing.T) {
 		err := policy.Check(sent, policy.OfSpec(&agentv1.Spec{Mounts: []*agentv1.Mount{tc.m}}))
 		if (err == nil) != tc.allowed {
 			t.Errorf("%v: got %v, want it allowed: %t", tc.m, err, tc.allowed)
+		}
+	}
+}
+
+func chosen(name string) policy.Asked {
+	a := image(name)
+	a.Chosen = a.Images
+	return a
+}
+
+func TestRegistriesOfTheMachineItself(t *testing.T) {
+	t.Parallel()
+	for name, own := range map[string]bool{
+		"localhost/x": true, "LOCALHOST:5000/x": true, "a.localhost:5000/x": true, "127.0.0.1:5000/x": true, "127.1:5000/x": true,
+		"2130706433:80/x": true, "0x7f.1:80/x": true, "0.0.0.0:5000/x": true, "[::1]:5000/x": true, "[::ffff:127.0.0.1]:80/x": true,
+		"[fe80::1]/x": true, "169.254.169.254/latest/x": true, "metadata.google.internal/x": true, "localhost.:5000/x": true,
+		"python": false, "localhost": false, "team/python": false, "registry.example.com/team/x:1": false, "10.0.0.7:5000/x": false,
+		"docker.io/library/python": false, "registry:5000/x": false, "[2001:db8::1]:5000/x": false, "127.example.com/x": false,
+	} {
+		err := policy.Check(policy.Default(), chosen(name))
+		if got := err != nil; got != own {
+			t.Errorf("%s: got %v, want an error: %t", name, err, own)
 		}
 	}
 }

@@ -16,6 +16,7 @@ func Asks(own, whole Config, user security.AgentUser) policy.Asked {
 		Images: namedImages(own.Environment.Image, whole.Environment.Image),
 		Users:  []policy.User{{Field: "user", UID: int64(user.UID)}},
 	}
+	a.Chosen = a.Images
 	for i, m := range whole.BindMounts {
 		a.Mounts = append(a.Mounts, policy.Mount{
 			Field: fmt.Sprintf("bind_mounts[%d].host_path", i), Path: m.HostPath, ReadOnly: m.ReadOnly, Propagation: m.Propagation,
@@ -27,10 +28,10 @@ func Asks(own, whole Config, user security.AgentUser) policy.Asked {
 	for i, c := range whole.Environment.AddCapabilities {
 		a.Capabilities = append(a.Capabilities, policy.Text{Field: fmt.Sprintf("environment.add_capabilities[%d]", i), Value: c})
 	}
-	if s := whole.Resources.ShmSize; s != nil {
 	if p := own.Resources.Priority; p != nil {
 		a.Priority = *p
 	}
+	if s := whole.Resources.ShmSize; s != nil {
 		a.Shm = []policy.Amount{{Field: "resources.shm_size", Bytes: int64(*s)}}
 	}
 	return a

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,6 +29,9 @@ func (a *accounts) checkName(name string, id int32) error {
 	if !naming.IsPrintable(name) {
 		return status.New(status.InvalidArgument, "username: must %s (%q)", naming.PrintableRule, name)
 	}
+	if naming.IsDots(name) {
+		return status.New(status.InvalidArgument, "username: must %s (%q)", naming.DotsRule, name)
+	}
 	if scripts := naming.MixedScripts(name); scripts != nil {
 		return status.New(status.InvalidArgument,
 			"username: must have letters of one alphabet (%q mixes %s)", name, strings.Join(scripts, " and "))
@@ -51,15 +55,22 @@ func checkDisplayName(name string) error {
 	return nil
 }
 
-// checkShownName returns an error for a display name that is another user's username, even if an
-// administrator sets it. Administrators may give two users the same display name.
-func (a *accounts) checkShownName(by *apiv1.User, name string, id int32) error {
+// reservedNames are the display names of nobody but the users with these names, as in Determined
+// 0.38.1, even where these users have been renamed.
+func reservedNames() []string { return []string{"admin", "determined"} }
+
+// checkShownName returns an error for a display name that is reserved or another user's username, even
+// if an administrator sets it. Administrators may give two users the same display name.
+func (a *accounts) checkShownName(by *apiv1.User, name, username string, id int32) error {
 	look := foldShown(name)
 	if look == "" {
 		return nil
 	}
 	if u, found := a.users.findOther(id, func(u *account) bool { return u.look == look }); found {
 		return status.New(status.AlreadyExists, "displayName: '%s' looks like user '%s'; choose another", name, u.Username)
+	}
+	if slices.Contains(reservedNames(), look) && look != naming.Fold(username) {
+		return status.New(status.InvalidArgument, "displayName: '%s' looks like '%s', which is reserved; choose another", name, look)
 	}
 	if by.GetAdmin() {
 		return nil

@@ -70,7 +70,7 @@ func (a *accounts) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.Post
 	if err := a.checkName(u.Username, 0); err != nil {
 		return nil, err
 	}
-	if err := a.checkShownName(by, u.DisplayName, 0); err != nil {
+	if err := a.checkShownName(by, u.DisplayName, u.Username, 0); err != nil {
 		return nil, err
 	}
 	u.ID, u.Modified = a.users.nextUser, a.cfg.Now()
@@ -108,7 +108,7 @@ func (a *accounts) PatchUser(ctx context.Context, by *apiv1.User, text string, i
 		return nil, err
 	}
 	if u.DisplayName != old.DisplayName {
-		if err := a.checkShownName(by, u.DisplayName, id); err != nil {
+		if err := a.checkShownName(by, u.DisplayName, u.Username, id); err != nil {
 			return nil, err
 		}
 	}

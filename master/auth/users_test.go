@@ -39,6 +39,7 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 		{"not with a password for a remote one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", Remote: true}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with a name that is taken", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "ADMIN"}, Password: "Secret-123"}, status.AlreadyExists},
 		{"not without a name", admin, &apiv1.PostUserRequest{Password: "Secret-123"}, status.InvalidArgument},
+		{"not with a name of dots", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: ".."}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with a space in its name", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "a b"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with a name that turns around", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with a name that is another's but for a mark", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "admin\u034f"}, Password: "Secret-123"}, status.InvalidArgument},
@@ -182,5 +183,29 @@ func TestDuplicateDisplayNameRequiresAdministrator(t *testing.T) {
 	}
 	if _, err := w.PatchUser(ctx, other, text, 2, ada); err != nil {
 		t.Errorf("a user keeps the display name they have: got %v", err)
+	}
+}
+
+// A renamed administrator's former name stays theirs.
+func TestDisplayNamesOfBuiltInUsersAreReserved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, admin := t.Context(), w.admin(t)
+	text := w.must(t, "determined", first)
+	other, err := w.User(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.PatchUser(ctx, admin, "", 1, &apiv1.PatchUser{Username: proto.String("boss")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"admin", " Admin ", "\u0430dmin"} {
+		_, err := w.PatchUser(ctx, other, text, 2, &apiv1.PatchUser{DisplayName: &name})
+		wantCode(t, err, status.InvalidArgument)
+		_, err = w.PatchUser(ctx, admin, "", 2, &apiv1.PatchUser{DisplayName: &name})
+		wantCode(t, err, status.InvalidArgument)
+	}
+	if _, err := w.PatchUser(ctx, other, text, 2, &apiv1.PatchUser{DisplayName: proto.String("Determined")}); err != nil {
+		t.Errorf("the name of the user itself: %v", err)
 	}
 }

@@ -66,6 +66,7 @@ func (p Pool) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.Name != "", at("pool_name"), "is required")
 	e.Check(naming.IsPrintable(p.Name), at("pool_name"), "must %s (is %q)", naming.PrintableRule, p.Name)
+	e.Check(!naming.IsDots(p.Name), at("pool_name"), "must %s (is %q)", naming.DotsRule, p.Name)
 	e.Check(p.MaxAuxContainersPerAgent >= 0, at("max_aux_containers_per_agent"), "must be at least 0 (is %d)", p.MaxAuxContainersPerAgent)
 	if p.Scheduler != nil {
 		e = append(e, p.Scheduler.Validate(at("scheduler"))...)

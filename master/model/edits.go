@@ -220,6 +220,8 @@ func (e *edits) checkName(name string, id int32) error {
 		return status.New(status.InvalidArgument, "name: must not be empty, start or end with a blank, or have consecutive blanks (%q)", excerpt.Of(name))
 	case len(name) > nameLimit || !naming.IsPrintable(name):
 		return status.New(status.InvalidArgument, "name: must have at most %d bytes, and %s (%.64q)", nameLimit, naming.PrintableRule, name)
+	case naming.IsDots(name):
+		return status.New(status.InvalidArgument, "name: must %s (%q)", naming.DotsRule, name)
 	case strings.ContainsAny(name, `/\`):
 		return status.New(status.InvalidArgument, "name: must not contain slashes (%q)", name)
 	case strings.Trim(name, "0123456789") == "":

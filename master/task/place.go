@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ type place struct {
 
 // findPlace returns the place of a user's task. Id 0 selects the first workspace.
 func (p *policies) findPlace(manager rm.ResourceManager, user *apiv1.User, id int32, r spec.Resources) (place, error) {
-	w, err := p.cfg.OpenWorkspace(max(id, workspace.First))
+	w, err := p.cfg.OpenWorkspace(cmp.Or(id, workspace.First))
 	if err == nil {
 		err = w.CheckUser(user)
 	}
@@ -181,13 +182,13 @@ func (o *owned) Admit(user *apiv1.User, order StartOrder, asked policy.Asked) (A
 	return a, nil
 }
 
-// checkClaims returns an error if the job would wait for a volume claim that cannot be created.
 // LimitChange adds the limit of the user's policy to a change of a job, which has a priority in a pool.
 // It returns PermissionDenied if the policy forbids the new priority, or the present one in the new pool.
 func (o *owned) LimitChange(by *apiv1.User, pool string, priority int, c rm.Change) (rm.Change, error) {
 	return o.policies.limitChange(by, pool, priority, c)
 }
 
+// checkClaims returns an error if the job would wait for a volume claim that cannot be created.
 func checkClaims(r rm.ResourceManager, asked policy.Asked) error {
 	claims, ok := r.(rm.Claims)
 	if !ok {

@@ -78,6 +78,7 @@ func TestWorkspaceErrors(t *testing.T) {
 		code      status.Code
 		want      string
 	}{
+		"it cannot exist":              {-1, status.NotFound, "not found"},
 		"it does not exist":            {7, status.NotFound, "not found"},
 		"it gives others an account":   {5, status.PermissionDenied, "workspace 'others' has a Unix account, so that only its owner, members and administrators may use it"},
 		"its pool does not exist more": {1, status.InvalidArgument, `default pool of workspace 'team': there is no resource pool "gone"`},

@@ -168,6 +168,9 @@ func checkName(name string) error {
 	if n := len([]rune(name)); n > nameLimit || !naming.IsPrintable(name) {
 		return status.New(status.InvalidArgument, "name: must have at most %d characters, and %s (%.64q)", nameLimit, naming.PrintableRule, name)
 	}
+	if naming.IsDots(name) {
+		return status.New(status.InvalidArgument, "name: must %s (%q)", naming.DotsRule, name)
+	}
 	return nil
 }
 

@@ -177,6 +177,7 @@ func TestInvalidTemplates(t *testing.T) {
 		want status.Code
 	}{
 		"no name":        {func() error { _, err := w.Create(t.Context(), ann(), &apiv1.Template{}); return err }, status.InvalidArgument},
+		"two dots":       {func() error { _, err := w.Create(t.Context(), ann(), &apiv1.Template{Name: ".."}); return err }, status.InvalidArgument},
 		"an unseen name": {func() error { _, err := w.Create(t.Context(), ann(), &apiv1.Template{Name: "a\nb"}); return err }, status.InvalidArgument},
 		"a taken name":   {func() error { _, err := w.Create(t.Context(), bob(), &apiv1.Template{Name: "taken"}); return err }, status.AlreadyExists},
 		"no workspace": {func() error {

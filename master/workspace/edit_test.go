@@ -350,6 +350,7 @@ func TestBadNamesAndSettings(t *testing.T) {
 			_, err := w.CreateProject(x, ann(), &apiv1.PostProjectRequest{WorkspaceId: team.GetId()})
 			return err
 		}(), status.InvalidArgument},
+		"dots":                             {make(&apiv1.PostWorkspaceRequest{Name: ".."}), status.InvalidArgument},
 		"blanks":                           {make(&apiv1.PostWorkspaceRequest{Name: " a"}), status.InvalidArgument},
 		"a long name":                      {make(&apiv1.PostWorkspaceRequest{Name: strings.Repeat("x", 81)}), status.InvalidArgument},
 		"the same name":                    {make(&apiv1.PostWorkspaceRequest{Name: "Team"}), status.AlreadyExists},

@@ -34,6 +34,9 @@ func checkText(name string) error {
 		return status.New(status.InvalidArgument, "name: must have 1 to %d characters, no leading or trailing blanks, and %s (%q)",
 			nameLimit, naming.PrintableRule, excerpt.Of(name))
 	}
+	if naming.IsDots(name) {
+		return status.New(status.InvalidArgument, "name: must %s (%q)", naming.DotsRule, name)
+	}
 	return nil
 }
 

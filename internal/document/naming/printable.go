@@ -17,6 +17,12 @@ func IsPrintable(name string) bool {
 	})
 }
 
+// DotsRule describes the names that IsDots reports, as a phrase after "must".
+const DotsRule = "not be . or .., which paths cannot contain"
+
+// IsDots reports whether a name is "." or "..", which clients remove from the path of a request.
+func IsDots(name string) bool { return name == "." || name == ".." }
+
 // brailleBlank is a symbol without visible dots.
 const brailleBlank = '\u2800'
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +105,10 @@ func (d *directory) openInner() error {
 
 func (d *directory) Delete(ctx context.Context) error { return d.h.removeAll(ctx, d.path) }
 
-func (d *directory) Update(ctx context.Context, _ []resource.Drift) error {
+func (d *directory) Update(ctx context.Context, _ []resource.Drift) error { return d.restrict(ctx) }
+
+// restrict makes the directory accessible to its owner only, and creates inner.
+func (d *directory) restrict(ctx context.Context) error {
 	if err := d.h.gate.Pass(ctx, "restrict "+d.path); err != nil {
 		return err
 	}
@@ -169,10 +173,41 @@ func (f *file) Update(ctx context.Context, _ []resource.Drift) error {
 	if !f.secret {
 		return f.Create(ctx)
 	}
+	return f.restrict(ctx)
+}
+
+// restrict makes the file accessible to its owner only.
+func (f *file) restrict(ctx context.Context) error {
 	if err := f.h.gate.Pass(ctx, "restrict "+f.path); err != nil {
 		return err
 	}
 	return wrapRefusal("restrict", f.path, os.Chmod(f.path, 0o600))
+}
+
+// mendPermissions restores the permissions of the cluster's directories and files.
+func (t *Target) mendPermissions(ctx context.Context) error {
+	all, err := t.Wanted()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		mendable, ok := r.(interface {
+			restrict(ctx context.Context) error
+		})
+		if !ok {
+			continue
+		}
+		_, drift, err := r.Find(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(drift, func(d resource.Drift) bool { return strings.HasPrefix(d.Path, "permissions") }) {
+			if err := mendable.restrict(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // foundFile describes the object at path. Its ID is the base name, with the directory for an

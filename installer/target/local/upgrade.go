@@ -87,9 +87,13 @@ func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) 
 }
 
 // WaitForAgents restarts every agent with the program of r and a rewritten configuration, which
-// depends on the isolation of tasks. Tasks survive the restart. It deletes unused programs.
+// depends on the isolation of tasks. Tasks survive the restart. It restores the permissions of the
+// cluster's files and deletes unused programs.
 func (t *Target) WaitForAgents(ctx context.Context, r record.Release, tell func(string)) error {
 	t.Release = r
+	if err := t.mendPermissions(ctx); err != nil {
+		return err
+	}
 	for i := range t.Spec.Agents {
 		tell(fmt.Sprintf("agent %d starts again", i+1))
 		a := t.agentResource(strconv.Itoa(i + 1))

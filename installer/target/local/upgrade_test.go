@@ -70,6 +70,7 @@ func TestUpgradeRunsEverythingFromTheNewProgram(t *testing.T) {
 	was, next := newer(t, m)
 	// A configuration that the old version wrote may be invalid for the new agent.
 	must(t, os.WriteFile(filepath.Join(m.root, "lab", "agents", "1", "agent.yaml"), []byte("master_host: 127.0.0.1\n"), 0o600))
+	must(t, errors.Join(os.Chmod(m.place().Password(), 0o644), os.Chmod(filepath.Join(m.root, "lab", "data"), 0o755)))
 	wantRunning(t, m, was)
 	got, err := m.upgrade(t.Context(), next)
 	must(t, err)

@@ -200,6 +200,27 @@ func TestUpTwiceDownTwice(t *testing.T) {
 	}
 }
 
+// Only the lock of the unit shows a process that the supervisor was killed too soon to store.
+func TestDownEndsAProcessThatWasNotStored(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	must(t, m.up(t.Context()))
+	agent, runs := m.dir().UnitHolder("agent-1")
+	if !runs {
+		t.Fatal("the agent does not hold the lock of its unit")
+	}
+	boss, _ := m.dir().Holder()
+	kill(t, boss)
+	for _, dir := range []string{"units", "run"} {
+		must(t, os.Remove(filepath.Join(string(m.place()), dir, "agent-1.json")))
+	}
+	_, err := m.down(t.Context(), true)
+	must(t, err)
+	if agent.Alive() || len(m.left(t)) != 0 {
+		t.Errorf("got the agent running: %t, and %v left; want nothing", agent.Alive(), m.left(t))
+	}
+}
+
 // Earlier versions generated a single password.
 func TestUpKeepsTheSharedPassword(t *testing.T) {
 	t.Parallel()
@@ -275,6 +296,11 @@ func TestUpRepairsCluster(t *testing.T) {
 		{"the supervisor was killed and its processes live", func(t *testing.T, m *machine) {
 			boss, _ := m.dir().Holder()
 			kill(t, boss)
+		}},
+		{"the supervisor was killed before it stored a process", func(t *testing.T, m *machine) {
+			boss, _ := m.dir().Holder()
+			kill(t, boss)
+			must(t, os.Remove(filepath.Join(string(m.place()), "run", "agent-1.json")))
 		}},
 		{"master.yaml was changed by hand", func(t *testing.T, m *machine) {
 			must(t, os.WriteFile(filepath.Join(string(m.place()), "master.yaml"), []byte("port: 1\n"), 0o600))

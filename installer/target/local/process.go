@@ -132,7 +132,7 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		return resource.Found{}, nil, wrapRefusal("read status", p.unit, err)
 	}
 	alive := seen && st.Alive()
-	if !wanted && !alive && drift == nil {
+	if _, runs := d.UnitHolder(p.unit); !wanted && !alive && !runs && drift == nil {
 		return resource.Found{}, nil, nil
 	}
 	f := resource.Found{Kind: p.kind, ID: p.unit, Name: p.unit}
@@ -266,16 +266,24 @@ func (p *process) stopProcess(ctx context.Context) error {
 		if err := p.h.endProcess(ctx, st.Identity); err != nil {
 			return err
 		}
-		return wrapRefusal("remove status", p.unit, d.Forget(p.unit))
-	}
-	gone := waitUntil(ctx, stopLimit, func() bool {
+	} else if !waitUntil(ctx, stopLimit, func() bool {
 		_, seen, err := d.Status(p.unit)
 		return err == nil && !seen
-	})
-	if !gone {
+	}) {
 		return wrapRefusal("stop", p.unit, errors.New("it does not end"))
 	}
-	return nil
+	return p.endHolder(ctx)
+}
+
+// endHolder ends a process that its supervisor was killed too soon to store, and removes the status.
+func (p *process) endHolder(ctx context.Context) error {
+	d := p.place.Processes()
+	if id, runs := d.UnitHolder(p.unit); runs {
+		if err := p.h.endProcess(ctx, id); err != nil {
+			return err
+		}
+	}
+	return wrapRefusal("remove status", p.unit, d.Forget(p.unit))
 }
 
 func (p *process) wakeSupervisor(ctx context.Context) error {

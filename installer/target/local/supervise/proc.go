@@ -113,17 +113,18 @@ func (s *supervisor) startProcess(p *proc, now time.Time) error {
 			return nil
 		}
 	}
-	log, err := os.OpenFile(p.unit.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	lock, running, err := s.Dir.lockUnit(p.unit.Name)
+	if err == nil && lock == nil {
+		s.adoptHolder(p, running, now)
+		return nil
+	}
 	if err != nil {
 		p.holdBack(now)
-		return err
+		return fmt.Errorf("lock %s: %w", p.unit.Name, err)
 	}
-	defer func() { _ = log.Close() }()                                   // the child has its own descriptor
-	c := exec.Command(cmp.Or(p.unit.Program, s.Program), p.unit.Args...) //nolint:noctx // outlives every context; it is stopped by signal
-	c.Env = Environ()
-	c.Stdout, c.Stderr = log, log
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := c.Start(); err != nil {
+	defer func() { _ = lock.Close() }() // the child has inherited the lock
+	c, err := s.spawnUnit(p.unit, lock)
+	if err != nil {
 		p.holdBack(now)
 		return fmt.Errorf("start %s: %w", p.unit.Name, err)
 	}
@@ -137,6 +138,30 @@ func (s *supervisor) startProcess(p *proc, now time.Time) error {
 	s.Log.Info("started", "unit", p.unit.Name, "pid", p.id.PID, "restarts", p.restarts)
 	s.writeStatus(p)
 	return nil
+}
+
+// spawnUnit starts the process of a unit, which inherits its lock.
+func (s *supervisor) spawnUnit(u Unit, lock *os.File) (*exec.Cmd, error) {
+	log, err := os.OpenFile(u.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	args := append([]string{"-c", bootScript, s.Dir.pidFile(u.Name), cmp.Or(u.Program, s.Program)}, u.Args...)
+	c := exec.Command("/bin/sh", args...) //nolint:noctx // outlives every context; it is stopped by signal
+	c.Env = Environ()
+	c.Stdout, c.Stderr, c.ExtraFiles = log, log, []*os.File{lock}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return c, c.Start()
+}
+
+// adoptHolder takes over a process that an earlier supervisor started and did not store. What it was
+// started with is unknown, so that it is replaced.
+func (s *supervisor) adoptHolder(p *proc, id Identity, now time.Time) {
+	s.Log.Info("adopted a running process that was not stored", "unit", p.unit.Name, "pid", id.PID)
+	p.id, p.since, p.done, p.started = id, now, nil, Unit{Name: p.unit.Name}
+	p.stopping, p.killed = time.Time{}, false
+	s.writeStatus(p)
 }
 
 // awaitEnd runs in a goroutine per child and returns when the child ends.

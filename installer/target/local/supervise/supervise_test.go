@@ -3,8 +3,10 @@ package supervise_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -17,7 +19,18 @@ import (
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// supervised is the variable with the directory of a supervisor that is a process of its own.
+const supervised = "SUPERVISED_DIRECTORY"
+
+func TestMain(m *testing.M) {
+	if d := os.Getenv(supervised); d != "" {
+		ctx := context.Background() //nolint:forbidigo // a program of its own
+		err := supervise.Run(ctx, supervise.Config{Dir: supervise.Dir(d), Program: "/bin/sh", Log: slog.New(slog.DiscardHandler)})
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:forbidigo // a program of its own
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // running starts a supervisor of shell scripts, which ends with the test.
 func running(t *testing.T, d supervise.Dir) {
@@ -256,4 +269,53 @@ func TestDamagedUnitIsReportedAndRepaired(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A supervisor that is killed between the start of a process and its status leaves a process that no
+// status names. The next supervisor replaces it.
+func TestProcessThatWasNotStoredIsReplaced(t *testing.T) {
+	d := supervise.Dir(t.TempDir())
+	killed := exec.CommandContext(t.Context(), "/proc/self/exe")
+	killed.Env = append(os.Environ(), supervised+"="+string(d))
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first supervisor runs", func() bool { _, ok := d.Holder(); return ok })
+	unit(t, d, "a", "1", "exec sleep 1000")
+	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+	first := status(t, d, "a").Identity
+	eventually(t, "it is known by its lock", func() bool { id, runs := d.UnitHolder("a"); return runs && id == first })
+	_ = errors.Join(killed.Process.Kill(), killed.Wait()) // it reports the signal
+	if err := os.Remove(filepath.Join(string(d), "run", "a.json")); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := d.Known(); err != nil || len(names) != 1 {
+		t.Errorf("got %v and %v, want the unit", names, err)
+	}
+	running(t, d)
+	eventually(t, "another process runs", func() bool {
+		s := status(t, d, "a")
+		return s.Alive() && s.Generation == "1" && s.Identity != first
+	})
+	if first.Alive() {
+		t.Error("the first process is still running")
+	}
+}
+
+// A child of a process inherits its lock and may outlive it.
+func TestChildrenOfAProcessDoNotKeepItsUnit(t *testing.T) {
+	d := supervise.Dir(t.TempDir())
+	running(t, d)
+	unit(t, d, "a", "1", "sleep 1000 & exec sleep 1000")
+	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+	first := status(t, d, "a")
+	t.Cleanup(func() { _ = syscall.Kill(-first.PID, syscall.SIGKILL) }) // the child
+	if err := first.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a runs again", func() bool { s := status(t, d, "a"); return s.Alive() && s.PID != first.PID })
+	eventually(t, "the second is known by its lock", func() bool {
+		id, runs := d.UnitHolder("a")
+		return runs && id == status(t, d, "a").Identity
+	})
 }

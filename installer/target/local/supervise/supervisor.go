@@ -130,7 +130,7 @@ func (s *supervisor) superviseLoop(ctx context.Context, woken <-chan os.Signal) 
 
 // reconcileUnits starts and stops processes to match the units, as far as possible now.
 func (s *supervisor) reconcileUnits(now time.Time) {
-	all, err := listNames(s.Dir.unitsDir())
+	all, err := listNames(s.Dir.unitsDir(), document)
 	if err != nil {
 		s.Log.Warn("cannot read the units", "err", err)
 		return

@@ -18,6 +18,7 @@ import (
 //
 //	units/master.json   requested process        run/master.json      its state
 //	run/supervisor.lock held by the supervisor   run/supervisor.json  its identity
+//	run/master.lock     held by the process      run/master.pid       its process ID
 type Dir string
 
 // Unit is a requested process.
@@ -90,11 +91,11 @@ func (d Dir) Status(name string) (s Status, found bool, err error) {
 	return readJSON[Status](d.statusFile(name))
 }
 
-// Known returns the names of all units and statuses.
+// Known returns the names of all units, statuses and processes.
 func (d Dir) Known() ([]string, error) {
 	var out []string
-	for _, dir := range []string{d.unitsDir(), d.runDir()} {
-		all, err := listNames(dir)
+	for _, files := range []struct{ dir, suffix string }{{d.unitsDir(), document}, {d.runDir(), document}, {d.runDir(), ".pid"}} {
+		all, err := listNames(files.dir, files.suffix)
 		if err != nil {
 			return nil, err
 		}
@@ -108,16 +109,19 @@ func (d Dir) Known() ([]string, error) {
 	return out, nil
 }
 
-// listNames returns the sorted names of a directory's documents. It returns an error for an
+// document is the suffix of units and statuses.
+const document = ".json"
+
+// listNames returns the sorted names of a directory's files with a suffix. It returns an error for an
 // unreadable directory, because an empty list would stop all processes.
-func listNames(dir string) ([]string, error) {
+func listNames(dir, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var out []string
 	for _, e := range entries {
-		if name, found := strings.CutSuffix(e.Name(), ".json"); found {
+		if name, found := strings.CutSuffix(e.Name(), suffix); found {
 			out = append(out, name)
 		}
 	}
@@ -125,7 +129,9 @@ func listNames(dir string) ([]string, error) {
 }
 
 // Forget deletes the status of a process that has ended.
-func (d Dir) Forget(name string) error { return removeFile(d.statusFile(name)) }
+func (d Dir) Forget(name string) error {
+	return errors.Join(removeFile(d.pidFile(name)), removeFile(d.statusFile(name)))
+}
 
 func readJSON[T any](path string) (v T, found bool, err error) {
 	err = atomicfile.ReadJSON(path, "run `det-deploy local up` again, which rewrites it", &v)

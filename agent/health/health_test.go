@@ -32,7 +32,6 @@ func TestMachineFaultsAreNotTaskFaults(t *testing.T) {
 		{&container.NeverRanError{Err: os.NewSyscallError("open", unix.ENFILE)}, Descriptors},
 		{unix.ENOMEM, Memory},
 		{fmt.Errorf("start the process: %w", fork), Processes},
-		{fmt.Errorf("lock the container: %w", unix.EWOULDBLOCK), ""}, // another agent holds the lock
 		{fmt.Errorf("inspect container: %w", container.ErrNoAnswer), Engine},
 		{fmt.Errorf("keep: %w", &SickError{Lack: Memory}), Memory},
 	} {

@@ -5,7 +5,6 @@ package health
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"golang.org/x/sys/unix"
 
@@ -35,6 +34,7 @@ var lacks = []struct {
 	{unix.EMFILE, Descriptors},
 	{unix.ENFILE, Descriptors},
 	{unix.ENOMEM, Memory},
+	{unix.EAGAIN, Processes}, // of a process, a thread or a socket; a lock that is held has another error
 	{container.ErrNoAnswer, Engine},
 }
 
@@ -78,17 +78,7 @@ func findLack(err error) (Lack, error) {
 			return l.lack, l.err
 		}
 	}
-	if cannotFork(err) {
-		return Processes, unix.EAGAIN
-	}
 	return "", nil
-}
-
-// cannotFork reports whether err is EAGAIN from creating a process, rather than from a lock or a
-// socket.
-func cannotFork(err error) bool {
-	p, ok := errors.AsType[*fs.PathError](err)
-	return ok && p.Op == "fork/exec" && errors.Is(p.Err, unix.EAGAIN)
 }
 
 // SickError is returned when an unhealthy agent rejects a container.

@@ -137,18 +137,19 @@ func (r *Runtime) tryTask(ctx context.Context, m machine) (err error) {
 	return err
 }
 
-// lastMessage returns the last error in a JSON log of runc.
-func lastMessage(log []byte) string {
-	text := ""
+// loggedErrors returns the errors in a JSON log of runc. The stages of runc that are written in C log
+// theirs as fatal, before the error that follows from them.
+func loggedErrors(log []byte) []string {
+	var out []string
 	for line := range bytes.Lines(log) {
 		var entry struct {
 			Level, Msg string
 		}
-		if json.Unmarshal(line, &entry) == nil && entry.Level == "error" {
-			text = strings.TrimPrefix(entry.Msg, "runc run failed: ")
+		if json.Unmarshal(line, &entry) == nil && (entry.Level == "error" || entry.Level == "fatal") {
+			out = append(out, strings.TrimPrefix(entry.Msg, "runc run failed: "))
 		}
 	}
-	return text
+	return out
 }
 
 // leastFiles is the lowest limit of open files of a task: Linux's default. A shell fails with fewer

@@ -42,20 +42,25 @@ func (s sandbox) run(ctx context.Context, id string, f taskFiles) error {
 	if err == nil {
 		return nil
 	}
-	text := s.lastError()
-	if text == "" {
+	logged := s.loggedErrors()
+	if len(logged) == 0 {
 		return fmt.Errorf("runc could not write its log: %w: %w", unix.ENOSPC, err)
 	}
-	return errors.Join(machineError(text), errors.New("runc: "+text))
+	return errors.Join(machineError(logged), errors.New("runc: "+logged[len(logged)-1]))
 }
 
-// machineError returns the error of the machine that a message of runc reports, or nil. If runc
+// machineError returns the error of the machine that one of runc's messages reports, or nil. If runc
 // cannot write its state, its message lacks the reason.
-func machineError(message string) error {
-	if strings.Contains(message, "unable to store init state") {
-		return unix.ENOSPC
+func machineError(logged []string) error {
+	for _, message := range logged {
+		if strings.Contains(message, "unable to store init state") {
+			return unix.ENOSPC
+		}
+		if err := container.MachineError(message); err != nil {
+			return err
+		}
 	}
-	return container.MachineError(message)
+	return nil
 }
 
 // runcID returns the runc ID of a container. runc permits fewer characters.
@@ -71,18 +76,18 @@ func runcID(id string) string {
 // runcLogMost is the maximum number of bytes of runc's log to read.
 const runcLogMost = 64 << 10
 
-// lastError returns the last error in runc's log, or "".
-func (s sandbox) lastError() string {
+// loggedErrors returns the errors in runc's log.
+func (s sandbox) loggedErrors() []string {
 	f, err := s.d.openFile("runc.log", os.O_RDONLY)
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, runcLogMost))
 	if err != nil {
-		return ""
+		return nil
 	}
-	return lastMessage(data)
+	return loggedErrors(data)
 }
 
 // name returns the runc ID of the container, found in runc's state, or "".

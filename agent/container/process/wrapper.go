@@ -41,7 +41,11 @@ func (d dir) openFiles() (f taskFiles, err error) {
 	if f.status, err = d.openFile("status", os.O_CREATE|os.O_RDWR|os.O_APPEND); err != nil {
 		return f, err
 	}
-	if err := unix.Flock(int(f.status.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	err = unix.Flock(int(f.status.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) { // the same number as EAGAIN, which is a lack of processes
+		return f, errors.New("lock the container: another process holds the lock")
+	}
+	if err != nil {
 		return f, fmt.Errorf("lock the container: %w", err)
 	}
 	// Reserve space, because on a full disk the exit of the task would be lost. It is no error if

@@ -82,6 +82,10 @@ func ownedBy(spec container.Spec, u container.User) container.Spec {
 	return spec
 }
 
+// searchPath is the PATH of a task with its own user, whatever the agent's is: that of the user who
+// started the agent may contain directories of their home.
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // userEnviron returns the environment variables of a user. For a user that is not in /etc/passwd it
 // sets the name, which Python requires, and a home directory among the task's files.
 func userEnviron(uid int, files string) []string {
@@ -89,7 +93,7 @@ func userEnviron(uid int, files string) []string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		name, home = u.Username, cmp.Or(u.HomeDir, files)
 	}
-	return append(inheritedEnviron(), "HOME="+home, "USER="+name, "LOGNAME="+name)
+	return append(inheritedEnviron(), "PATH="+searchPath, "HOME="+home, "USER="+name, "LOGNAME="+name)
 }
 
 // gpuGroups returns the groups with access to the machine's GPUs, if access is restricted.

@@ -449,3 +449,24 @@ func TestALinkedAccountReachesItsFilesWithoutIsolation(t *testing.T) {
 		t.Errorf("after removal %s is there: %v", root, err)
 	}
 }
+
+// Without a user of its own a task has the agent's PATH.
+func TestPathOfATaskIsNotTheAgents(t *testing.T) {
+	const agents = "/home/ann/bin:/bin"
+	t.Setenv("PATH", agents)
+	own := account{User: container.User{UID: 70000, GID: 70000}}
+	for _, tc := range []struct {
+		who  account
+		env  []string
+		want string
+	}{
+		{own, nil, searchPath},
+		{own, []string{"PATH=/opt/bin"}, "/opt/bin"},
+		{ownAccount(), nil, agents},
+	} {
+		env := taskEnviron(tc.who, container.Spec{Env: tc.env})
+		if !slices.Contains(env, "PATH="+tc.want) || slices.Contains(env, "PATH="+agents) != (tc.want == agents) {
+			t.Errorf("got %q, want PATH=%s", env, tc.want)
+		}
+	}
+}

@@ -198,7 +198,7 @@ func TestGeneratedSecretIsKept(t *testing.T) {
 func TestSecretRetainReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
-		for outside, want := range map[string]string{"": "required by data that is kept", "database db.example.com": "required by database db.example.com, which is kept"} {
+		for outside, want := range map[string]string{"": "required by the cluster's data", "database db.example.com": "required by database db.example.com, which is kept"} {
 			s.wish.outside = outside
 			must(t, s.up(t.Context()))
 			sec := &storage.Secret{In: s.cluster(t.Context(), nil), Name: "db-url"}

@@ -87,8 +87,8 @@ func TestDownKeepsDataAndItsSecrets(t *testing.T) {
 		want := []string{
 			"bucket det-deploy-lab-data-415104041262: holds the checkpoints",
 			"disk det-lab-data: holds the database",
-			"secret det-deploy-lab-admin-password: required by data that is kept",
-			"secret det-deploy-lab-determined-password: required by data that is kept",
+			"secret det-deploy-lab-admin-password: required by the cluster's data",
+			"secret det-deploy-lab-determined-password: required by the cluster's data",
 			"snapshot det-lab-before-1: holds a backup of the database",
 		}
 		got := kept(receipt)

@@ -35,7 +35,7 @@ const (
 // The reasons why objects outlive `down`.
 const (
 	holdsData = "holds the cluster's database, keys and checkpoints"
-	opensData = "opens the database that is kept"
+	opensData = "opens the cluster's database"
 )
 
 // base holds the fields of all resources in this package.

@@ -28,7 +28,7 @@ const (
 	retainData      = "holds the checkpoints"
 	retainVolume    = "holds the database"
 	retainBackup    = "holds a backup of the database"
-	retainOpensData = "required by data that is kept"
+	retainOpensData = "required by the cluster's data"
 	retainMayOpen   = "may be required by existing data: the cluster's settings cannot be read"
 	retainLogs      = "log retention is enabled"
 )

@@ -84,7 +84,7 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 }
 
 // opensData is the reason to retain a secret for the cluster's data.
-const opensData = "required by data that is kept"
+const opensData = "required by the cluster's data"
 
 // ReleaseSecrets releases secrets that no retained data requires. Secrets for data of the user are
 // annotated with it.

@@ -41,8 +41,33 @@ func (c *opened) Fits(context.Context) error {
 	return nil
 }
 
-// Warn does nothing: no warning is added to a plan.
-func (c *opened) Warn(context.Context, cluster.Verb) error { return nil }
+// Warn names the tasks that end with the cluster. It names none if the master does not answer, or if the
+// password of admin was changed.
+func (c *opened) Warn(ctx context.Context, v cluster.Verb) error {
+	if v != cluster.Down {
+		return nil
+	}
+	if tasks, err := c.Target.Master().Tasks(ctx); err == nil {
+		c.warnTasks(tasks)
+	}
+	return nil
+}
+
+// mostTasks is the number of tasks that are named.
+const mostTasks = 10
+
+func (c *opened) warnTasks(tasks []string) {
+	if len(tasks) == 0 {
+		return
+	}
+	c.Notef("These tasks run or wait, and end with the cluster:")
+	for _, t := range tasks[:min(mostTasks, len(tasks))] {
+		c.Notef("  - %s", t)
+	}
+	if more := len(tasks) - mostTasks; more > 0 {
+		c.Notef("  and %d more", more)
+	}
+}
 
 // Up creates or updates the cluster, in this process with --foreground.
 func (c *opened) Up(ctx context.Context, p plan.Plan) error {

@@ -180,7 +180,7 @@ type Cache struct {
 
 // Observability configures metrics.
 type Observability struct {
-	EnablePrometheus bool `yaml:"enable_prometheus" doc:"Serve metrics and targets for Prometheus"`
+	EnablePrometheus bool `yaml:"enable_prometheus" doc:"Serve metrics for Prometheus"`
 }
 
 // Webhooks configures notifications of other systems.

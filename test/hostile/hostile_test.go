@@ -28,7 +28,7 @@ func TestProcess(t *testing.T) {
 	failures := gather(t)
 	w := newLocal(failures, process, clustertest.Config{
 		Security: "  visibility: private\n",
-		Master:   pools + machinesPool, Agent: "container_runtime: process\n", Env: []string{"AGENT_SECRET=hunter2"},
+		Master:   pools + machinesPool + "task_policy: {" + limits + "}\n", Agent: "container_runtime: process\n", Env: []string{"AGENT_SECRET=hunter2"},
 	})
 	w.launchMachines()
 	w.makeAll(anywhere, process)
@@ -40,7 +40,7 @@ func TestDocker(t *testing.T) {
 	failures := gather(t)
 	d := dockertest.Start(t)
 	w := newLocal(failures, docker, clustertest.Config{
-		Master: "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n" + pools + "task_policy:\n  images: [" + dockertest.Image + ", registry.example.com/team]\n",
+		Master: "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n" + pools + "task_policy: {" + limits + ", images: [" + dockertest.Image + ", registry.example.com/team]}\n",
 		Agent:  "container_runtime: docker\n", Env: []string{"DOCKER_HOST=" + d.Host, "AGENT_SECRET=hunter2"},
 	})
 	socket := d.Host[len("unix://"):]

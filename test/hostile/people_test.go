@@ -128,7 +128,7 @@ func (w *world) belongings(ctx context.Context) {
 	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/models", body: `{"name": "hers-` + mark + `"}`}, &made)
 	w.name("model", fmt.Sprint(made.Model.ID))
 	w.name("template", "hers-"+mark)
-	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/templates/{template}", body: `{"config": {}}`}, nil)
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/templates/{template}", body: `{"config": {"environment": {"environment_variables": ["A=` + variable + `"]}}}`}, nil)
 }
 
 // placeOf returns the allocation of a running task and the first of its containers.

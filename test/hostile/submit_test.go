@@ -131,6 +131,7 @@ var senseless = map[string]map[string]any{
 	"a proxy port below 0":      environment("proxy_ports", []any{map[string]any{"proxy_port": -1}}),
 	"a variable without a name": environment("environment_variables", []string{"=x"}), "a relative work_dir": {"work_dir": "../../etc"},
 	"a mount of a relative path": mountOf("../etc", "/mnt"), "a mount over nothing": mountOf("/tmp", ""), "a mount with odd propagation": {"bind_mounts": []any{map[string]any{"host_path": "/tmp", "container_path": "/mnt", "propagation": "everywhere"}}},
+	"a key of resources that is not there": resources("cpus", 1), "a key of a mount that is not there": {"bind_mounts": []any{map[string]any{"host_path": "/tmp", "container_path": "/mnt", "writable": true}}},
 	"a key that is not there": {"privileged": true}, "a key of upstream's inner workings": {"security": map[string]any{"privileged": true}},
 	"a user of its own": {"user": "root"}, "a host network": {"network_mode": "host"}, "an entrypoint that is a mapping": {"entrypoint": map[string]any{"a": 1}},
 	"max_slots below 0": resources("max_slots", -1), "max_slots of text": resources("max_slots", "all"), "max_slots of its neighbours": resources("max_slots_per_pod", 1),

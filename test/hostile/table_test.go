@@ -17,6 +17,7 @@ const least = 200
 func attempts() []attempt {
 	all := slices.Concat(
 		apiAttempts(), pathAttempts(), siteAttempts(), userAttempts(), loginAttempts(), privateAttempts(), contentAttempts(), workspaceAttempts(), agentAttempts(), bombAttempts(),
+		priorityAttempts(), processAttempts(process), processAttempts(docker), registryAttempts(), templateAttempts(), oddNameAttempts(),
 		senselessAttempts(), submitAttempts(process), insideAttempts(process), submitAttempts(docker), insideAttempts(docker),
 		podAttempts(), insideAttempts(kubernetes),
 	)

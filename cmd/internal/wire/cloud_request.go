@@ -29,8 +29,8 @@ type CloudRequest struct {
 	NoWait, NoVerify bool
 	// RefreshImages selects the newest stock images instead of the recorded ones.
 	RefreshImages bool
-	Sink             event.Sink
-	Log              *slog.Logger
+	Sink          event.Sink
+	Log           *slog.Logger
 }
 
 // Named returns the given value of a setting that locates the cluster, or "".

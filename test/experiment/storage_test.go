@@ -58,6 +58,14 @@ func TestStorageFailureIsReported(t *testing.T) {
 		if out := l.history(failing.id) + l.logs(e); !strings.Contains(out, failing.says) {
 			t.Errorf("got %s, want %q in it", out, failing.says)
 		}
+		// It has stored nothing, and no task that deletes files could succeed.
+		l.det.OK("", "experiment", "delete", "--yes", failing.id)
+		l.Eventually("experiment "+failing.id+" is deleted", patience, func() error {
+			if out, err := l.det.Exec("", "experiment", "describe", failing.id); err == nil {
+				return errors.New(out)
+			}
+			return nil
+		})
 	}
 	stop()
 

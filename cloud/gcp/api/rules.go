@@ -17,6 +17,7 @@ const (
 	fixQuotaOwner = "set a quota project with `gcloud auth application-default set-quota-project {project}`"
 	fixBilling    = "link project {project} to an open billing account"
 	fixPolicy     = "choose a value that the organization policy allows, or ask its administrator to change it"
+	fixPerimeter  = "call from inside the perimeter of VPC Service Controls around project {project}, or ask its administrator for an ingress rule for your account"
 	fixQuota      = "request a higher quota on the Quotas page of the Google Cloud console, or use fewer resources"
 	fixCapacity   = "allow more zones or other machine types, or try again later"
 	fixAddresses  = "use a subnetwork with a larger address range"
@@ -96,6 +97,8 @@ func policyRules() []edge.Rule {
 func denialRules() []edge.Rule {
 	return slices.Concat(
 		ruleOf(cloud.Denied, fixEnable, "accessNotConfigured", "SERVICE_DISABLED"),
+		ruleOf(cloud.Denied, fixPerimeter, "SECURITY_POLICY_VIOLATED", "vpcServiceControls"),
+		ruleContaining("vpcServiceControlsUniqueIdentifier", cloud.Denied, fixPerimeter, "forbidden", "PERMISSION_DENIED", "accessDenied"),
 		ruleOf(cloud.Denied, fixBilling, "billingNotEnabled", "BILLING_DISABLED", "accountDisabled"),
 		ruleOf(cloud.Denied, fixScope, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
 		ruleContaining("insufficient authentication scopes", cloud.Denied, fixScope, "insufficientPermissions", "forbidden", "PERMISSION_DENIED"),
@@ -105,6 +108,16 @@ func denialRules() []edge.Rule {
 		ruleOf(cloud.Denied, fixLogin, "UNAUTHENTICATED", "authError", "required_login", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"),
 		ruleOf(cloud.Denied, fixPermission, "forbidden", "PERMISSION_DENIED", "IAM_PERMISSION_DENIED", "insufficientPermissions", "PERMISSIONS_ERROR", "accessDenied"),
 	)
+}
+
+// LacksPermission reports whether a call was denied because the caller lacks a permission, and not for its
+// credentials, a disabled API or a policy. Google denies access to objects of other projects in the same way.
+func LacksPermission(err error) bool {
+	if cloud.KindOf(err) != cloud.Denied {
+		return false
+	}
+	r, known := errorRules().Find(edge.CodeOf(err), err.Error())
+	return known && r.Fix == fixPermission
 }
 
 // missingRules covers objects that do not exist or are not visible yet. For up to a minute, some

@@ -59,6 +59,16 @@ func TestRefusalsAreTranslated(t *testing.T) {
 			cloud.Denied, "", "enable it with `gcloud services enable compute.googleapis.com --project vision-lab`, and wait a few minutes until it takes effect",
 		},
 		{
+			"a perimeter", 403,
+			`{"error":{"code":403,"message":"Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: VQQnKfXt","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.PreconditionFailure","violations":[{"type":"VPC_SERVICE_CONTROLS","description":"VQQnKfXt"}]},{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"SECURITY_POLICY_VIOLATED","domain":"googleapis.com","metadata":{"service":"storage.googleapis.com","consumer":"projects/vision-lab"}}]}}`,
+			cloud.Denied, "", "call from inside the perimeter of VPC Service Controls around project vision-lab, or ask its administrator for an ingress rule for your account",
+		},
+		{
+			"a perimeter, without details", 403,
+			`{"error":{"code":403,"message":"Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: VQQnKfXt","errors":[{"message":"Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: VQQnKfXt","domain":"global","reason":"forbidden"}]}}`,
+			cloud.Denied, "", "call from inside the perimeter of VPC Service Controls around project vision-lab, or ask its administrator for an ingress rule for your account",
+		},
+		{
 			"no billing account", 403,
 			`{"error":{"code":403,"message":"This API method requires billing to be enabled.","status":"PERMISSION_DENIED","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"BILLING_DISABLED","domain":"googleapis.com"}]}}`,
 			cloud.Denied, "", "link project vision-lab to an open billing account",

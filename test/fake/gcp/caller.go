@@ -51,6 +51,9 @@ func (c *call) authorize() error {
 	if err := c.checkEnabled(p); err != nil {
 		return err
 	}
+	if err := c.checkPerimeter(p); err != nil {
+		return err
+	}
 	return c.checkPermissions()
 }
 
@@ -100,6 +103,22 @@ func (c *call) checkEnabled(p *project) error {
 	r.details = []any{map[string]any{
 		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "SERVICE_DISABLED", "domain": "googleapis.com",
 		"metadata": map[string]any{"service": api, "consumer": "projects/" + p.id},
+	}}
+	return r
+}
+
+// checkPerimeter returns an error if a perimeter closes an API of the project.
+// https://cloud.google.com/vpc-service-controls/docs/troubleshooting
+func (c *call) checkPerimeter(p *project) error {
+	api := c.service.Name + ".googleapis.com"
+	if p == nil || !p.enclosed[api] {
+		return nil
+	}
+	const uid = "VQQnKfXtZ16NHnOmdJAy0E92tVT"
+	r := refuse(403, "forbidden", "Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: %s", uid)
+	r.details = []any{map[string]any{
+		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "SECURITY_POLICY_VIOLATED", "domain": "googleapis.com",
+		"metadata": map[string]any{"service": api, "uid": uid, "consumer": "projects/" + p.id},
 	}}
 	return r
 }

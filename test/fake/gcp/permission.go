@@ -1,6 +1,7 @@
 package gcptest
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -51,11 +52,33 @@ func (c *call) verbOf() string { return c.ID[strings.LastIndexByte(c.ID, '.')+1:
 
 // storageNeeds: https://cloud.google.com/storage/docs/access-control/iam-json
 func (c *call) storageNeeds() []need {
+	out := c.bucketNeeds()
 	if name := c.params["bucket"]; name != "" {
 		if _, found := c.stores.buckets.get(name); !found {
-			return nil // the response is that the bucket does not exist
+			return c.needsOfMissing(out)
 		}
 	}
+	return out
+}
+
+// needsOfMissing returns the needs of a call on a bucket that does not exist. A caller with the
+// permission in a project learns that the bucket does not exist; others are denied access, as to the
+// bucket of another project.
+// https://cloud.google.com/storage/docs/json_api/v1/status-codes#403-forbidden
+func (c *call) needsOfMissing(needs []need) []need {
+	return slices.DeleteFunc(needs, func(n need) bool {
+		for id := range c.projects {
+			on := n.on
+			on.path = "projects/" + id
+			if c.may(n.permission, on) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (c *call) bucketNeeds() []need {
 	collection := strings.Split(c.ID, ".")[1]
 	if collection == "objects" {
 		return c.objectNeeds()

@@ -17,6 +17,8 @@ type project struct {
 	regional map[string]float64 // limits of each region by metric
 	// constraints are the organization policies by constraint.
 	constraints map[string]*orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule
+	// enclosed are the APIs that a perimeter of VPC Service Controls closes to all callers.
+	enclosed map[string]bool
 }
 
 // AddProject adds a project, such as the host project of a Shared VPC. The owner owns it, too.
@@ -51,6 +53,17 @@ func (w *World) Disable(projectID, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.projects[projectID].enabled[name] = false
+}
+
+// Enclose closes an API of a project to all callers by a perimeter of VPC Service Controls.
+func (w *World) Enclose(projectID, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.projects[projectID]
+	if p.enclosed == nil {
+		p.enclosed = make(map[string]bool)
+	}
+	p.enclosed[name] = true
 }
 
 // project returns a project by its ID or number.

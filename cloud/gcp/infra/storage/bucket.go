@@ -66,16 +66,14 @@ func (b *Bucket) createBucket(ctx context.Context, _ string) error {
 // refuseTaken returns an error if another project has taken the bucket's name.
 func (b *Bucket) refuseTaken(ctx context.Context) error {
 	live, err := api.Do(ctx, b.In.Clients.Storage.Buckets.Get(b.FullName()))
-	if err == nil && live.ProjectNumber != b.In.Number {
-		err = fmt.Errorf("it belongs to project %d", live.ProjectNumber)
-	} else if cloud.KindOf(err) != cloud.Denied {
-		return nil
+	switch {
+	case err == nil && live.ProjectNumber != b.In.Number:
+		return Taken(b.FullName(), fmt.Errorf("it belongs to project %d", live.ProjectNumber))
+	case cloud.KindOf(err) == cloud.Denied:
+		_, err = ExplainDenied(ctx, b.In.Clients, b.FullName(), err)
+		return err
 	}
-	return &cloud.Error{
-		Kind: cloud.Denied, Op: "storage.buckets.insert", Resource: b.FullName(),
-		Fix: "choose another --cluster-id, or request the permission to read the bucket if it belongs to your project",
-		Err: fmt.Errorf("bucket names are global, and another project may have taken this one: %w", err),
-	}
+	return nil
 }
 
 // ClosedBucket returns the bucket settings: uniform bucket-level access, public access prevention,
@@ -115,14 +113,18 @@ func onOff(on bool) string {
 }
 
 // Buckets returns the kind of a cluster's data bucket: the one of that name, if it is in the
-// project and carries the mark. A bucket that the caller may not read belongs to another project.
+// project and carries the mark.
 func Buckets(c *mark.Cluster) mark.Kind[storage.Bucket] {
 	name := DataBucket(c.ID, c.Number)
 	return mark.KindOf(c, mark.KindBucket, name, mark.Calls[storage.Bucket]{
 		Get: func(ctx context.Context, name string) (*storage.Bucket, error) {
 			live, err := api.Do(ctx, c.Clients.Storage.Buckets.Get(name))
-			if cloud.KindOf(err) == cloud.Denied || err == nil && live.ProjectNumber != c.Number {
-				return nil, infra.Missing("storage.buckets.get", name)
+			taken := err == nil && live.ProjectNumber != c.Number
+			if cloud.KindOf(err) == cloud.Denied {
+				taken, err = ExplainDenied(ctx, c.Clients, name, err)
+			}
+			if taken {
+				return nil, infra.Missing(readBuckets, name)
 			}
 			return live, err
 		},

@@ -99,7 +99,9 @@ func (c *checker) checkNames(ctx context.Context) doctor.Result {
 	case cloud.NotFound:
 		return doctor.Passed("bucket %s", c.Control.Name)
 	case cloud.Denied:
-		return doctor.Failed(err.Error(), needed, "choose another --cluster-id, or get permission to read the bucket")
+		r := doctor.FromError(err, needed)
+		r.Answer = doctor.Fail
+		return r
 	default:
 		return doctor.FromError(err, needed)
 	}

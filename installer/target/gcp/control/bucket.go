@@ -91,14 +91,6 @@ func (b Bucket) addLabels(ctx context.Context) error {
 	return api.Send(ctx, b.Clients.Storage.Buckets.Patch(b.Name, &storage.Bucket{Labels: b.Labels})) // merged with the existing ones
 }
 
-// taken reports that another project owns a bucket of this name.
-func (b Bucket) taken(why error) error {
-	return &cloud.Error{
-		Kind: cloud.Denied, Op: "storage.buckets.get", Resource: b.Name, Err: fmt.Errorf("bucket names are shared by all projects, and this one is in use: %w", why),
-		Fix: "choose another --cluster-id, or get permission to read the bucket if it belongs to your project",
-	}
-}
-
 func (b Bucket) wanted() *storage.Bucket {
 	out := datastore.ClosedBucket()
 	out.Name, out.Location, out.Labels = b.Name, b.Clients.Region, b.Labels
@@ -113,11 +105,12 @@ func (b Bucket) checkOwned(ctx context.Context) error {
 	live, err := api.Do(ctx, b.Clients.Storage.Buckets.Get(b.Name))
 	switch {
 	case cloud.KindOf(err) == cloud.Denied:
-		return b.taken(err)
+		_, err = datastore.ExplainDenied(ctx, b.Clients, b.Name, err)
+		return err
 	case err != nil:
 		return err
 	case live.ProjectNumber != b.Number:
-		return b.taken(fmt.Errorf("it belongs to project %d", live.ProjectNumber))
+		return datastore.Taken(b.Name, fmt.Errorf("it belongs to project %d", live.ProjectNumber))
 	}
 	b.owned.Store(true)
 	return nil

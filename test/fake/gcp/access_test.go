@@ -91,6 +91,21 @@ func TestAccountsAndRolesAreEventuallyConsistent(t *testing.T) {
 	})
 }
 
+// A new account cannot be read for a while.
+func TestNewAccountIsDenied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, c := newWorld(t, gcptest.Options{NewAccount: time.Minute})
+		name := parent + "/serviceAccounts/" + c.account(t, "det-m-lab")
+		_, err := c.iam.Projects.ServiceAccounts.Get(name).Do()
+		wantStatus(t, err, 403, "forbidden")
+		_, err = c.iam.Projects.ServiceAccounts.GetIamPolicy(name).Do()
+		wantStatus(t, err, 403, "forbidden")
+		pass(t, time.Minute)
+		made[*iam.ServiceAccount](t)(c.iam.Projects.ServiceAccounts.Get(name).Do())
+	})
+}
+
 // The ID of a deleted role remains in use: the role can be undeleted, but not created again.
 func TestDeletedRoleKeepsID(t *testing.T) {
 	t.Parallel()

@@ -117,8 +117,18 @@ func (c *call) findAccount() (*account, error) {
 	return nil, refuse(404, "notFound", "Unknown service account %s", id)
 }
 
-func getAccount(c *call) (any, error) {
+// findKnown is like findAccount for the calls to which a new account is still unknown. They deny access to
+// it. https://cloud.google.com/iam/docs/service-accounts-create#creating
+func (c *call) findKnown() (*account, error) {
 	a, err := c.findAccount()
+	if err == nil && !c.accountKnown(a.Email) {
+		return nil, refuse(403, "forbidden", "Permission iam.serviceAccounts.%s is required to perform this operation on service account %s.", c.verbOf(), a.Name)
+	}
+	return a, err
+}
+
+func getAccount(c *call) (any, error) {
+	a, err := c.findKnown()
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +192,7 @@ func (a *access) markDeleted(member, uid string) {
 }
 
 func getAccountPolicy(c *call) (any, error) {
-	a, err := c.findAccount()
+	a, err := c.findKnown()
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +200,7 @@ func getAccountPolicy(c *call) (any, error) {
 }
 
 func setAccountPolicy(c *call) (any, error) {
-	a, err := c.findAccount()
+	a, err := c.findKnown()
 	if err != nil {
 		return nil, err
 	}

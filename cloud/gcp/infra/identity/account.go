@@ -57,7 +57,7 @@ func (*Account) Needs() []string { return nil }
 
 // Find finds the service account.
 func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	live, err := api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Get(a.In.Clients.AccountName(a.Email())))
+	live, err := readAccount(ctx, a.In, a.Email())
 	if err != nil || !isOwn(a.In, live) {
 		return resource.Found{}, nil, infra.IgnoreMissing(err)
 	}
@@ -65,16 +65,20 @@ func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return foundAccount(a.In, live), nil, nil
 }
 
-// Create creates the service account. For up to a minute, some Google services do not know it;
-// calls to these are retried.
+// Create creates the service account and waits until it can be read. Some Google services do not know it for
+// a while longer; calls to these are retried.
 func (a *Account) Create(ctx context.Context) error {
 	_, err := api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Create(a.In.Clients.ProjectName(), &iam.CreateServiceAccountRequest{
 		AccountId:      AccountID(a.In.ID, a.Name),
 		ServiceAccount: &iam.ServiceAccount{DisplayName: a.In.FullName(a.Name), Description: a.In.Description(a.Name)},
 	}))
-	if cloud.KindOf(err) == cloud.Conflict {
+	if err == nil || cloud.KindOf(err) == cloud.Conflict {
 		var live *iam.ServiceAccount
-		if live, err = api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Get(a.In.Clients.AccountName(a.Email()))); err == nil && !isOwn(a.In, live) {
+		err = a.In.Waiter().RetryUntilKnown(ctx, a.ID(), func() error {
+			live, err = readAccount(ctx, a.In, a.Email())
+			return err
+		})
+		if err == nil && !isOwn(a.In, live) {
 			err = infra.Foreign("", "service account "+a.Email(), "it does not carry the mark "+mark.ClusterLabel)
 		}
 	}
@@ -113,7 +117,7 @@ func ListAccounts(ctx context.Context, c *mark.Cluster) ([]resource.Found, error
 		return nil, err
 	}
 	return mark.KeepPresent(out, func(f resource.Found) error {
-		_, err := api.Do(ctx, c.Clients.IAM.Projects.ServiceAccounts.Get(c.Clients.AccountName(f.ID)))
+		_, err := readAccount(ctx, c, f.ID)
 		return err
 	})
 }

@@ -134,8 +134,12 @@ func OnSecret(c *mark.Cluster, id string) Place {
 // OnAccount returns a service account, whose policy controls who may attach it to instances.
 func OnAccount(c *mark.Cluster, email string) Place {
 	accounts, name := c.Clients.IAM.Projects.ServiceAccounts, c.Clients.AccountName(email)
-	return placeOf(mark.KindAccount, email, func(ctx context.Context) (*iam.Policy, error) {
-		return api.Do(ctx, accounts.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
+	return placeOf(mark.KindAccount, email, func(ctx context.Context) (out *iam.Policy, err error) {
+		err = retryWhileNew(ctx, c, email, "iam.serviceAccounts.getIamPolicy", func() error {
+			out, err = api.Do(ctx, accounts.GetIamPolicy(name).OptionsRequestedPolicyVersion(api.PolicyVersion))
+			return err
+		})
+		return out, err
 	}, func(ctx context.Context, in *iam.Policy) error {
 		return api.Send(ctx, accounts.SetIamPolicy(name, &iam.SetIamPolicyRequest{Policy: in}))
 	})

@@ -157,6 +157,9 @@ func (w *World) act(c *call) (any, error) {
 		}
 		return clone(&o.Operation), nil
 	}
+	if err := c.checkConstraints(); err != nil {
+		return nil, err
+	}
 	act, found := w.acts[c.ID]
 	if !found {
 		w.tb.Errorf("gcptest: %s is not built yet", c.ID)

@@ -21,6 +21,7 @@ func Keep(ctx context.Context, c *mark.Cluster, disk, name string) (where string
 	err = api.Run(ctx, c.Clients, c.Clients.Compute.Snapshots.Insert(c.Clients.Project, &compute.Snapshot{
 		Name: full, SourceDisk: "projects/" + c.Clients.Project + "/zones/" + zone + "disks/" + source,
 		Labels: c.AllLabels(), Description: "det-deploy cluster " + c.ID + ": " + name,
+		StorageLocations: []string{c.Clients.Region}, // by default the multi-region, which an organization policy of locations may forbid
 	}))
 	if kind := cloud.KindOf(err); kind != cloud.Conflict && kind != cloud.Ambiguous {
 		return full, err

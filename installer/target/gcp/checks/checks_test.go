@@ -197,6 +197,14 @@ func TestChecksReportProblems(t *testing.T) {
 		{"another place", nil, constrain("gcp.resourceLocations", only("europe-west4")), noPolicies, doctor.Fail, "forbids resources in us-central1", "--region"},
 		{"places by their group", nil, constrain("gcp.resourceLocations", only("in:us-locations")), noPolicies, doctor.Pass, "", ""},
 		{"places by a group that is not known", nil, constrain("gcp.resourceLocations", only("in:northamerica-low-carbon")), noPolicies, doctor.Unknown, "lists value groups", ""},
+		{"a region without its zones", nil, constrain("gcp.resourceLocations", only("us-central1")), noPolicies, doctor.Unknown, "only Google can tell whether they allow machines in us-central1-a", ""},
+		{"a zone without its region", nil, constrain("gcp.resourceLocations", only("us-central1-a")), noPolicies, doctor.Fail, "forbids resources in us-central1", "--region"},
+		{"a zone that only agents use", nil, constrain("gcp.resourceLocations", &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{
+			Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{DeniedValues: []string{"us-central1-b"}},
+		}), noPolicies, doctor.Unknown, "forbids machines in us-central1-b", ""},
+		{"the zone of the master", nil, constrain("gcp.resourceLocations", &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRule{
+			Values: &orgpolicy.GoogleCloudOrgpolicyV2PolicySpecPolicyRuleStringValues{DeniedValues: []string{"us-central1-a"}},
+		}), noPolicies, doctor.Fail, "forbids machines in us-central1-a", "--zone"},
 		{"images of others", nil, constrain("compute.trustedImageProjects", only("projects/ubuntu-os-cloud")), noPolicies, doctor.Fail, "images of project deeplearning-platform-release", "--agent-image"},
 		{"accounts", nil, constrain("iam.disableServiceAccountCreation", enforced), noPolicies, doctor.Fail, "forbids service accounts", "--master-service-account"},
 		{"guest attributes", []string{"agent-service-account", "none"}, constrain("compute.disableGuestAttributesAccess", enforced), noPolicies, doctor.Fail, "guest attributes", "--agent-service-account"},

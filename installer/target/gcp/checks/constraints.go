@@ -20,68 +20,87 @@ type rule struct {
 	what, fix string
 	// names are the values to look up in a list constraint; a boolean constraint has none.
 	names []string
+	// within is a name of which it is unknown whether it covers the value.
+	within string
+	// optional reports that the cluster has an alternative.
+	optional bool
 }
 
 // rules returns the requirements of the plan.
 func (c *checker) rules() []rule {
 	s, p := c.Spec, c.Caller.Project
 	master := fmt.Sprintf("projects/%s/zones/%s/instances/%s", p, c.Known.Master.Zone, c.Owner.FullName("master"))
-	out := []rule{
-		{"compute.vmExternalIpAccess", "an external address of the master", askAdministrator, []string{master}},
-		{"gcp.resourceLocations", "resources in " + s.Region, "choose another --region", placesOf(s.Region, c.Used())},
-		{"storage.softDeletePolicySeconds", "a bucket without soft delete", askAdministrator, []string{"0"}},
-		{"gcp.restrictNonCmekServices", "disks and buckets with Google-managed keys", askAdministrator, []string{"compute.googleapis.com"}},
-		{"gcp.restrictNonCmekServices", "buckets with Google-managed keys", askAdministrator, []string{"storage.googleapis.com"}},
-	}
+	out := append(c.locationRules(), []rule{
+		{constraint: "compute.vmExternalIpAccess", what: "an external address of the master", fix: askAdministrator, names: []string{master}},
+		{constraint: "storage.softDeletePolicySeconds", what: "a bucket without soft delete", fix: askAdministrator, names: []string{"0"}},
+		{constraint: "gcp.restrictNonCmekServices", what: "disks and buckets with Google-managed keys", fix: askAdministrator, names: []string{"compute.googleapis.com"}},
+		{constraint: "gcp.restrictNonCmekServices", what: "buckets with Google-managed keys", fix: askAdministrator, names: []string{"storage.googleapis.com"}},
+	}...)
 	for _, api := range facts.RequiredAPIs() {
-		out = append(out, rule{"gcp.restrictServiceUsage", "the API " + api, askAdministrator, []string{api}})
+		out = append(out, rule{constraint: "gcp.restrictServiceUsage", what: "the API " + api, fix: askAdministrator, names: []string{api}})
 	}
 	for _, project := range c.imageProjects() {
 		out = append(out, rule{
-			"compute.trustedImageProjects", "images of project " + project,
-			"use images of a trusted project with --master-image and --agent-image",
-			[]string{"projects/" + project},
+			constraint: "compute.trustedImageProjects", what: "images of project " + project, names: []string{"projects/" + project},
+			fix: "use images of a trusted project with --master-image and --agent-image",
 		})
 	}
 	if s.Network.ExternalIP {
-		out = append(out, rule{"compute.vmExternalIpAccess", "external addresses of agents, whose names are not known in advance", "set --agent-external-ip=false and --nat", []string{"any"}})
+		out = append(out, rule{constraint: "compute.vmExternalIpAccess", what: "external addresses of agents, whose names are not known in advance", fix: "set --agent-external-ip=false and --nat", names: []string{"any"}})
 	}
 	if s.Roles.Master == "" || s.Roles.Agent == "" {
-		out = append(out, rule{"iam.disableServiceAccountCreation", "service accounts created for the cluster", "use existing accounts with --master-service-account and --agent-service-account", nil})
+		out = append(out, rule{constraint: "iam.disableServiceAccountCreation", what: "service accounts created for the cluster", fix: "use existing accounts with --master-service-account and --agent-service-account"})
 	}
 	if s.Roles.Agent == spec.NoAccount {
-		out = append(out, rule{"compute.disableGuestAttributesAccess", "guest attributes, with which agents without an account prove their identity", "give agents an account with --agent-service-account", nil})
+		out = append(out, rule{constraint: "compute.disableGuestAttributesAccess", what: "guest attributes, with which agents without an account prove their identity", fix: "give agents an account with --agent-service-account"})
 	}
 	if pool := c.unshieldedPool(); pool != "" {
 		out = append(out, rule{
-			"compute.requireShieldedVm", "machines of pool " + pool + " without Secure Boot",
-			"set shieldedInstanceConfig with enableSecureBoot: true in its base_config, and use an image with signed drivers with --agent-image", nil,
+			constraint: "compute.requireShieldedVm", what: "machines of pool " + pool + " without Secure Boot",
+			fix: "set shieldedInstanceConfig with enableSecureBoot: true in its base_config, and use an image with signed drivers with --agent-image",
 		})
 	}
 	if s.Network.Own() {
-		out = append(out, rule{"compute.requireVpcFlowLogs", "a subnetwork without flow logs", "use one that has them with --network and --subnetwork", []string{"none"}})
+		out = append(out, rule{constraint: "compute.requireVpcFlowLogs", what: "a subnetwork without flow logs", fix: "use one that has them with --network and --subnetwork", names: []string{"none"}})
 	}
 	if s.Network.Shared() {
 		subnet := fmt.Sprintf("projects/%s/regions/%s/subnetworks/%s", s.Network.HostProject, s.Region, s.Network.Subnetwork)
-		out = append(out, rule{"compute.restrictSharedVpcSubnetworks", "the shared subnetwork " + s.Network.Subnetwork, askAdministrator, []string{subnet, "under:projects/" + s.Network.HostProject}})
+		out = append(out, rule{constraint: "compute.restrictSharedVpcSubnetworks", what: "the shared subnetwork " + s.Network.Subnetwork, fix: askAdministrator, names: []string{subnet, "under:projects/" + s.Network.HostProject}})
 	}
 	if s.Network.Own() && s.Network.NAT {
 		subnet := fmt.Sprintf("projects/%s/regions/%s/subnetworks/%s", p, s.Region, c.Owner.FullName(s.Region))
-		out = append(out, rule{"compute.restrictCloudNATUsage", "Cloud NAT", askAdministrator, []string{subnet, "under:projects/" + p}})
+		out = append(out, rule{constraint: "compute.restrictCloudNATUsage", what: "Cloud NAT", fix: askAdministrator, names: []string{subnet, "under:projects/" + p}})
 	}
 	return out
 }
 
 const askAdministrator = "ask the organization's administrator to allow it for the project; `gcloud org-policies describe CONSTRAINT --project PROJECT --effective` shows the policy"
 
-// placesOf returns the names that cover a region in location lists: the region, its zones, and
-// Google's value groups for the region and its continent.
-func placesOf(region string, zones []string) []string {
+// locationRules returns a requirement for each place with resources of the cluster: the region, with the
+// network, addresses, buckets, secrets and snapshots, and each zone, with machines and disks.
+func (c *checker) locationRules() []rule {
+	region := c.Spec.Region
+	out := []rule{{constraint: locations, what: "resources in " + region, fix: "choose another --region", names: placesOf(region, region)}}
+	for _, zone := range c.Used() {
+		out = append(out, rule{
+			constraint: locations, what: "machines in " + zone, names: placesOf(region, zone), within: region, optional: zone != c.Known.Master.Zone,
+			fix: "choose other zones with --zone and --pool-zone, or another --region",
+		})
+	}
+	return out
+}
+
+// locations is the constraint of places.
+const locations = "gcp.resourceLocations"
+
+// placesOf returns the names that cover a place in location lists: its own, and Google's value groups for
+// its region and continent.
+func placesOf(region, place string) []string {
 	continent, _, _ := strings.Cut(region, "-")
 	if continent == "europe" {
 		continent = "eu"
 	}
-	return append([]string{region, "in:" + region + "-locations", "in:" + continent + "-locations"}, zones...)
+	return []string{place, "in:" + region + "-locations", "in:" + continent + "-locations"}
 }
 
 // unshieldedPool returns a pool whose machines boot without Secure Boot, or "". NVIDIA's drivers
@@ -120,13 +139,14 @@ func (c *checker) checkConstraints(ctx context.Context) doctor.Result {
 		if !read {
 			continue
 		}
-		switch found := fmt.Sprintf("constraints/%s forbids %s", r.constraint, r.what); r.judge(k) {
-		case facts.Forbidden:
+		switch found, verdict := fmt.Sprintf("constraints/%s forbids %s", r.constraint, r.what), r.judge(k); {
+		case verdict == facts.Forbidden && r.optional:
+			odd = append(odd, found)
+		case verdict == facts.Forbidden:
 			wrong = append(wrong, found)
 			fix = strings.NewReplacer("CONSTRAINT", r.constraint, "PROJECT", c.Caller.Project).Replace(r.fix)
-		case facts.Unclear:
-			odd = append(odd, fmt.Sprintf("constraints/%s lists value groups; only Google can tell whether they allow %s", r.constraint, r.what))
-		case facts.Allowed:
+		case verdict == facts.Unclear:
+			odd = append(odd, fmt.Sprintf("constraints/%s lists value groups or regions; only Google can tell whether they allow %s", r.constraint, r.what))
 		}
 	}
 	switch {
@@ -144,12 +164,16 @@ func (c *checker) checkConstraints(ctx context.Context) doctor.Result {
 
 func (r rule) judge(k facts.Constraint) facts.Verdict {
 	switch {
-	case r.names != nil:
-		return k.Judge(r.names...)
-	case k.Enforced:
+	case r.names == nil && k.Enforced:
 		return facts.Forbidden
+	case r.names == nil:
+		return facts.Allowed
 	}
-	return facts.Allowed
+	verdict := k.Judge(r.names...)
+	if verdict == facts.Forbidden && r.within != "" && k.Judge(append(r.names, r.within)...) == facts.Allowed {
+		return facts.Unclear
+	}
+	return verdict
 }
 
 // readConstraints reads each constraint once, concurrently.

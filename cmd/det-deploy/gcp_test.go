@@ -65,12 +65,20 @@ func serveGoogle(t *testing.T, env *testscript.Env) error {
 	env.Setenv("NUMBER", fmt.Sprint(gcptest.Number))
 	env.Setenv("TOKEN", w.Token(gcptest.Caller{}))
 	env.Setenv("GOOGLE_APPLICATION_CREDENTIALS", env.WorkDir+"/key.json")
-	key, err := accountKey(server.URL + "/token")
-	if err != nil {
-		return err
+	for name, account := range map[string]string{"key.json": "installer", "stranger.json": stranger} {
+		key, err := accountKey(account, server.URL+"/token/"+account)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(env.WorkDir+"/"+name, key, 0o600); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(env.WorkDir+"/key.json", key, 0o600)
+	return nil
 }
+
+// stranger is a service account without permissions.
+const stranger = "stranger"
 
 // gcloudServices returns the services whose endpoint can be set to a prefix for gcloud. The
 // endpoints of the other two have paths.
@@ -82,8 +90,8 @@ func endpointVariable(service string) string {
 	return "CLOUDSDK_API_ENDPOINT_OVERRIDES_" + strings.ToUpper(service)
 }
 
-// loopback serves a world at one address: each service below its name, and tokens for the key of
-// the world's owner.
+// loopback serves a world at one address: each service below its name, and tokens for the keys of the
+// world's owner and of a stranger.
 func loopback(w *gcptest.World) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", w)
@@ -93,9 +101,13 @@ func loopback(w *gcptest.World) http.Handler {
 			w.ServeHTTP(rw, r)
 		})))
 	}
-	mux.HandleFunc("/token", func(rw http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/token/{account}", func(rw http.ResponseWriter, r *http.Request) {
+		var caller gcptest.Caller
+		if r.PathValue("account") == stranger {
+			caller.Member = "serviceAccount:" + emailOf(stranger)
+		}
 		rw.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(rw, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, w.Token(gcptest.Caller{}))
+		fmt.Fprintf(rw, `{"access_token":%q,"token_type":"Bearer","expires_in":3600}`, w.Token(caller))
 	})
 	return mux
 }
@@ -103,8 +115,12 @@ func loopback(w *gcptest.World) http.Handler {
 // rsaKey returns one key for all scripts, because it takes long to generate.
 var rsaKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
+func emailOf(account string) string {
+	return account + "@" + gcptest.Project + ".iam.gserviceaccount.com"
+}
+
 // accountKey returns the key file of a service account that gets its tokens at an address.
-func accountKey(tokens string) ([]byte, error) {
+func accountKey(account, tokens string) ([]byte, error) {
 	key, err := rsaKey()
 	if err != nil {
 		return nil, err
@@ -114,7 +130,7 @@ func accountKey(tokens string) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(map[string]string{
-		"type": "service_account", "client_email": "installer@" + gcptest.Project + ".iam.gserviceaccount.com",
+		"type": "service_account", "client_email": emailOf(account),
 		"private_key_id": "1", "private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "token_uri": tokens,
 	})
 }

@@ -115,6 +115,9 @@ type Error struct {
 	Failed []Result
 }
 
+// Report returns a report of the failed checks alone.
+func (e *Error) Report() Report { return Report{Schema: Schema, Results: e.Failed} }
+
 // Error returns one line per failed check.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Failed))

@@ -25,6 +25,9 @@ func RequiredAPIs() []string {
 	}
 }
 
+// HelpfulAPIs returns the APIs that only checks use.
+func HelpfulAPIs() []string { return []string{"orgpolicy.googleapis.com"} }
+
 // DisabledAPIs returns the APIs that are not enabled in the project.
 func (f Facts) DisabledAPIs(ctx context.Context, names []string) ([]string, error) {
 	all, err := f.readAPIs(ctx, names)

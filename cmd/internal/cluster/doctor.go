@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
 type doctorOptions struct{ selected }
@@ -20,17 +23,19 @@ is changed. up runs the same checks first.`,
 
 func (o *doctorOptions) run(ctx context.Context) error {
 	c, err := o.Open(ctx, Request{Verb: o.verb})
+	if failed, ok := errors.AsType[*doctor.Error](err); ok {
+		return cmp.Or(o.print(failed.Report()), err)
+	}
 	if err != nil {
 		return err
 	}
 	r := c.Check(ctx)
+	return cmp.Or(o.print(r), r.Err())
+}
+
+func (o *doctorOptions) print(r doctor.Report) error {
 	if o.Output == term.JSON {
-		err = o.PrintJSON(r)
-	} else {
-		err = r.Render(o.Out)
+		return o.PrintJSON(r)
 	}
-	if err != nil {
-		return err
-	}
-	return r.Err()
+	return r.Render(o.Out)
 }

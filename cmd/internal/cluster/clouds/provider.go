@@ -39,6 +39,12 @@ type Preparer interface {
 	Prepare(ctx context.Context, q wire.CloudRequest) (question string, apply func(context.Context) error, err error)
 }
 
+// Explainer is a Provider that knows more about an error than the call that failed.
+type Explainer interface {
+	// Explain returns the error of opening a cluster with its reasons.
+	Explain(ctx context.Context, q wire.CloudRequest, err error) error
+}
+
 // Words holds the terms used for a cloud.
 type Words struct {
 	// Name is its name in commands and contexts, such as "aws".

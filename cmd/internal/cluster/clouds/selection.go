@@ -97,14 +97,24 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 		if err != nil {
 			return nil, err
 		}
-		if err := w.prepareCloud(ctx, r, w.request(r, &g)); err != nil {
-			return nil, err
-		}
-		c := NewCompletion(w, &g)
-		if err := c.Complete(ctx, r); err != nil {
-			return nil, err
-		}
 		given = &g
+	}
+	c, err := w.openGiven(ctx, r, given)
+	if x, explains := w.Provider.(Explainer); explains && given != nil && err != nil {
+		return nil, x.Explain(ctx, w.request(r, given), err)
+	}
+	return c, err
+}
+
+// openGiven opens the cluster with the given settings, or as it is recorded if given is nil.
+func (w *Selection) openGiven(ctx context.Context, r cluster.Request, given *spec.Given) (*Cluster, error) {
+	if given != nil {
+		if err := w.prepareCloud(ctx, r, w.request(r, given)); err != nil {
+			return nil, err
+		}
+		if err := NewCompletion(w, given).Complete(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	a, err := w.Provider.Open(ctx, w.Streams, w.request(r, given))
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 type provider struct{ gcpwire.Account }
 
 var (
-	_ clouds.Provider = (*provider)(nil)
-	_ clouds.Preparer = (*provider)(nil)
+	_ clouds.Provider  = (*provider)(nil)
+	_ clouds.Preparer  = (*provider)(nil)
+	_ clouds.Explainer = (*provider)(nil)
 )
 
 func newWords() clouds.Words {
@@ -66,6 +67,11 @@ func (p *provider) newRequest(q wire.CloudRequest) gcpwire.Request {
 // Prepare returns the APIs to be enabled, as a question and a function that enables them.
 func (p *provider) Prepare(ctx context.Context, q wire.CloudRequest) (string, func(context.Context) error, error) {
 	return gcpwire.Prepare(ctx, p.newRequest(q))
+}
+
+// Explain adds all disabled APIs and missing permissions to the error of a denied call.
+func (p *provider) Explain(ctx context.Context, q wire.CloudRequest, err error) error {
+	return gcpwire.Explain(ctx, p.newRequest(q), err)
 }
 
 // Open opens a cluster. If no project is given, it uses that of the saved context with this cluster ID.

@@ -35,15 +35,20 @@ type Subject struct {
 	Placeholder func() (hosted.Live, error)
 }
 
+// Access returns the checks of the project's APIs and of the caller's permissions. They use only the
+// requested settings, Clients and Caller.
+func (s Subject) Access() []doctor.Check {
+	c := &checker{s, facts.Facts{Clients: s.Clients}}
+	return []doctor.Check{
+		{Name: "APIs", Look: c.checkAPIs},
+		{Name: "permissions", Look: c.checkPermissions},
+	}
+}
+
 // List returns the preflight checks of the cluster.
 func (s Subject) List() []doctor.Check {
 	c := &checker{s, facts.Facts{Clients: s.Clients}}
-	out := []doctor.Check{
-		{Name: "identity", Look: c.checkIdentity},
-		{Name: "APIs", Look: c.checkAPIs},
-		{Name: "clock", Look: c.checkClock},
-		{Name: "permissions", Look: c.checkPermissions},
-	}
+	out := append([]doctor.Check{{Name: "identity", Look: c.checkIdentity}, {Name: "clock", Look: c.checkClock}}, s.Access()...)
 	out = append(out, s.Checks()...)
 	out = append(out, []doctor.Check{
 		{Name: "names", Look: c.checkNames},

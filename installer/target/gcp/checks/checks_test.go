@@ -263,11 +263,12 @@ func TestQuotasCountOwnMachinesOnce(t *testing.T) {
 func TestDisabledAPIs(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})
+	l.world.Disable(gcptest.Project, "orgpolicy.googleapis.com")
+	l.want(t, "APIs", doctor.Unknown, "not enabled: orgpolicy.googleapis.com; some checks cannot be made", "gcloud services enable orgpolicy.googleapis.com")
 	l.world.Disable(gcptest.Project, "logging.googleapis.com")
-	l.want(t, "APIs", doctor.Fail, "not enabled: logging.googleapis.com", "gcloud services enable logging.googleapis.com --project acme-ml")
+	l.want(t, "APIs", doctor.Fail, "not enabled: logging.googleapis.com, orgpolicy.googleapis.com", "gcloud services enable logging.googleapis.com orgpolicy.googleapis.com --project acme-ml")
 	l.world.Disable(gcptest.Project, "serviceusage.googleapis.com")
 	l.want(t, "APIs", doctor.Unknown, "", "gcloud services enable serviceusage.googleapis.com")
-	l.world.Disable(gcptest.Project, "orgpolicy.googleapis.com")
 	l.want(t, "organization policies", doctor.Unknown, "", "gcloud services enable orgpolicy.googleapis.com")
 }
 

@@ -71,7 +71,7 @@ func (f *Fleet) mergeMetadata(l cloud.Launch) *compute.Metadata {
 	m := new(compute.Metadata)
 	own := []Label{
 		{keyScript, f.cfg.StartupScript},
-		{keyOldMaster, f.cfg.MasterURL},
+		{keyOldMaster, hostPort(f.cfg.MasterURL)},
 		{keyPool, f.cfg.Pool},
 		{keyToken, l.Token},
 		{keyType, l.Offer.Type},
@@ -88,6 +88,15 @@ func (f *Fleet) mergeMetadata(l cloud.Launch) *compute.Metadata {
 		}
 	}
 	return m
+}
+
+// hostPort returns the host and port of a URL: "10.0.0.1:8443".
+func hostPort(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	return u.Host
 }
 
 func metadataOf(p *compute.InstanceProperties) []*compute.MetadataItems {

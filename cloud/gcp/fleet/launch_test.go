@@ -46,7 +46,7 @@ func TestLaunchSetsTagsAndProtections(t *testing.T) {
 		t.Errorf("labels (-got +want):\n%s", diff)
 	}
 	if diff := cmp.Diff(metadataOf(i), map[string]string{
-		"startup-script": "#!/bin/sh\n", "determined-master-address": "https://10.0.0.1:8443", "enable-guest-attributes": "TRUE",
+		"startup-script": "#!/bin/sh\n", "determined-master-address": "10.0.0.1:8443", "enable-guest-attributes": "TRUE",
 		"det-deploy-pool": "GPU pool", "det-deploy-launch": "one", "det-deploy-type": "n1-standard-8+2xnvidia-tesla-t4",
 	}); diff != "" {
 		t.Errorf("metadata (-got +want):\n%s", diff)

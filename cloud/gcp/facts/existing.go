@@ -35,6 +35,9 @@ func (f Facts) findDisk(ctx context.Context, name string) (*compute.Disk, error)
 	}
 	var found *compute.Disk
 	for _, d := range all {
+		if d.Name == name && path.Base(d.Region) == f.Clients.Region {
+			return nil, errUnfit("compute.disks.list", name, "it is a regional disk, and the master's machine attaches only zonal ones", "make a snapshot of it for --data-snapshot, or choose another with --data-disk")
+		}
 		zone := path.Base(d.Zone)
 		if d.Name != name || d.Zone == "" || regionOf(zone) != f.Clients.Region {
 			continue

@@ -35,6 +35,14 @@ func TestAnExistingDisk(t *testing.T) {
 	wantRefusal(t, err, cloud.NotFound, "does not exist in any zone of us-central1")
 }
 
+func TestARegionalDiskIsRefused(t *testing.T) {
+	t.Parallel()
+	w := gcptest.New(t, gcptest.Options{})
+	w.GiveRegionalDisk(gcptest.Project, "us-central1", "mirrored", 200)
+	_, err := of(t, w).DiskZone(t.Context(), "mirrored")
+	wantRefusal(t, err, cloud.Invalid, "it is a regional disk")
+}
+
 func TestDiskAttachedElsewhere(t *testing.T) {
 	t.Parallel()
 	f := of(t, gcptest.New(t, gcptest.Options{}))

@@ -112,3 +112,16 @@ func (w *World) GiveDisk(projectID, zoneName, name string, gb int64) {
 		Type: linkTo(scope + "/diskTypes/pd-balanced"), Zone: linkTo(scope), CreationTimestamp: w.stamp(), LabelFingerprint: w.fingerprint(),
 	})
 }
+
+// GiveRegionalDisk adds a disk that is replicated in two zones of a region.
+// https://cloud.google.com/compute/docs/disks/about-regional-persistent-disk
+func (w *World) GiveRegionalDisk(projectID, regionName, name string, gb int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	scope := "projects/" + projectID + "/regions/" + regionName
+	w.engine.disks.give(scope+"/disks/"+name, &compute.Disk{
+		Kind: "compute#disk", Id: w.nextID(), Name: name, SelfLink: linkTo(scope + "/disks/" + name), SizeGb: gb, Status: "READY",
+		Type: linkTo(scope + "/diskTypes/pd-balanced"), Region: linkTo(scope), CreationTimestamp: w.stamp(), LabelFingerprint: w.fingerprint(),
+		ReplicaZones: []string{linkTo("projects/" + projectID + "/zones/" + regionName + "-a"), linkTo("projects/" + projectID + "/zones/" + regionName + "-b")},
+	})
+}

@@ -65,30 +65,63 @@ func (c baseCheck) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Att
 	if d.InitializeParams != nil {
 		return c.judgeNewDisk(ctx, d.InitializeParams)
 	}
-	zone, name := zoneAndName(d.Source)
-	if zone == "" {
-		return nil, nil // a regional disk or a local SSD
+	zone, name := placeAndName(d.Source, "zones")
+	region, _ := placeAndName(d.Source, "regions")
+	switch {
+	case zone == "" && region == "":
+		return nil, nil // a local SSD
+	case zone == "" && region != c.Spec.Region || zone != "" && !strings.HasPrefix(zone, c.Spec.Region+"-"):
+		return []string{fmt.Sprintf("%s is in %s, and the cluster in %s", name, zone+region, c.Spec.Region)}, nil
+	case zone == "":
+		return c.judgeRegionalDisk(ctx, p, d, name)
 	}
 	var wrong []string
-	switch {
-	case !strings.HasPrefix(zone, c.Spec.Region+"-"):
-		return []string{fmt.Sprintf("%s is in %s, and the cluster in %s", name, zone, c.Spec.Region)}, nil
-	case !c.Known.Types.OfferedIn(zone, layout.TypesOf(p)):
+	if !c.Known.Types.OfferedIn(zone, layout.TypesOf(p)) {
 		wrong = append(wrong, fmt.Sprintf("%s is in %s, which offers none of the pool's machines", name, zone))
 	}
 	live, err := api.Do(ctx, c.Clients.Compute.Disks.Get(c.projectOf(d.Source), zone, name))
 	if err != nil {
 		return nil, err
 	}
+	more, err := c.judgeSharing(ctx, p, d, live)
+	return append(wrong, more...), err
+}
+
+// judgeRegionalDisk lists the problems of a regional disk, which machines in its two zones can attach.
+func (c baseCheck) judgeRegionalDisk(ctx context.Context, p spec.GCPPool, d *compute.AttachedDisk, name string) ([]string, error) {
+	at := c.Clients.In(c.projectOf(d.Source))
+	all, err := at.ListDisks(ctx, "name="+name)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(live *compute.Disk) bool { return live.Name == name && path.Base(live.Region) == c.Spec.Region })
+	if i < 0 {
+		return []string{name + " is no regional disk of " + c.Spec.Region}, nil
+	}
+	var wrong, zones []string
+	for _, link := range all[i].ReplicaZones {
+		zones = append(zones, path.Base(link))
+	}
+	for _, zone := range c.PoolZones(p) {
+		if !slices.Contains(zones, zone) {
+			wrong = append(wrong, fmt.Sprintf("%s is in %s, and the pool in %s too; set zones of the pool", name, strings.Join(zones, " and "), zone))
+		}
+	}
+	more, err := c.judgeSharing(ctx, p, d, all[i])
+	return append(wrong, more...), err
+}
+
+// judgeSharing lists the problems of several machines with one disk.
+func (c baseCheck) judgeSharing(ctx context.Context, p spec.GCPPool, d *compute.AttachedDisk, live *compute.Disk) (wrong []string, err error) {
 	if d.Mode != "READ_ONLY" && p.MaxAgents > 1 && !isShareable(live) {
-		wrong = append(wrong, fmt.Sprintf("%s is writable by one machine only, but the pool may have %d; set mode: READ_ONLY", name, p.MaxAgents))
+		wrong = append(wrong, fmt.Sprintf("%s is writable by one machine only, but the pool may have %d; set mode: READ_ONLY", live.Name, p.MaxAgents))
 	}
 	if d.AutoDelete {
-		wrong = append(wrong, name+" would be deleted with the first machine; set autoDelete: false")
+		wrong = append(wrong, live.Name+" would be deleted with the first machine; set autoDelete: false")
 	}
-	writer, err := c.findWriter(ctx, zone, live)
+	writer, err := c.findWriter(ctx, live)
 	if writer != "" {
-		wrong = append(wrong, fmt.Sprintf("%s is attached to %s for writing; detach it there", name, writer))
+		wrong = append(wrong, fmt.Sprintf("%s is attached to %s for writing; detach it there", live.Name, writer))
 	}
 	return wrong, err
 }
@@ -97,9 +130,10 @@ func (c baseCheck) judgeDisk(ctx context.Context, p spec.GCPPool, d *compute.Att
 func isShareable(d *compute.Disk) bool { return d.AccessMode == "READ_WRITE_MANY" }
 
 // findWriter returns a machine outside the cluster that has a disk attached for writing.
-func (c baseCheck) findWriter(ctx context.Context, zone string, d *compute.Disk) (string, error) {
+func (c baseCheck) findWriter(ctx context.Context, d *compute.Disk) (string, error) {
 	for _, user := range d.Users {
-		m, err := api.Do(ctx, c.Clients.Compute.Instances.Get(c.Clients.Project, zone, path.Base(user)))
+		zone, machine := placeAndName(user, "zones")
+		m, err := api.Do(ctx, c.Clients.Compute.Instances.Get(c.projectOf(user), zone, machine))
 		if isDenied(err) {
 			continue
 		}
@@ -135,10 +169,10 @@ func (c baseCheck) judgeNewDisk(ctx context.Context, in *compute.AttachedDiskIni
 	return nil, nil
 }
 
-// zoneAndName parses a link to a disk, such as "zones/us-west1-b/disks/data".
-func zoneAndName(link string) (zone, name string) {
+// placeAndName parses a link such as "zones/us-west1-b/disks/data", with zones or regions as the scope.
+func placeAndName(link, scope string) (place, name string) {
 	parts := strings.Split(link, "/")
-	i := slices.Index(parts, "zones")
+	i := slices.Index(parts, scope)
 	if i < 0 || i+1 >= len(parts) {
 		return "", path.Base(link)
 	}

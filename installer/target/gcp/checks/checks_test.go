@@ -496,6 +496,9 @@ func TestBaseConfig(t *testing.T) {
 		{"a disk where there are no such machines", "[{mode: READ_ONLY, source: zones/us-central1-f/disks/far}]", doctor.Fail, "far is in us-central1-f, which offers none of the pool's machines"},
 		{"a disk that another machine writes to", "[{mode: READ_ONLY, source: zones/us-central1-b/disks/taken}]", doctor.Fail, "taken is attached to other for writing"},
 		{"a disk that several machines write to", "[{source: zones/us-central1-b/disks/many}]", doctor.Pass, ""},
+		{"a regional disk", "[{mode: READ_ONLY, source: regions/us-central1/disks/mirrored}]", doctor.Fail, "mirrored is in us-central1-a and us-central1-b, and the pool in us-central1-c too"},
+		{"a regional disk that is not there", "[{mode: READ_ONLY, source: regions/us-central1/disks/second}]", doctor.Fail, "second is no regional disk of us-central1"},
+		{"a regional disk of another region", "[{mode: READ_ONLY, source: regions/europe-west4/disks/mirrored}]", doctor.Fail, "mirrored is in europe-west4, and the cluster in us-central1"},
 		{"a small disk", "[{initializeParams: {diskSizeGb: 20, sourceImage: " + gcptest.ImageGPU + "}}]", doctor.Fail, "diskSizeGb is 20"},
 		{"a disk from a snapshot that is larger", "[{initializeParams: {diskSizeGb: 20, sourceSnapshot: global/snapshots/older}}]", doctor.Fail, "snapshot older is of 100 GB"},
 		{"a new disk", "[{initializeParams: {diskSizeGb: 500}}]", doctor.Pass, ""},
@@ -506,6 +509,7 @@ func TestBaseConfig(t *testing.T) {
 			disk := func(zone, name string) { l.giveDisk(t, zone, &compute.Disk{Name: name, SizeGb: 100}) }
 			disk("us-central1-b", "second")
 			l.giveDisk(t, "us-central1-b", &compute.Disk{Name: "many", SizeGb: 100, AccessMode: "READ_WRITE_MANY"})
+			l.world.GiveRegionalDisk(gcptest.Project, "us-central1", "mirrored", 100)
 			disk("us-central1-b", "taken")
 			disk("us-central1-f", "far")
 			const zone = "projects/" + gcptest.Project + "/zones/us-central1-b/"

@@ -59,6 +59,10 @@ var (
 	gcpZone    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-[a-z]$`)
 )
 
+// forbiddenInBuckets matches what Cloud Storage rejects in names of buckets, which contain the cluster ID.
+// https://cloud.google.com/storage/docs/buckets#naming
+var forbiddenInBuckets = regexp.MustCompile(`g[o0][o0]g[l1]e`)
+
 // ValidProject reports whether name is a syntactically valid project ID.
 func ValidProject(name string) bool { return gcpProject.MatchString(name) }
 
@@ -69,6 +73,7 @@ func ValidGCPRegion(name string) bool { return gcpRegion.MatchString(name) }
 func (g GCP) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := g.Common.validate(path, secret.GCP)
+	e.Check(!forbiddenInBuckets.MatchString(g.Cluster), at("cluster_id"), "must not contain google or a similar spelling, which names of buckets may not (is %q)", g.Cluster)
 	e.Check(g.Platform == "gcp", at("platform"), "must be gcp (is %q)", g.Platform)
 	e.Check(g.Project != "", at("project"), "is required; set it, give --project, or run: gcloud config set project PROJECT")
 	e.Check(g.Project == "" || ValidProject(g.Project), at("project"), "must be the id of a project such as my-lab-123, not its name or number (is %q)", g.Project)

@@ -124,3 +124,15 @@ func TestTheExampleForGCPIsValid(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Cloud Storage rejects names of buckets that contain google, and those of a cluster contain its ID.
+func TestClusterIDsFitNamesOfBuckets(t *testing.T) {
+	t.Parallel()
+	for id, valid := range map[string]bool{"lab": true, "goo-gle": true, "my-google-lab": false, "g00gle": false} {
+		var g spec.GCP
+		settings := map[string]string{"project": "my-lab-123", "region": "us-central1", "inbound-cidr": "203.0.113.7/32"}
+		if err := spec.GCPFlags().Read(&g, id, settings); (err == nil) != valid {
+			t.Errorf("%s: got %v, want it valid: %t", id, err, valid)
+		}
+	}
+}

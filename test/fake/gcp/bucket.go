@@ -43,6 +43,9 @@ func bucketActs() map[string]act {
 // bucketName matches valid bucket names. https://cloud.google.com/storage/docs/buckets#naming
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
 
+// forbiddenName matches names that are reserved for Google.
+var forbiddenName = regexp.MustCompile(`^goog|g[o0][o0]g[l1]e`)
+
 // insertBucket: https://cloud.google.com/storage/docs/json_api/v1/buckets/insert
 func insertBucket(c *call) (any, error) {
 	b := decode[storage.Bucket](c)
@@ -50,7 +53,7 @@ func insertBucket(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bucketName.MatchString(b.Name) {
+	if !bucketName.MatchString(b.Name) || forbiddenName.MatchString(b.Name) {
 		return nil, invalid("Invalid bucket name: '%s'", b.Name)
 	}
 	if err := c.bucketTooSoon(p.number); err != nil {

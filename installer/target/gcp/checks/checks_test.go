@@ -186,7 +186,7 @@ func TestChecksReportProblems(t *testing.T) {
 		}, "images", doctor.Fail, "is obsolete", ""},
 		{"no GPUs left", nil, limit("NVIDIA_L4_GPUS", 0), "quotas", doctor.Fail, "NVIDIA_L4_GPUS in us-central1: 0 left, 5 needed", "iam-admin/quotas"},
 		{"GPUs for some machines", nil, limit("NVIDIA_L4_GPUS", 2), "quotas", doctor.Unknown, "2 left, 5 needed with all machines", ""},
-		{"no GPUs in the project", nil, limit("GPUS_ALL_REGIONS", 0), "quotas", doctor.Fail, "GPUS_ALL_REGIONS in all regions: 0 left", ""},
+		{"no GPUs in the project", nil, limit("GPUS_ALL_REGIONS", 0), "quotas", doctor.Fail, "GPUS_ALL_REGIONS in all regions: 0 left", "or run without GPUs with --machine n2-standard-8 --cpu-slots"},
 		{"no network left", nil, limit("NETWORKS", 1), "quotas", doctor.Fail, "NETWORKS in all regions: 0 left, 1 needed", ""},
 		{"no address left", nil, limit("STATIC_ADDRESSES", 0), "quotas", doctor.Fail, "STATIC_ADDRESSES in us-central1: 0 left", ""},
 		{"a quota that Google does not publish", []string{"machine", "a3-highgpu-8g"}, nil, "quotas", doctor.Unknown, "Google publishes no quota of on-demand nvidia-h100-80gb", ""},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -109,11 +110,21 @@ func (c quotaCheck) weighParts(v *machines.Quotas, quotas facts.Quotas, used fac
 	}
 	for _, metric := range slices.Sorted(maps.Keys(demands)) {
 		q := quotas[metric]
-		v.Weigh(metric+" in "+q.Where, demands[metric], q.Limit-q.Used+used[metric], facts.QuotasPage(c.Caller.Project))
+		v.Weigh(metric+" in "+q.Where, demands[metric], q.Limit-q.Used+used[metric], c.raiseQuota(metric, q.Limit))
 	}
 	for _, what := range slices.Sorted(maps.Keys(unpublished)) {
 		v.Unknown(fmt.Errorf("Google publishes no quota of %s; see %s", what, facts.QuotasPage(c.Caller.Project))) //nolint:staticcheck // a name begins the sentence
 	}
+}
+
+// raiseQuota returns the page on which a quota can be raised. A project without any GPUs, as every new one is,
+// can run without them in the meantime.
+func (c quotaCheck) raiseQuota(metric string, limit int) string {
+	page := facts.QuotasPage(c.Caller.Project)
+	if limit == 0 && strings.Contains(metric, "GPUS") {
+		return page + ", or run without GPUs with --machine n2-standard-8 --cpu-slots"
+	}
+	return page
 }
 
 // single is a resource that the cluster creates once, such as a network, unless it exists.

@@ -17,13 +17,15 @@ type ListedCluster struct {
 	Ready string `json:"ready,omitempty"`
 	// Note describes an unusual state, such as an upgrade in progress or a lost record.
 	Note string `json:"note,omitempty"`
+	// Account holds the flags that select the account. Printed commands include them.
+	Account []string `json:"-"`
 }
 
 // AddRecord fills in c from the cluster's record. An unreadable record is noted, so that it does not
 // prevent listing the other clusters.
 func (c *ListedCluster) AddRecord(platform string, r record.Record, found bool, err error) {
 	command := func(verb string) string {
-		return "`det-deploy " + platform + " " + verb + " --cluster-id " + c.Cluster + "`"
+		return "`" + strings.Join(append([]string{"det-deploy", platform, verb, "--cluster-id", c.Cluster}, c.Account...), " ") + "`"
 	}
 	switch {
 	case err != nil:

@@ -84,14 +84,19 @@ func (q Request) accountFlags() ([]string, error) {
 			return nil, err
 		}
 	}
+	return q.flags(project), nil
+}
+
+// flags returns the flags that select the account, in a project that is named if it is not empty.
+func (a Account) flags(project string) []string {
 	var out []string
 	if project != "" {
 		out = append(out, "--project", project)
 	}
-	if q.Impersonate != "" {
-		out = append(out, "--impersonate", q.Impersonate)
+	if a.Impersonate != "" {
+		out = append(out, "--impersonate", a.Impersonate)
 	}
-	return out, nil
+	return out
 }
 
 // OpenRemembered opens a cluster as it is recorded, at the location that q gives.

@@ -104,7 +104,7 @@ func List(ctx context.Context, region string, a Account) ([]wire.ListedCluster, 
 	out := []wire.ListedCluster{}
 	for _, b := range buckets {
 		id, ours := control.ClusterOf(b.Name, who.Number)
-		one := wire.ListedCluster{Cluster: id, Region: strings.ToLower(b.Location)}
+		one := wire.ListedCluster{Cluster: id, Region: strings.ToLower(b.Location), Account: a.flags(c.Project)}
 		if !ours || region != "" && one.Region != region {
 			continue
 		}

@@ -46,6 +46,10 @@ type Definition[T any] struct {
 	// drift. Both may be nil.
 	Describe func() []string
 	Advise   func(drift []resource.Drift) string
+	// Note returns how an object that is kept differs from the wanted one. Nil returns nothing.
+	Note func() string
+	// Adopts reports that an object without the mark of any cluster is the resource's, whose mark was lost.
+	Adopts bool
 }
 
 // Defined is a resource with a definition.
@@ -155,6 +159,14 @@ func (o *Object[T]) Advise(drift []resource.Drift) string {
 var errNeedsNonce = errors.New("requires a nonce")
 
 // Create returns an error, because a second call would create a second object.
+// Note returns how the object differs from the wanted one although it is kept.
+func (o *Object[T]) Note() string {
+	if d := o.defined.Define(); d.Note != nil {
+		return d.Note()
+	}
+	return ""
+}
+
 func (*NoncedObject[T]) Create(context.Context) error { return errNeedsNonce }
 
 // CreateOnce creates the object under a nonce.

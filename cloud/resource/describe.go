@@ -13,3 +13,9 @@ type Adviser interface {
 	// Advise returns the advice for drift that cannot be corrected, or "".
 	Advise(drift []Drift) string
 }
+
+// Noted is implemented by resources that may be kept although they differ from what was requested.
+type Noted interface {
+	// Note returns how the kept object differs, or "". It is called after Find.
+	Note() string
+}

@@ -27,7 +27,7 @@ func closeDrift(seen []observedResource, deleteData bool) []Step {
 	return steps
 }
 
-// addReasons adds the resource's own explanation to a step that creates or refuses it.
+// addReasons adds the resource's own explanation to a step that creates, refuses or keeps it.
 func addReasons(s Step) Step {
 	switch s.Verb {
 	case Create:
@@ -38,7 +38,11 @@ func addReasons(s Step) Step {
 		if a, ok := s.Resource.(resource.Adviser); ok {
 			s.Try = a.Advise(s.Diff)
 		}
-	case Update, Replace, Keep, Delete:
+	case Keep:
+		if n, ok := s.Resource.(resource.Noted); ok && n.Note() != "" {
+			s.Reason = n.Note()
+		}
+	case Update, Replace, Delete:
 	}
 	return s
 }
@@ -56,7 +60,7 @@ func decideStep(s observedResource) Step {
 	case !s.found.Exists():
 		step.Verb, step.Reason, step.Diff = Create, "does not exist", nil
 	case len(s.drift) == 0:
-		step.Verb, step.Reason = Keep, "is as wanted"
+		step.Verb, step.Reason = Keep, asWanted
 	case slices.ContainsFunc(s.drift, func(d resource.Drift) bool { return d.Replace }):
 		step.Verb, step.Reason = Replace, "differs in an immutable attribute"
 	case updatable:
@@ -66,6 +70,9 @@ func decideStep(s observedResource) Step {
 	}
 	return step
 }
+
+// asWanted is the reason to keep a resource without a note.
+const asWanted = "is as wanted"
 
 func firstIn(set map[string]bool, ids []string) string {
 	for _, id := range slices.Sorted(slices.Values(ids)) {

@@ -14,7 +14,7 @@ import (
 const Schema = "det-deploy.plan/v1"
 
 // Render writes p as text. The same plan always gives the same bytes. Unchanged resources are
-// counted but not listed.
+// counted, and listed only if they have a note.
 func (p Plan) Render(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("Plan for cluster " + p.Cluster + ": " + p.Summary() + ".\n")
@@ -45,10 +45,10 @@ func (p Plan) Render(w io.Writer) error {
 	return nil
 }
 
-// changedSteps returns the steps without those of unchanged resources.
+// changedSteps returns the steps without those of unchanged resources that have no note.
 func (p Plan) changedSteps() []Step {
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool {
-		return s.Verb == Keep && s.Resource != nil
+		return s.Verb == Keep && s.Resource != nil && s.Reason == asWanted
 	})
 }
 

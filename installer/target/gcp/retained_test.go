@@ -173,7 +173,6 @@ func TestDataInAnotherZoneNamesTheFlag(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for _, tt := range []struct{ flag, first, second, want string }{
 			{"zone", "us-central1-b", "us-central1-a", "--zone us-central1-b"},
-			{"data-disk-size", "200", "100", "set --data-disk-size to 200 or more"},
 			{"data-disk-type", "pd-ssd", "pd-balanced", "set --data-disk-type to pd-ssd"},
 		} {
 			s := newStage(t, gcptest.Options{}, tt.flag, tt.first)

@@ -32,6 +32,7 @@ type Disk struct {
 	Elsewhere func(zone string) string
 
 	infra.Learned
+	have int64 // size of the live disk
 }
 
 // ID returns the resource ID "gcp/disk/data".
@@ -47,7 +48,7 @@ func (d *Disk) Define() infra.Definition[*compute.Disk] {
 	def.Change = func(ctx context.Context, _ []resource.Drift) error {
 		return mark.GrowDisk(ctx, d.In, d.Identity(), d.SizeGB)
 	}
-	def.Describe, def.Advise = d.describeSettings, d.driftAdvice
+	def.Describe, def.Advise, def.Note = d.describeSettings, d.driftAdvice, d.note
 	return def
 }
 
@@ -60,11 +61,10 @@ func (d *Disk) describeSettings() []string {
 	return []string{text}
 }
 
-// compareLive compares the attributes of a disk, including one that is too large: a plan refuses to
-// shrink or re-create it unless it is blank.
+// compareLive compares the attributes of a disk. One that is larger than requested is kept, because disks
+// cannot shrink.
 func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Drift, error) {
-	size := infra.Changeable("size", sizeText(live.SizeGb), sizeText(d.SizeGB))
-	size.Replace = live.SizeGb > d.SizeGB
+	d.have = live.SizeGb
 	snapshot := ""
 	if live.SourceSnapshot != "" {
 		snapshot = path.Base(live.SourceSnapshot)
@@ -73,8 +73,16 @@ func (d *Disk) compareLive(_ context.Context, live *compute.Disk) ([]resource.Dr
 		infra.Fixed("zone", path.Base(live.Zone), d.Zone),
 		infra.Fixed("type", path.Base(live.Type), d.Type),
 		infra.Fixed("snapshot", snapshot, cmp.Or(d.Snapshot, snapshot)),
-		size,
+		infra.Changeable("size", sizeText(live.SizeGb), sizeText(max(live.SizeGb, d.SizeGB))),
 	), nil
+}
+
+// note returns that the disk is larger than requested.
+func (d *Disk) note() string {
+	if d.have <= d.SizeGB {
+		return ""
+	}
+	return "has " + sizeText(d.have) + ", more than the requested " + sizeText(d.SizeGB)
 }
 
 // driftAdvice returns the advice for using the existing disk.
@@ -84,8 +92,6 @@ func (d *Disk) driftAdvice(drift []resource.Drift) string {
 		switch {
 		case one.Path == "zone" && d.Elsewhere != nil:
 			out = append(out, d.Elsewhere(one.Have))
-		case one.Path == "size" && one.Replace:
-			out = append(out, "set --data-disk-size to "+strings.TrimSuffix(one.Have, " GB")+" or more")
 		case one.Path == "type":
 			out = append(out, "set --data-disk-type to "+one.Have)
 		case one.Path == "snapshot":

@@ -48,6 +48,22 @@ type Kind[T any] struct {
 
 // All returns the objects with the given marks: those in use first, then the oldest.
 func (k Kind[T]) All(ctx context.Context, marks map[string]string) ([]Live[T], error) {
+	return k.list(ctx, marks, func(have map[string]string) bool { return len(MarkDrift(have, marks)) == 0 })
+}
+
+// allUnmarked returns the objects that have none of the given marks, with any value.
+func (k Kind[T]) allUnmarked(ctx context.Context, marks map[string]string) ([]Live[T], error) {
+	return k.list(ctx, marks, func(have map[string]string) bool {
+		for key := range marks {
+			if have[key] != "" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (k Kind[T]) list(ctx context.Context, marks map[string]string, belongs func(marks map[string]string) bool) ([]Live[T], error) {
 	items, err := k.List(ctx, marks)
 	if err != nil {
 		return nil, err
@@ -55,7 +71,7 @@ func (k Kind[T]) All(ctx context.Context, marks map[string]string) ([]Live[T], e
 	var out []Live[T]
 	for _, item := range items {
 		o := k.Observe(item)
-		if !o.Deleting && len(MarkDrift(o.Marks, marks)) == 0 {
+		if !o.Deleting && belongs(o.Marks) {
 			out = append(out, Live[T]{o, item})
 		}
 	}

@@ -89,12 +89,15 @@ func (o *Object[T]) Find(ctx context.Context) (resource.Found, []resource.Drift,
 		}
 	}
 	all, err := d.Kind.All(ctx, joinMarks(d.Owner, d.Mark))
+	if err == nil && len(all) == 0 && d.Adopts {
+		all, err = d.Kind.allUnmarked(ctx, d.Owner)
+	}
 	if err != nil || len(all) == 0 {
 		return resource.Found{}, nil, err
 	}
 	live := all[0]
 	d.Identity.Learn(live.Identity)
-	drift := MarkDrift(live.Marks, d.Tags)
+	drift := MarkDrift(live.Marks, joinMarks(d.Owner, d.Tags))
 	if d.Compare != nil {
 		more, err := d.Compare(ctx, live.Object)
 		if err != nil {
@@ -156,9 +159,6 @@ func (o *Object[T]) Advise(drift []resource.Drift) string {
 	return ""
 }
 
-var errNeedsNonce = errors.New("requires a nonce")
-
-// Create returns an error, because a second call would create a second object.
 // Note returns how the object differs from the wanted one although it is kept.
 func (o *Object[T]) Note() string {
 	if d := o.defined.Define(); d.Note != nil {
@@ -167,6 +167,9 @@ func (o *Object[T]) Note() string {
 	return ""
 }
 
+var errNeedsNonce = errors.New("requires a nonce")
+
+// Create returns an error, because a second call would create a second object.
 func (*NoncedObject[T]) Create(context.Context) error { return errNeedsNonce }
 
 // CreateOnce creates the object under a nonce.

@@ -91,12 +91,21 @@ func (s *stage) useByItself(ctx context.Context) error {
 		return err
 	}
 	all := s.cluster(ctx, nil).Clients
-	err := api.Run(ctx, all, all.Compute.Instances.DetachDisk(all.Project, masterZone, masterName, compute.DataDevice))
+	err := errors.Join(s.alterAccess(ctx, all), api.Run(ctx, all, all.Compute.Instances.DetachDisk(all.Project, masterZone, masterName, compute.DataDevice)))
 	s.caller = bob
 	if err != nil {
 		return err
 	}
 	return s.up(ctx)
+}
+
+// alterAccess changes a role and an account by hand.
+func (s *stage) alterAccess(ctx context.Context, c api.Clients) error {
+	role := c.RoleName(identity.RoleID("master", append([]string{"compute.instances.list", "compute.zones.list"}, s.wish.permissions...)))
+	account := c.AccountName("det-m-lab@" + c.Project + ".iam.gserviceaccount.com")
+	return errors.Join(
+		api.Send(ctx, c.IAM.Projects.Roles.Patch(role, &iam.Role{Stage: "DISABLED"}).UpdateMask("stage")),
+		api.Send(ctx, c.IAM.Projects.ServiceAccounts.Patch(account, &iam.PatchServiceAccountRequest{ServiceAccount: &iam.ServiceAccount{DisplayName: "mine"}, UpdateMask: "displayName"})))
 }
 
 // lookAround makes the calls of an installer before planning.

@@ -80,7 +80,7 @@ func (s *stage) open(ctx context.Context, gate *resource.Gate, recorded map[stri
 	if l.Known, err = layout.ReadKnown(recorded); err != nil {
 		return nil, nil, err
 	}
-	t, err := gcp.Open(ctx, gcp.Config{Layout: l, Clients: s.clients(gate), Free: s.clients(nil), Options: o}) //nolint:contextcheck // nothing is sent
+	t, err := gcp.Open(ctx, gcp.Config{Layout: l, Clients: s.clients(gate), Free: s.clients(nil), Options: o, Adopts: len(recorded) > 0}) //nolint:contextcheck // nothing is sent
 	if err != nil {
 		return nil, nil, err
 	}

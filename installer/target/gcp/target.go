@@ -34,6 +34,9 @@ type Config struct {
 	// Clients ask the engine's gate before each change. Free do not; they serve the control bucket,
 	// which holds the lease.
 	Clients, Free api.Clients
+	// Adopts reports that the cluster was complete once, so that objects with its names and without any mark
+	// are its own.
+	Adopts bool
 	// Caller is the identity of the user; Open reads it if it is zero.
 	Caller facts.Caller
 	// Options are the user's options for this run.
@@ -66,7 +69,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	}
 	t.cluster = &mark.Cluster{
 		ID: c.Spec.Cluster, Number: t.Caller.Number, Labels: c.Spec.Labels, Outside: userOwned(c.Spec), Shared: sharedAccess(c.Spec),
-		KeepLogs: c.Spec.Logs.KeepOnDown || c.Unread, Clients: c.Clients, Pause: c.Options.Pause, Log: c.Options.Log,
+		Adopts: c.Adopts, KeepLogs: c.Spec.Logs.KeepOnDown || c.Unread, Clients: c.Clients, Pause: c.Options.Pause, Log: c.Options.Log,
 	}
 	t.noteAccounts()
 	t.store = control.Open(c.Free, c.Spec.Cluster, t.Caller.Number)

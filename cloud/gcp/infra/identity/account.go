@@ -58,19 +58,32 @@ func (*Account) Needs() []string { return nil }
 // Find finds the service account.
 func (a *Account) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	live, err := readAccount(ctx, a.In, a.Email())
-	if err != nil || !isOwn(a.In, live) {
+	if err != nil {
 		return resource.Found{}, nil, infra.IgnoreMissing(err)
 	}
+	marks := mark.DescribedMarks(live.Description)
+	if !isOwn(a.In, live) && (!a.In.Adopts || marks[mark.ClusterLabel] != "") {
+		return resource.Found{}, nil, nil
+	}
 	a.Learn(live.Email)
-	return foundAccount(a.In, live), nil, nil
+	return foundAccount(a.In, live), append(infra.MarkDrift(marks, a.In.Owned()), infra.Differences(infra.Changeable("name", live.DisplayName, a.In.FullName(a.Name)))...), nil
+}
+
+// Update restores the display name and the mark.
+func (a *Account) Update(ctx context.Context, _ []resource.Drift) error {
+	in := &iam.PatchServiceAccountRequest{ServiceAccount: a.wantedAccount(), UpdateMask: "displayName,description"}
+	return api.Send(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Patch(a.In.Clients.AccountName(a.Email()), in))
+}
+
+func (a *Account) wantedAccount() *iam.ServiceAccount {
+	return &iam.ServiceAccount{DisplayName: a.In.FullName(a.Name), Description: a.In.Description(a.Name)}
 }
 
 // Create creates the service account and waits until it can be read. Some Google services do not know it for
 // a while longer; calls to these are retried.
 func (a *Account) Create(ctx context.Context) error {
 	_, err := api.Do(ctx, a.In.Clients.IAM.Projects.ServiceAccounts.Create(a.In.Clients.ProjectName(), &iam.CreateServiceAccountRequest{
-		AccountId:      AccountID(a.In.ID, a.Name),
-		ServiceAccount: &iam.ServiceAccount{DisplayName: a.In.FullName(a.Name), Description: a.In.Description(a.Name)},
+		AccountId: AccountID(a.In.ID, a.Name), ServiceAccount: a.wantedAccount(),
 	}))
 	if err == nil || cloud.KindOf(err) == cloud.Conflict {
 		var live *iam.ServiceAccount
@@ -79,7 +92,7 @@ func (a *Account) Create(ctx context.Context) error {
 			return err
 		})
 		if err == nil && !isOwn(a.In, live) {
-			err = infra.Foreign("", "service account "+a.Email(), "it does not carry the mark "+mark.ClusterLabel)
+			err = mark.Unmarked(a.In, "service account "+a.Email())
 		}
 	}
 	if err == nil {

@@ -69,8 +69,8 @@ func (*Role) Needs() []string { return nil }
 
 // Find finds the role. A deleted role counts as missing.
 func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	found, err := r.look(ctx)
-	if err != nil || !found {
+	live, err := r.look(ctx)
+	if err != nil || live == nil {
 		return resource.Found{}, nil, err
 	}
 	bound, err := readBound(ctx, r.In)
@@ -78,35 +78,76 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 		return resource.Found{}, nil, err
 	}
 	r.Learn(r.FullName())
-	return foundRole(r.roleID(), bound[r.FullName()]), nil, nil
+	return foundRole(r.roleID(), bound[r.FullName()]), r.compareLive(live), nil
 }
 
-// look finds the role by its ID, or by the next ID if that is unusable.
-func (r *Role) look(ctx context.Context) (found bool, err error) {
+// look finds the role by its ID, or by the next ID if that is unusable. It returns nil if there is none.
+func (r *Role) look(ctx context.Context) (*iam.Role, error) {
 	r.passed = 0
 	var live *iam.Role
 	var all []*iam.Role
-	var getErr error
+	var getErr, listErr error
 	var asked sync.WaitGroup
+	asked.Go(func() { live, getErr = r.get(ctx) })
 	asked.Go(func() {
-		live, getErr = api.Do(ctx, r.In.Clients.IAM.Projects.Roles.Get(r.In.Clients.RoleName(r.roleID())))
-	})
-	asked.Go(func() {
-		all, err = api.List(ctx, r.In.Clients.IAM.Projects.Roles.List(r.In.Clients.ProjectName()), func(p *iam.ListRolesResponse) []*iam.Role { return p.Roles })
+		all, listErr = api.List(ctx, r.In.Clients.IAM.Projects.Roles.List(r.In.Clients.ProjectName()), func(p *iam.ListRolesResponse) []*iam.Role { return p.Roles })
 	})
 	asked.Wait()
 	if cloud.KindOf(getErr) != cloud.NotFound {
-		return getErr == nil && !live.Deleted, getErr
+		return unlessDeleted(live), getErr
 	}
 	for _, other := range all {
 		rest, same := strings.CutPrefix(other.Name, r.FullName()+"_")
 		n, notNumber := strconv.Atoi(rest)
 		if same && notNumber == nil && !other.Deleted {
 			r.passed = n
-			return true, err
+			live, err := r.get(ctx) // lists contain no permissions
+			return unlessDeleted(live), infra.IgnoreMissing(err)
 		}
 	}
-	return false, err
+	return nil, listErr
+}
+
+func (r *Role) get(ctx context.Context) (*iam.Role, error) {
+	return api.Do(ctx, r.In.Clients.IAM.Projects.Roles.Get(r.In.Clients.RoleName(r.roleID())))
+}
+
+func unlessDeleted(live *iam.Role) *iam.Role {
+	if live == nil || live.Deleted {
+		return nil
+	}
+	return live
+}
+
+// compareLive compares the attributes that have an effect. The ID contains the wanted permissions.
+func (r *Role) compareLive(live *iam.Role) []resource.Drift {
+	want := r.wantedRole()
+	out := infra.Differences(infra.Changeable("stage", live.Stage, want.Stage))
+	if have := differenceText(live.IncludedPermissions, want.IncludedPermissions); have != "" {
+		out = append(out, infra.Changeable("permissions", have, "as created"))
+	}
+	return out
+}
+
+// differenceText lists the permissions that a role lacks, and those that it has in addition.
+func differenceText(have, want []string) string {
+	var out []string
+	for _, p := range want {
+		if !slices.Contains(have, p) {
+			out = append(out, "without "+p)
+		}
+	}
+	for _, p := range have {
+		if !slices.Contains(want, p) {
+			out = append(out, "with "+p)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Update restores the role.
+func (r *Role) Update(ctx context.Context, _ []resource.Drift) error {
+	return api.Send(ctx, r.In.Clients.IAM.Projects.Roles.Patch(r.In.Clients.RoleName(r.roleID()), r.wantedRole()).UpdateMask("stage,includedPermissions"))
 }
 
 func foundRole(id string, by bound) resource.Found {
@@ -166,10 +207,14 @@ func (r *Role) Create(ctx context.Context) (err error) {
 }
 
 func (r *Role) createRole(ctx context.Context) error {
-	return api.Send(ctx, r.In.Clients.IAM.Projects.Roles.Create(r.In.Clients.ProjectName(), &iam.CreateRoleRequest{RoleId: r.roleID(), Role: &iam.Role{
+	return api.Send(ctx, r.In.Clients.IAM.Projects.Roles.Create(r.In.Clients.ProjectName(), &iam.CreateRoleRequest{RoleId: r.roleID(), Role: r.wantedRole()}))
+}
+
+func (r *Role) wantedRole() *iam.Role {
+	return &iam.Role{
 		Title: "det-deploy " + r.Name, Description: "Permissions of a det-deploy " + r.Name + ". Shared by the clusters of the project.",
 		IncludedPermissions: slices.Compact(slices.Sorted(slices.Values(r.Permissions))), Stage: "GA",
-	}}))
+	}
 }
 
 // Delete deletes the role unless it is granted to an account of another cluster.

@@ -30,6 +30,9 @@ type Cluster struct {
 	// Accounts are the emails of existing service accounts that the cluster's instances use. Their
 	// roles on the cluster's resources are revoked with the cluster.
 	Accounts []string
+	// Adopts reports that objects with the cluster's names and without any mark are the cluster's. It is set
+	// once the cluster was complete.
+	Adopts bool
 	// KeepLogs makes `down` retain the entries of the cluster's log.
 	KeepLogs bool
 	// Labels are the user's labels. They are set on all objects that support labels, in addition to

@@ -2,6 +2,7 @@ package mark
 
 import (
 	"context"
+	"errors"
 	"path"
 	"sync"
 
@@ -88,7 +89,7 @@ func Define[T any](c *Cluster, k Kind[T], name string, learned *infra.Learned, r
 	if name == "" {
 		name = "main"
 	}
-	d.ID, d.Owner, d.Found = ResourceID(k.Name, name), c.Owned(), c.Found
+	d.ID, d.Owner, d.Found, d.Adopts = ResourceID(k.Name, name), c.Owned(), c.Found, c.Adopts
 	return d
 }
 
@@ -148,7 +149,7 @@ type Named struct{ Name, Identity string }
 // objects.
 func DefineAs[T any](c *Cluster, k Kind[T], as Named, learned *infra.Learned, refs ...infra.Ref) infra.Definition[*T] {
 	d := define(k, as.Identity, learned, refs)
-	d.ID, d.Owner, d.Found = ResourceID(k.Name, as.Name), c.Owned(), c.Found
+	d.ID, d.Owner, d.Found, d.Adopts = ResourceID(k.Name, as.Name), c.Owned(), c.Found, c.Adopts
 	return d
 }
 
@@ -191,6 +192,17 @@ func Insert[T any](ctx context.Context, c *Cluster, d infra.Definition[T], ident
 	return err
 }
 
+// Unmarked returns the error for an object with a name of the cluster and without the mark of any.
+func Unmarked(c *Cluster, subject string) error { return unmarked(subject, c.Owned()) }
+
+func unmarked(subject string, owner map[string]string) error {
+	return &cloud.Error{
+		Kind: cloud.Conflict, Resource: subject, Err: errors.New("does not belong to the cluster: it does not carry the mark " + ClusterLabel),
+		Fix: "choose another --cluster-id; or, if it is the cluster's, set its label " + ClusterLabel + " to " + owner[ClusterLabel] +
+			", or the first line of its description to " + ClusterLabel + "=" + owner[ClusterLabel],
+	}
+}
+
 // lookForOwn finds the object of that name created by a call whose response was lost. It returns an
 // error if the object does not belong to the cluster.
 func lookForOwn[T any](ctx context.Context, d infra.Definition[T], identity string) (found bool, err error) {
@@ -200,7 +212,11 @@ func lookForOwn[T any](ctx context.Context, d infra.Definition[T], identity stri
 	}
 	for _, live := range all {
 		o := d.Kind.Observe(live)
-		if len(infra.MarkDrift(o.Marks, d.Owner)) > 0 {
+		switch {
+		case len(infra.MarkDrift(o.Marks, d.Owner)) == 0:
+		case o.Marks[ClusterLabel] == "":
+			return false, unmarked(d.Kind.Name+" "+identity, d.Owner)
+		default:
 			return false, infra.Foreign("", d.Kind.Name+" "+identity, "it does not carry the mark "+ClusterLabel)
 		}
 		found = found || !o.Deleting

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/api/compute/v1"
@@ -47,11 +48,8 @@ func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
 		})
 	}
 	d.Compare = f.compareLive
-	d.Change = func(ctx context.Context, _ []resource.Drift) error {
-		rule := f.wantedRule()
-		rule.ForceSendFields = []string{"SourceRanges", "SourceTags", "TargetTags", "Allowed", "Disabled"}
-		return api.Run(ctx, c, c.Compute.Firewalls.Patch(c.Project, f.Identity(), rule))
-	}
+	d.Change = func(ctx context.Context, _ []resource.Drift) error { return f.patchRule(ctx) }
+	d.Retag = func(ctx context.Context, _ string, _ map[string]string) error { return f.patchRule(ctx) }
 	d.Describe = func() []string {
 		rule := f.wantedRule()
 		return []string{allowedText(rule.Allowed) + " from " + sourceText(rule) + " to " + strings.Join(rule.TargetTags, ", ")}
@@ -59,10 +57,23 @@ func (f *Firewall) Define() infra.Definition[*compute.Firewall] {
 	return d
 }
 
+// patchRule sets all mutable attributes of the rule, including the mark in its description.
+func (f *Firewall) patchRule(ctx context.Context) error {
+	rule := f.wantedRule()
+	rule.ForceSendFields = []string{
+		"SourceRanges", "SourceTags", "SourceServiceAccounts", "DestinationRanges", "TargetTags", "TargetServiceAccounts", "Allowed", "Disabled",
+	}
+	return api.Run(ctx, f.In.Clients, f.In.Clients.Compute.Firewalls.Patch(f.In.Clients.Project, f.Identity(), rule))
+}
+
+// Priority is the priority of the cluster's rules, which is Google's default. Of two rules with the same
+// priority, one that denies takes precedence.
+const Priority = 1000
+
 func (f *Firewall) wantedRule() *compute.Firewall {
 	rule := &compute.Firewall{
 		Name: f.In.FullName(f.Name), Description: f.In.Description(f.Name), Network: f.In.NetworkLink(f.Network),
-		Direction: "INGRESS", SourceTags: f.SourceTags, TargetTags: f.TargetTags,
+		Direction: "INGRESS", Priority: Priority, SourceTags: f.SourceTags, TargetTags: f.TargetTags,
 		Allowed: []*compute.FirewallAllowed{{IPProtocol: "all"}},
 	}
 	for _, r := range f.Ranges {
@@ -79,14 +90,19 @@ func (f *Firewall) compareLive(_ context.Context, live *compute.Firewall) ([]res
 	return infra.Differences(
 		infra.Fixed("network", path.Base(live.Network), path.Base(f.Network.Identity())),
 		infra.Changeable("from", sourceText(live), sourceText(want)),
-		infra.Changeable("to", sortedText(live.TargetTags), sortedText(want.TargetTags)),
+		infra.Changeable("to", targetText(live), targetText(want)),
+		infra.Changeable("priority", strconv.FormatInt(live.Priority, 10), strconv.Itoa(Priority)),
 		infra.Changeable("ports", allowedText(live.Allowed), allowedText(want.Allowed)),
 		infra.Changeable("enforced", onOff(!live.Disabled), onOff(true)),
 	), nil
 }
 
 func sourceText(rule *compute.Firewall) string {
-	return sortedText(slices.Concat(rule.SourceRanges, rule.SourceTags))
+	return sortedText(slices.Concat(rule.SourceRanges, rule.SourceTags, rule.SourceServiceAccounts))
+}
+
+func targetText(rule *compute.Firewall) string {
+	return sortedText(slices.Concat(rule.TargetTags, rule.TargetServiceAccounts, rule.DestinationRanges))
 }
 
 func sortedText(list []string) string {

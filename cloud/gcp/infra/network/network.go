@@ -46,7 +46,6 @@ func (n *Network) createNetwork(ctx context.Context, _ string) error {
 		return api.Run(ctx, c, c.Compute.Networks.Insert(c.Project, &compute.Network{
 			Name: name, Description: n.In.Description("network"),
 			AutoCreateSubnetworks: false, ForceSendFields: []string{"AutoCreateSubnetworks"},
-			RoutingConfig: &compute.NetworkRoutingConfig{RoutingMode: "REGIONAL"},
 		}))
 	})
 }

@@ -45,14 +45,20 @@ func (r *Router) Define() infra.Definition[*compute.Router] {
 		c, name := r.In.Clients, r.In.FullName(natName)
 		return mark.Insert(ctx, r.In, r.Define(), name, func() error {
 			return api.Run(ctx, c, c.Compute.Routers.Insert(c.Project, c.Region, &compute.Router{
-				Name: name, Description: r.In.Description("way to the internet"), Network: r.In.NetworkLink(r.Network), Nats: []*compute.RouterNat{r.wantedNAT()},
+				Name: name, Description: r.description(), Network: r.In.NetworkLink(r.Network), Nats: []*compute.RouterNat{r.wantedNAT()},
 			}))
 		})
 	}
 	d.Compare = r.compareLive
 	d.Change = r.changeNAT
+	d.Retag = func(ctx context.Context, name string, _ map[string]string) error {
+		c := r.In.Clients
+		return api.Run(ctx, c, c.Compute.Routers.Patch(c.Project, c.Region, name, &compute.Router{Description: r.description()}))
+	}
 	return d
 }
+
+func (r *Router) description() string { return r.In.Description("way to the internet") }
 
 func (r *Router) compareLive(_ context.Context, live *compute.Router) ([]resource.Drift, error) {
 	out := []resource.Drift{infra.Fixed("network", path.Base(live.Network), path.Base(r.Network.Identity()))}

@@ -139,7 +139,7 @@ func (g *opened) targetConfig(q Request) (gcp.Config, error) {
 		r.Known.Master.Zone = g.free.Zone // the initial zone of the cluster, unless the user names one
 	}
 	g.Unread = r.Reason
-	c := gcp.Config{Layout: layout.Layout{Spec: r.Spec, Known: r.Known}, Unread: r.Unread}
+	c := gcp.Config{Layout: layout.Layout{Spec: r.Spec, Known: r.Known}, Unread: r.Unread, Adopts: !g.Record.Ready.IsZero()}
 	c.Options, err = q.Options(r.All, secret.GCP, storage.SecretSource{Clients: g.free})
 	return c, err
 }

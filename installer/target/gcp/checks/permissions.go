@@ -29,16 +29,17 @@ func (c *checker) checkPermissions(ctx context.Context) doctor.Result {
 	case len(hard) > 0:
 		return doctor.Failed(c.Caller.String()+" may not: "+strings.Join(hard, ", "), needed, fix).As(cloud.Denied)
 	case len(missing) > 0:
-		return doctor.Unsure(c.Caller.String()+" may not: "+strings.Join(missing, ", ")+"; some checks cannot be made", needed, fix)
+		return doctor.Unsure(c.Caller.String()+" may not: "+strings.Join(missing, ", ")+"; some checks or repairs cannot be made", needed, fix)
 	}
 	return doctor.Passed("all %d permissions granted", len(wanted))
 }
 
-// helpful returns the optional permissions: without them, only some checks and forms know less.
+// helpful returns the optional permissions: without them, some checks and forms know less, and some manual
+// changes are not repaired.
 func helpful() []string {
 	return []string{
 		"orgpolicy.policy.get", "serviceusage.services.get", "serviceusage.services.enable", "compute.regions.list",
-		"compute.routes.list", "resourcemanager.projects.get",
+		"compute.routes.list", "resourcemanager.projects.get", "iam.roles.update", "iam.serviceAccounts.update",
 	}
 }
 
@@ -63,8 +64,8 @@ func neededPermissions(s spec.GCP) []string {
 		changes("compute.networks", "updatePolicy")
 	}
 	if s.Roles.Master != "" && s.Roles.Agent != "" {
-		changes("iam.serviceAccounts", "create", "delete")
-		changes("iam.roles", "create", "delete", "undelete")
+		changes("iam.serviceAccounts", "create", "update", "delete")
+		changes("iam.roles", "create", "update", "delete", "undelete")
 	}
 	// A user without UseQuota cannot make the request itself, and a service account does not need
 	// it.

@@ -159,6 +159,8 @@ type stage struct {
 	caller string
 	// keepLogs retains the log after the deletion of the cluster.
 	keepLogs bool
+	// adopts reports that the cluster was complete once.
+	adopts bool
 }
 
 func newStage(t *testing.T, o gcptest.Options) *stage {
@@ -181,7 +183,7 @@ func (s *stage) cluster(ctx context.Context, gate *resource.Gate) *mark.Cluster 
 	if err != nil {
 		panic(err)
 	}
-	return &mark.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, KeepLogs: s.keepLogs, Clients: c}
+	return &mark.Cluster{ID: s.id, Number: gcptest.Number, Shared: s.wish.onShared, KeepLogs: s.keepLogs, Adopts: s.adopts, Clients: c}
 }
 
 // operator returns an installer as in a new process.

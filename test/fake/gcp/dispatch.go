@@ -168,7 +168,12 @@ func (w *World) act(c *call) (any, error) {
 	if c.changes() {
 		w.changed++
 	}
-	return act(c)
+	w.added = nil
+	out, err := act(c)
+	if err == nil {
+		c.noteCreation()
+	}
+	return out, err
 }
 
 // reply encodes an error as a response, and validates any other response against the method.
@@ -176,7 +181,7 @@ func (w *World) reply(c *call, r *reply, err error) (*reply, error) {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return refused.toReply(), nil
 	}
-	if err != nil || !r.json {
+	if err != nil || !r.json || w.hasAltered() {
 		return r, err
 	}
 	if bad := c.checkAnswer(r.body); len(bad) > 0 {

@@ -31,6 +31,7 @@ func (t *table[T]) add(key string, v *T) *row[T] {
 	r := &row[T]{key: key, v: v, born: t.w.now(), bornAt: t.w.changed}
 	t.rows = append(t.rows, r)
 	t.live[key] = r
+	t.w.objects[key], t.w.added = v, append(t.w.added, key)
 	return r
 }
 

@@ -92,6 +92,11 @@ type World struct {
 	metrics  metrics
 	// enablings are the operations of Service Usage.
 	enablings map[string]*enabling
+
+	creations []Creation
+	objects   map[string]any // by path, as stored
+	added     []string       // by the current call
+	altered   int            // number of altered fields
 }
 
 // New returns a world with a new project in which all APIs that det-deploy needs are enabled.
@@ -107,6 +112,7 @@ func New(tb testing.TB, o Options) *World {
 	w := &World{
 		tb: tb, docs: docs, opt: o, moved: make(chan struct{}), serial: 1000,
 		projects: make(map[string]*project), callers: make(map[string]*Caller), attempts: make(map[string]*attempt),
+		objects: make(map[string]any),
 	}
 	w.acts = allActs()
 	w.access = newAccess(w)

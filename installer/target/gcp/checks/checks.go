@@ -60,9 +60,11 @@ func (s Subject) List() []doctor.Check {
 		{Name: "organization policies", Look: c.checkConstraints},
 		{Name: "network", Look: c.checkNetwork},
 	}...)
+	firewall := c.checkOverriding
 	if s.Spec.Network.Firewall == spec.ExistingFirewall {
-		out = append(out, doctor.Check{Name: "firewall rules", Look: c.checkFirewall})
+		firewall = c.checkFirewall
 	}
+	out = append(out, doctor.Check{Name: "firewall rules", Look: firewall})
 	out = append(out, c.baseConfigChecks()...)
 	return append(out, c.existingChecks()...)
 }

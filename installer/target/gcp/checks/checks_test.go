@@ -393,6 +393,21 @@ func TestRulesOfAnExistingNetwork(t *testing.T) {
 	l.want(t, "firewall rules", doctor.Unknown, "203.0.113.0/24 does not reach", "")
 }
 
+// A rule of the user with the priority of the cluster's rules denies what those allow.
+func TestRuleThatOverridesTheClusters(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, gcptest.Options{})
+	const check = "firewall rules"
+	l.want(t, check, doctor.Pass, "the cluster's own rules apply", "")
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Networks.Insert(l.Project, &compute.Network{Name: "det-lab", ForceSendFields: []string{"AutoCreateSubnetworks"}})))
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Insert(l.Project, &compute.Firewall{
+		Name: "closed", Network: "global/networks/det-lab", SourceRanges: []string{"0.0.0.0/0"}, Denied: []*compute.FirewallDenied{{IPProtocol: "tcp", Ports: []string{"8443"}}},
+	})))
+	l.want(t, check, doctor.Unknown, "by rule closed, agents do not reach the master on port 8443", "priority to more than 1000")
+	must(t, api.Run(t.Context(), l.Clients, l.Compute.Firewalls.Patch(l.Project, "closed", &compute.Firewall{Priority: 2000})))
+	l.want(t, check, doctor.Pass, "", "")
+}
+
 func TestSharedNetwork(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, gcptest.Options{})

@@ -1,6 +1,8 @@
 package gcp_test
 
 import (
+	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,32 @@ func TestGoogleClientsListEachLayout(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The gcloud commands of the documentation list the resources of a cluster.
+func TestDocumentedCommandsListResources(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, gcptest.Options{})
+	must(t, s.Up(t.Context()))
+	site := googletest.Serve(t, s.world)
+	text, err := os.ReadFile("../../../docs/gcp-resources.md")
+	must(t, err)
+	commands := 0
+	for line := range strings.Lines(string(text)) {
+		args, documented := strings.CutPrefix(line, "gcloud ")
+		if !documented {
+			continue
+		}
+		commands++
+		var found json.RawMessage
+		googletest.Gcloud(t, site, &found, strings.Fields(args)...)
+		if !strings.Contains(string(found), "det-deploy-cluster") {
+			t.Errorf("gcloud %s: got %s, want resources with the mark of the cluster", args, found)
+		}
+	}
+	if commands == 0 {
+		t.Error("got no command in docs/gcp-resources.md")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -306,10 +307,17 @@ func TestProcessThatWasNotStoredIsReplaced(t *testing.T) {
 func TestChildrenOfAProcessDoNotKeepItsUnit(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
 	running(t, d)
-	unit(t, d, "a", "1", "sleep 1000 & exec sleep 1000")
+	unit(t, d, "a", "1", "sleep 1000 & echo $! >>"+string(d)+"/children; exec sleep 1000")
+	t.Cleanup(func() {
+		text, _ := os.ReadFile(string(d) + "/children") // nothing was started without it
+		for child := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(child); err == nil {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it is still sleeping
+			}
+		}
+	})
 	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
 	first := status(t, d, "a")
-	t.Cleanup(func() { _ = syscall.Kill(-first.PID, syscall.SIGKILL) }) // the child
 	if err := first.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ type Checkpoints interface {
 	// content from m that the user may not read.
 	CheckReader(ctx context.Context, by view.Caller, uuid string) error
 	HideContent(ctx context.Context, by *apiv1.User, m *apiv1.Checkpoint) error
+	// IDsBeginning returns UUIDs of checkpoints that begin with prefix, in order.
+	IDsBeginning(ctx context.Context, prefix string, limit int) ([]string, error)
 	// List returns the checkpoints of an experiment, of a trial, or all.
 	List(ctx context.Context, by *apiv1.User, r *apiv1.GetCheckpointsRequest) ([]*apiv1.Checkpoint, *apiv1.Pagination, error)
 	// Report stores a checkpoint, and Patch updates the remaining files of checkpoints. Both are

@@ -69,6 +69,9 @@ type Tasks interface {
 	// Commands returns a page of the listed commands.
 	Commands(ctx context.Context, q task.CommandQuery) ([]*apiv1.Command, error)
 	Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error)
+	// Named returns listed commands and arrays whose ID or name begins with text, or the latest ones
+	// without text. There may be more than limit.
+	Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error)
 	// Kill kills a command. Killing an ended command is not an error.
 	Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error)
 	// ArrayCommands lists the commands of an array by index.

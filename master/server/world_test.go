@@ -198,6 +198,14 @@ func commandList() []*apiv1.Command {
 	}
 }
 
+func (c *cluster) Named(context.Context, string, int) ([]*apiv1.Name, error) {
+	var out []*apiv1.Name
+	for _, m := range commandList() {
+		out = append(out, &apiv1.Name{Id: m.GetId(), Name: "calm-otter", Username: m.GetUsername()})
+	}
+	return out, nil
+}
+
 func (c *cluster) Command(_ context.Context, id string) (*apiv1.GetCommandResponse, error) {
 	for _, m := range commandList() {
 		if m.GetId() == id {

@@ -175,7 +175,7 @@ func (l *launches) storeArray(ctx context.Context, members []snapshot) error {
 	var rows []store.TaskRow
 	for _, s := range members {
 		a := s.currentAllocation()
-		tasks = append(tasks, store.Doc[lifecycle.Task]{ID: string(s.task.ID), Value: s.task})
+		tasks = append(tasks, store.Doc[lifecycle.Task]{ID: string(s.task.ID), Parent: s.task.Array.ID, Value: s.task})
 		allocations = append(allocations, store.Doc[lifecycle.Allocation]{ID: string(a.ID), Parent: string(a.Task), At: a.Created, Value: a})
 		rows = append(rows, rowOf(s.task))
 	}

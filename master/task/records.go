@@ -14,7 +14,8 @@ import (
 
 // collections are the documents that this package owns.
 type collections struct {
-	// tasks are found by id; their time is that of their end, and unset until then.
+	// tasks are found by id; their time is that of their end, and unset until then. Those of an array
+	// have it as parent.
 	tasks store.Collection[lifecycle.Task]
 	// allocations have their task as parent.
 	allocations store.Collection[lifecycle.Allocation]

@@ -49,6 +49,9 @@ func NewRemote[O remoteOptions](
 			return err
 		}
 		defer master.Close()
+		if err := o.resolveArgs(ctx, master); err != nil {
+			return err
+		}
 		return run(ctx, o, master)
 	}, c)
 }

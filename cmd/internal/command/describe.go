@@ -15,11 +15,13 @@ type Description[T any] struct {
 	Fetch func(ctx context.Context, master *client.Client, name string) (T, error)
 	// Pairs returns the names and values of the text output. Empty values are omitted.
 	Pairs func(T) [][2]string
+	// Names are the objects that the argument names; see Remote.
+	Names client.Noun
 }
 
 // NewDescribe returns a command that shows the item named by its argument, as text or JSON.
 func NewDescribe[T any](s *term.Streams, d Description[T], c *cobra.Command) *cobra.Command {
-	return NewRemote(s, &Remote{}, func(ctx context.Context, o *Remote, master *client.Client) error {
+	return NewRemote(s, &Remote{Names: d.Names}, func(ctx context.Context, o *Remote, master *client.Client) error {
 		found, err := d.Fetch(ctx, master, o.Args[0])
 		if err != nil {
 			return err

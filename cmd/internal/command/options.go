@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -40,17 +41,27 @@ func (o *Local) addFlags(c *cobra.Command, s *term.Streams) {
 type Remote struct {
 	Local
 	contexts.MasterFlag
+
+	// Names are the objects that the arguments name, if the master knows them: by their ID, its
+	// beginning, or their name. The run function gets IDs.
+	Names client.Noun
 }
 
 type remoteOptions interface {
 	Options
 	DialMaster() (*client.Client, error)
+	resolveArgs(ctx context.Context, master *client.Client) error
 	AnswerTable(v any, t *term.Table) error
 }
 
 func (o *Remote) addFlags(c *cobra.Command, s *term.Streams) {
 	o.Local.addFlags(c, s)
 	o.AddFlag(c.Flags())
+	// It fails only for an unknown or a completed flag.
+	_ = c.RegisterFlagCompletionFunc("master", contexts.Completer(s))
+	if o.Names != "" {
+		c.ValidArgsFunction = completer(o.Names, o.DialMaster)
+	}
 }
 
 // DialMaster returns a client for the master selected by the flags.

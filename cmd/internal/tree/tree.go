@@ -66,6 +66,7 @@ func finishCommand(root *cobra.Command) *cobra.Command {
 	})
 	walkCommands(root, func(c *cobra.Command) {
 		markMistakes(c)
+		completeWords(c)
 		c.SuggestionsMinimumDistance = 2
 		if c.HasSubCommands() && !c.Runnable() {
 			c.RunE = unknownVerb

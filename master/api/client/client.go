@@ -53,6 +53,7 @@ type Client struct {
 	checkpoints
 	models
 	resources
+	names
 }
 
 // transport sends calls to one master and reads the responses.
@@ -92,7 +93,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, experiments: experiments{t}, trials: trials{t},
-		checkpoints: checkpoints{t}, models: models{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t},
+		checkpoints: checkpoints{t}, models: models{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}, names: names{t},
 	}, nil
 }
 

@@ -29,6 +29,11 @@ func (v *Checkpoints) Checkpoint(ctx context.Context, uuid string) (*apiv1.Check
 	return v.newPage().show(ctx, rec)
 }
 
+// IDsBeginning returns at most limit UUIDs of checkpoints that begin with prefix, in order.
+func (v *Checkpoints) IDsBeginning(ctx context.Context, prefix string, limit int) ([]string, error) {
+	return checkpoint.IDsBeginning(ctx, v.cfg.Store, prefix, limit)
+}
+
 // pageBytes limits the encoded size of a page. It is the size of some 20,000 checkpoints with a few
 // files, or of 10 with the maximum number.
 const pageBytes = 32 << 20

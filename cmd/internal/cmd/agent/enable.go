@@ -13,6 +13,7 @@ import (
 
 func newEnable(s *term.Streams) *cobra.Command {
 	o := &agentOptions{}
+	o.Names = client.Agents
 	return o.addSelection(command.NewRemote(s, o, runEnable, &cobra.Command{
 		Use: "enable [AGENT…]", Short: "Enable agents",
 		Example: "  det-deploy agent enable i-0abc\n  det-deploy agent enable i-0abc --slot 3\n  det-deploy agent enable --all",
@@ -34,6 +35,7 @@ type disableOptions struct {
 
 func newDisable(s *term.Streams) *cobra.Command {
 	o := &disableOptions{}
+	o.Names = client.Agents
 	c := o.addSelection(command.NewRemote(s, o, runDisable, &cobra.Command{
 		Use:   "disable [AGENT…]",
 		Short: "Disable agents, or drain them",

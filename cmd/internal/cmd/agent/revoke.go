@@ -21,6 +21,7 @@ type revokeOptions struct {
 
 func newRevoke(s *term.Streams) *cobra.Command {
 	o := &revokeOptions{}
+	o.Names = client.Agents // for completion; a revocation takes whole IDs
 	c := command.New(s, o, runRevoke, &cobra.Command{
 		Use:   "revoke AGENT…",
 		Short: "Revoke agents' credentials",

@@ -20,6 +20,7 @@ type deleteOptions struct {
 
 func newDelete(s *term.Streams) *cobra.Command {
 	o := &deleteOptions{}
+	o.Names = client.Checkpoints
 	c := command.NewRemote(s, o, runDelete, &cobra.Command{
 		Use:   "delete CHECKPOINT…",
 		Short: "Delete checkpoints and their files",

@@ -17,7 +17,7 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewDescribe(s, command.Description[*apiv1.Checkpoint]{Fetch: fetchCheckpoint, Pairs: pairs}, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.Checkpoint]{Fetch: fetchCheckpoint, Pairs: pairs, Names: client.Checkpoints}, &cobra.Command{
 		Use: "describe CHECKPOINT", Short: "Show a checkpoint",
 		Example: "  det-deploy checkpoint describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})

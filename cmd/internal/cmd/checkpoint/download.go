@@ -26,6 +26,7 @@ type downloadOptions struct {
 
 func newDownload(s *term.Streams) *cobra.Command {
 	o := &downloadOptions{}
+	o.Names = client.Checkpoints
 	c := command.NewRemote(s, o, runDownload, &cobra.Command{
 		Use:   "download CHECKPOINT",
 		Short: "Download the files of a checkpoint through the master",

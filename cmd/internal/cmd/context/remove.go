@@ -12,10 +12,11 @@ import (
 
 func newRemove(s *term.Streams) *cobra.Command {
 	return command.New(s, &command.Local{}, runRemove, &cobra.Command{
-		Use:     "remove NAME",
-		Short:   "Delete a context and its session",
-		Long:    "Delete a context and its session. The cluster is not changed.",
-		Example: "  det-deploy context remove lab",
+		Use:               "remove NAME",
+		ValidArgsFunction: contexts.Completer(s),
+		Short:             "Delete a context and its session",
+		Long:              "Delete a context and its session. The cluster is not changed.",
+		Example:           "  det-deploy context remove lab",
 	})
 }
 

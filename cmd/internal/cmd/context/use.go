@@ -12,7 +12,7 @@ import (
 
 func newUse(s *term.Streams) *cobra.Command {
 	return command.New(s, &command.Local{}, runUse, &cobra.Command{
-		Use: "use NAME", Short: "Set the current context", Example: "  det-deploy context use lab",
+		Use: "use NAME", Short: "Set the current context", Example: "  det-deploy context use lab", ValidArgsFunction: contexts.Completer(s),
 	})
 }
 

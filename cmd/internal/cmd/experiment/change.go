@@ -30,7 +30,7 @@ func request(verb, short, long, done string) change {
 }
 
 func (v change) command(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, v.run, &cobra.Command{
+	return command.NewRemote(s, &command.Remote{Names: client.Experiments}, v.run, &cobra.Command{
 		Use: v.verb + " EXPERIMENT…", Short: v.short, Long: v.long, Example: "  det-deploy experiment " + v.verb + " 7",
 	})
 }

@@ -21,6 +21,7 @@ type deleteOptions struct {
 
 func newDelete(s *term.Streams) *cobra.Command {
 	o := &deleteOptions{}
+	o.Names = client.Experiments
 	c := command.NewRemote(s, o, runDelete, &cobra.Command{
 		Use: "delete EXPERIMENT…", Short: "Delete ended experiments and their data",
 		Long: `Delete ended experiments with their checkpoints, metrics and logs (irreversible). An

@@ -16,7 +16,7 @@ import (
 
 func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.GetExperimentResponse]{
-		Fetch: command.ByNumber(noun, (*client.Client).Experiment), Pairs: pairs,
+		Fetch: command.ByNumber(noun, (*client.Client).Experiment), Pairs: pairs, Names: client.Experiments,
 	}, &cobra.Command{
 		Use: "describe EXPERIMENT", Short: "Show an experiment's status and results",
 		Example: "  det-deploy experiment describe 7",

@@ -13,7 +13,7 @@ import (
 )
 
 func newHistory(s *term.Streams) *cobra.Command {
-	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.ExperimentEvent]{
+	return command.NewList(s, &command.Remote{Names: client.Experiments}, command.List[*command.Remote, *apiv1.ExperimentEvent]{
 		Fetch: func(ctx context.Context, o *command.Remote, master *client.Client) ([]*apiv1.ExperimentEvent, error) {
 			return command.ByNumber(noun, (*client.Client).ExperimentHistory)(ctx, master, o.Args[0])
 		},

@@ -24,6 +24,7 @@ type updateOptions struct {
 
 func newUpdate(s *term.Streams) *cobra.Command {
 	o := &updateOptions{}
+	o.Names = client.Jobs
 	c := command.NewRemote(s, o, runUpdate, &cobra.Command{
 		Use:   "update JOB",
 		Short: "Change a job's priority, pool, slot limit or queue position",

@@ -16,7 +16,7 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewDescribe(s, command.Description[*apiv1.GetModelVersionsResponse]{Fetch: fetchModel, Pairs: pairs}, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.GetModelVersionsResponse]{Fetch: fetchModel, Pairs: pairs, Names: client.Models}, &cobra.Command{
 		Use: "describe MODEL", Short: "Show a model and its versions",
 		Long:    "Show a model, given by name or ID, and the checkpoints of its versions.",
 		Example: "  det-deploy model describe digits\n  det-deploy model describe 3 --output json",

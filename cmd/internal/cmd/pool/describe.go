@@ -16,7 +16,7 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewDescribe(s, command.Description[*apiv1.ResourcePool]{Fetch: fetchPool, Pairs: pairs}, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.ResourcePool]{Fetch: fetchPool, Pairs: pairs, Names: client.Pools}, &cobra.Command{
 		Use: "describe POOL", Short: "Show a resource pool", Example: "  det-deploy pool describe gpu",
 	})
 }

@@ -52,7 +52,7 @@ func note(m *apiv1.PoolMachines) string {
 }
 
 func newHistory(s *term.Streams) *cobra.Command {
-	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.Machine]{
+	return command.NewList(s, &command.Remote{Names: client.Pools}, command.List[*command.Remote, *apiv1.Machine]{
 		Fetch: func(ctx context.Context, o *command.Remote, master *client.Client) ([]*apiv1.Machine, error) {
 			return master.PoolMachines(ctx, o.Args[0])
 		},

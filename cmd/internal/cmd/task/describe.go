@@ -14,7 +14,7 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewDescribe(s, command.Description[*apiv1.GetCommandResponse]{Fetch: fetchTask, Pairs: pairs}, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.GetCommandResponse]{Fetch: fetchTask, Pairs: pairs, Names: client.Tasks}, &cobra.Command{
 		Use: "describe TASK", Short: "Show a task",
 		Example: "  det-deploy task describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 func newKill(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{}, runKill, &cobra.Command{
+	return command.NewRemote(s, &command.Remote{Names: client.Tasks}, runKill, &cobra.Command{
 		Use:     "kill TASK…",
 		Short:   "Kill tasks, or all tasks of an array",
 		Long:    "Kill tasks immediately. Ended tasks are not changed. The ID of an array kills all of its tasks.",

@@ -12,7 +12,7 @@ import (
 )
 
 func newLogs(s *term.Streams) *cobra.Command {
-	o := &command.LogOptions{}
+	o := &command.LogOptions{Remote: command.Remote{Names: client.Tasks}}
 	c := command.NewRemote(s, o, runLogs, &cobra.Command{
 		Use:   "logs TASK",
 		Short: "Show a task's logs",

@@ -15,7 +15,7 @@ import (
 )
 
 func newList(s *term.Streams) *cobra.Command {
-	return command.NewList(s, &command.Remote{}, command.List[*command.Remote, *apiv1.Trial]{
+	return command.NewList(s, &command.Remote{Names: client.Experiments}, command.List[*command.Remote, *apiv1.Trial]{
 		Fetch: func(ctx context.Context, o *command.Remote, master *client.Client) ([]*apiv1.Trial, error) {
 			return command.ByNumber("experiment", (*client.Client).ExperimentTrials)(ctx, master, o.Args[0])
 		},

@@ -18,13 +18,13 @@ type activateOptions struct {
 }
 
 func newActivate(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &activateOptions{Active: true}, runActivate, &cobra.Command{
+	return command.NewRemote(s, &activateOptions{Remote: command.Remote{Names: client.Users}, Active: true}, runActivate, &cobra.Command{
 		Use: "activate USER", Short: "Activate a user", Example: "  det-deploy user activate ada",
 	})
 }
 
 func newDeactivate(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &activateOptions{}, runActivate, &cobra.Command{
+	return command.NewRemote(s, &activateOptions{Remote: command.Remote{Names: client.Users}}, runActivate, &cobra.Command{
 		Use: "deactivate USER", Short: "Deactivate a user and end their sessions", Example: "  det-deploy user deactivate ada",
 	})
 }

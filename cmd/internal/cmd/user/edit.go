@@ -26,6 +26,7 @@ type editOptions struct {
 
 func newEdit(s *term.Streams) *cobra.Command {
 	o := &editOptions{}
+	o.Names = client.Users
 	c := command.NewRemote(s, o, runEdit, &cobra.Command{
 		Use:   "edit USER",
 		Short: "Change a user's name, rights, or the Unix account of their tasks",

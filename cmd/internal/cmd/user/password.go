@@ -66,6 +66,7 @@ type passwordOptions struct {
 
 func newPassword(s *term.Streams) *cobra.Command {
 	o := &passwordOptions{}
+	o.Names = client.Users
 	c := command.NewRemote(s, o, runPassword, &cobra.Command{
 		Use:   "change-password [USER]",
 		Short: "Change your password, or another user's as an administrator",

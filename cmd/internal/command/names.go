@@ -1,0 +1,118 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// shortest is the number of characters from which the beginning of an ID stands for it.
+const shortest = 4
+
+// shownMatches is the number of objects that an ambiguous name lists.
+const shownMatches = 20
+
+// resolveArgs replaces each argument that is a name or the beginning of an ID by the ID. Arguments that
+// match nothing are left to the call, whose error is more exact.
+func (o *Remote) resolveArgs(ctx context.Context, master *client.Client) error {
+	if o.Names == "" {
+		return nil
+	}
+	ids := make([]string, 0, len(o.Args))
+	for _, text := range o.Args {
+		id, err := resolve(ctx, master, o.Names, text)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	o.Args = ids
+	return nil
+}
+
+// resolve returns the ID of the object that text stands for, or text if there is none.
+func resolve(ctx context.Context, master *client.Client, n client.Noun, text string) (string, error) {
+	if isWhole(n, text) {
+		return text, nil
+	}
+	list, more, err := master.Names(ctx, n, text, shownMatches)
+	if kind := client.KindOf(err); kind == client.Unbuilt || kind == client.NotFound {
+		return text, nil // a master of an earlier version
+	}
+	if err != nil {
+		return "", err
+	}
+	return choose(n, text, list, more)
+}
+
+// isWhole reports whether text is a whole ID, which needs no lookup.
+func isWhole(n client.Noun, text string) bool {
+	switch n {
+	case client.Experiments:
+		_, err := strconv.ParseInt(text, 10, 32)
+		return err == nil
+	case client.Tasks, client.Jobs, client.Checkpoints:
+		return len(text) == 36 && uuid.Validate(text) == nil
+	case client.Agents, client.Pools, client.Models, client.Users:
+	}
+	return false
+}
+
+// choose returns the ID of the only object of the list that text stands for: by its ID or name, or else
+// by the beginning of its ID. It returns text if there is none.
+func choose(n client.Noun, text string, list []*apiv1.Name, more bool) (string, error) {
+	for _, rule := range []func(*apiv1.Name) bool{
+		func(x *apiv1.Name) bool { return x.GetId() == text },
+		func(x *apiv1.Name) bool { return x.GetName() == text },
+		func(x *apiv1.Name) bool { return len(text) >= shortest && strings.HasPrefix(x.GetId(), text) },
+	} {
+		var found []*apiv1.Name
+		for _, x := range list {
+			if rule(x) {
+				found = append(found, x)
+			}
+		}
+		switch {
+		case len(found) > 1:
+			return "", &ambiguousError{n, text, found, more}
+		case len(found) == 1:
+			return found[0].GetId(), nil
+		}
+	}
+	return text, nil
+}
+
+// ambiguousError reports a text that stands for several objects, and lists them.
+type ambiguousError struct {
+	noun  client.Noun
+	text  string
+	found []*apiv1.Name
+	more  bool
+}
+
+func (e *ambiguousError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q stands for several %s; nothing was done:", e.text, e.noun)
+	for _, x := range e.found {
+		b.WriteString("\n  " + joinWords(x.GetId(), x.GetName(), x.GetUsername(), x.GetState()))
+	}
+	if e.more {
+		b.WriteString("\n  …")
+	}
+	return b.String()
+}
+
+// Hint implements the second line of an error.
+func (e *ambiguousError) Hint() string { return "type more of the ID" }
+
+// joinWords joins the non-empty texts.
+func joinWords(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "  ")
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+const (
+	idA = "5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a"
+	idB = "5d1f9999-0f7e-4d8e-9d3b-0c3c1d1c2b3a"
+	idC = "77777777-0f7e-4d8e-9d3b-0c3c1d1c2b3a"
+)
+
+func someNames() []*apiv1.Name {
+	return []*apiv1.Name{
+		{Id: idA, Name: "train", Username: "ada", State: "running"},
+		{Id: idB, Name: "evaluate", Username: "ada"},
+		{Id: idC, Name: "train", Username: "bob"},
+		{Id: "12", Name: "5d1f"},
+	}
+}
+
+func TestChooseByName(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, text, want, wrong string }{
+		{"a whole ID", idB, idB, ""},
+		{"the beginning of one ID", "5d1f9", idB, ""},
+		{"a name", "evaluate", idB, ""},
+		{"a name before the beginning of IDs", "5d1f", "12", ""},
+		{"the beginning of several IDs", "5d1f-", "5d1f-", ""},
+		{"too short", "777", "777", ""},
+		{"the beginning of a name", "eval", "eval", ""},
+		{"a name of two", "train", "", `"train" stands for several tasks`},
+		{"unknown", "nothing", "nothing", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := choose(client.Tasks, tt.text, someNames(), false)
+			if tt.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wrong) || !strings.Contains(err.Error(), idA+"  train  ada  running") {
+					t.Errorf("got %v, want %q with a list", err, tt.wrong)
+				}
+				return
+			}
+			if err != nil || got != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+	if _, err := choose(client.Tasks, "5d1f6f", append(someNames(), &apiv1.Name{Id: "5d1f6f00"}), true); err == nil || !strings.HasSuffix(err.Error(), "…") {
+		t.Errorf("got %v, want an error that tells of more", err)
+	}
+}
+
+func TestWholeIDsNeedNoLookup(t *testing.T) {
+	t.Parallel()
+	for text, n := range map[string]client.Noun{idA: client.Tasks, "7": client.Experiments} {
+		if !isWhole(n, text) {
+			t.Errorf("%s: not whole", text)
+		}
+	}
+	for text, n := range map[string]client.Noun{"5d1f6f2e": client.Tasks, "mnist": client.Experiments, "gpu-3": client.Agents} {
+		if isWhole(n, text) {
+			t.Errorf("%s: whole", text)
+		}
+	}
+}
+
+func TestCompletions(t *testing.T) {
+	t.Parallel()
+	list := []*apiv1.Name{{Id: idA, Name: "train a net", Username: "ada"}, {Id: "gpu-1"}}
+	got := append(completions(someNames(), "5d1f6"), completions(someNames(), "eva")...)
+	got = append(append(got, completions(list, "tra")...), completions(list, "gpu")...)
+	want := []string{idA + "\ttrain  ada  running", "evaluate\t" + idB + "  ada", "gpu-1\t"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

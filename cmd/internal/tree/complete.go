@@ -1,0 +1,28 @@
+package tree
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// completeWords makes completion offer the values of flags that list them, and file names only for
+// arguments that are files or programs.
+func completeWords(c *cobra.Command) {
+	if c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 && !takesFiles(c.Use) {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		values := strings.Split(f.Value.Type(), "|")
+		if _, has := c.GetFlagCompletionFunc(f.Name); has || len(values) < 2 {
+			return
+		}
+		// It fails only for an unknown or a completed flag.
+		_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	})
+}
+
+func takesFiles(use string) bool {
+	return strings.Contains(use, "FILE") || strings.Contains(use, "COMMAND")
+}

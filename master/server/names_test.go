@@ -1,0 +1,32 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestNamesOfEachKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, tt := range []struct{ path, want string }{
+		{"tasks?text=t1", `{"names":[{"id":"t1","name":"calm-otter","username":"determined","state":""}],"more":false}`},
+		{"tasks?text=calm&limit=1", `"more":true`},
+		{"tasks?text=other", `{"names":[],"more":false}`},
+		{"users?text=adm", `"id":"admin"`},
+		{"pools?text=", `"id":"default"`},
+		{"agents", `"id":"a"`},
+		{"jobs", `"names":[`},
+		{"models", `"names":[`},
+		{"tasks?limit=x", "limit"},
+		{"planets", "planets"},
+	} {
+		rec := w.ask(t, http.MethodGet, "/api/v1/names/"+tt.path, w.user, "")
+		if got := squeeze(rec.Body.String()); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %d %s, want %s", tt.path, rec.Code, got, tt.want)
+		}
+	}
+	if rec := w.ask(t, http.MethodGet, "/api/v1/names/users", "", ""); rec.Code != http.StatusUnauthorized {
+		t.Errorf("without a login: got %d", rec.Code)
+	}
+}

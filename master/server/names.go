@@ -62,7 +62,7 @@ func (n *nameCalls) find(c *call, text string, limit int) ([]*apiv1.Name, error)
 	case kind == "models" && n.cfg.Models != nil:
 		return n.models(), nil
 	case kind == "users":
-		return n.users(), nil
+		return n.users(c)
 	default:
 		return nil, status.Missing("kind of names", kind)
 	}
@@ -124,10 +124,14 @@ func (n *nameCalls) models() []*apiv1.Name {
 	return out
 }
 
-func (n *nameCalls) users() []*apiv1.Name {
+// users are not listed for tokens inside tasks, as by the call that lists users.
+func (n *nameCalls) users(c *call) ([]*apiv1.Name, error) {
+	if c.inTask != "" {
+		return nil, status.New(status.PermissionDenied, "a token inside a task cannot list users")
+	}
 	var out []*apiv1.Name
 	for _, u := range n.cfg.Accounts.Users() {
 		out = append(out, &apiv1.Name{Id: u.GetUsername(), Name: u.GetDisplayName()})
 	}
-	return out
+	return out, nil
 }

@@ -26,6 +26,9 @@ func TestNamesOfEachKind(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %s", tt.path, rec.Code, got, tt.want)
 		}
 	}
+	if rec := w.ask(t, http.MethodGet, "/api/v1/names/users", w.tools, ""); rec.Code != http.StatusForbidden {
+		t.Errorf("by a token inside a task: got %d", rec.Code)
+	}
 	if rec := w.ask(t, http.MethodGet, "/api/v1/names/users", "", ""); rec.Code != http.StatusUnauthorized {
 		t.Errorf("without a login: got %d", rec.Code)
 	}

@@ -64,6 +64,7 @@ var decisions = map[string]string{
 	"GET commands/{command}":                          "user tools admin admin-tools",
 	"POST commands/{command}/kill":                    "owner owner-tools admin",
 	"GET task-arrays/{array}":                         "user tools admin admin-tools",
+	"GET names/{kind}":                                "user tools admin admin-tools",
 	"POST task-arrays/{array}/kill":                   "owner owner-tools admin",
 	"POST commands/{command}/set_priority":            "owner owner-tools admin",
 	"GET tasks":                                       "user tools admin admin-tools",

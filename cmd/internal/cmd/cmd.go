@@ -38,6 +38,7 @@ func nouns() []tree.Noun {
 		{Group: tree.Use, Make: login.NewLogout},
 		{Group: tree.Use, Make: context.New},
 		{Group: tree.Use, Make: task.New},
+		{Make: task.NewPS},
 		{Group: tree.Use, Make: trial.New},
 		{Group: tree.Use, Make: checkpoint.New},
 		{Group: tree.Use, Make: model.New},
@@ -72,4 +73,8 @@ func onAllPlatforms(verb func(*term.Streams, ...cluster.Platform) *cobra.Command
 }
 
 // New returns the root command with all subcommands.
-func New(s *term.Streams) *cobra.Command { return tree.New(s, nouns()) }
+func New(s *term.Streams) *cobra.Command {
+	root := tree.New(s, nouns())
+	root.Version = version.Number()
+	return root
+}

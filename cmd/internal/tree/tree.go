@@ -67,6 +67,7 @@ func finishCommand(root *cobra.Command) *cobra.Command {
 	walkCommands(root, func(c *cobra.Command) {
 		markMistakes(c)
 		completeWords(c)
+		c.Aliases = append(c.Aliases, shortVerbs()[c.Name()]...)
 		c.SuggestionsMinimumDistance = 2
 		if c.HasSubCommands() && !c.Runnable() {
 			c.RunE = unknownVerb
@@ -86,6 +87,11 @@ func markMistakes(c *cobra.Command) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error { return markUsage(c, run(c, args)) }
 	}
+}
+
+// shortVerbs returns the short names of verbs that all nouns share.
+func shortVerbs() map[string][]string {
+	return map[string][]string{"list": {"ls"}, "describe": {"get"}}
 }
 
 func walkCommands(c *cobra.Command, visit func(*cobra.Command)) {

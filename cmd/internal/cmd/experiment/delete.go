@@ -23,7 +23,7 @@ func newDelete(s *term.Streams) *cobra.Command {
 	o := &deleteOptions{}
 	o.Names = client.Experiments
 	c := command.NewRemote(s, o, runDelete, &cobra.Command{
-		Use: "delete EXPERIMENT…", Short: "Delete ended experiments and their data",
+		Use: "delete EXPERIMENT…", Aliases: []string{"rm"}, Short: "Delete ended experiments and their data",
 		Long: `Delete ended experiments with their checkpoints, metrics and logs (irreversible). An
 experiment cannot be deleted while its checkpoints are in use, for example by a model
 version.

@@ -10,9 +10,11 @@ import (
 
 // New returns `det-deploy experiment`.
 func New(s *term.Streams) *cobra.Command {
-	return command.NewNoun(s, noun, "Manage experiments", "  det-deploy experiment preview search.yaml\n  det-deploy experiment list",
+	c := command.NewNoun(s, noun, "Manage experiments", "  det-deploy experiment preview search.yaml\n  det-deploy experiment list",
 		newPreview, newCreate, newList, newDescribe, newHistory,
 		newPause, newActivate, newCancel, newKill, newArchive, newUnarchive, newDelete)
+	c.Aliases = []string{"exp"}
+	return c
 }
 
 const noun = "experiment"

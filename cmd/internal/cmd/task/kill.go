@@ -16,6 +16,7 @@ import (
 func newKill(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{Names: client.Tasks}, runKill, &cobra.Command{
 		Use:     "kill TASK…",
+		Aliases: []string{"rm", "stop"},
 		Short:   "Kill tasks, or all tasks of an array",
 		Long:    "Kill tasks immediately. Ended tasks are not changed. The ID of an array kills all of its tasks.",
 		Example: "  det-deploy task kill 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",

@@ -17,6 +17,13 @@ func New(s *term.Streams) *cobra.Command {
 		newRun, newList, newLogs, newDescribe, newKill)
 }
 
+// NewPS returns the hidden `det-deploy ps`, which is `det-deploy task list`.
+func NewPS(s *term.Streams) *cobra.Command {
+	c := newList(s)
+	c.Use, c.Hidden = "ps", true
+	return c
+}
+
 // hasEnded reports whether a task has ended.
 func hasEnded(c *apiv1.Command) bool { return c.GetState() == apiv1.Task_STATE_TERMINATED }
 

@@ -22,6 +22,9 @@ func New(s *term.Streams) *cobra.Command {
 	})
 }
 
+// Number returns the version of det-deploy.
+func Number() string { return build.Read().Version }
+
 // info is the JSON output of version.
 type info struct {
 	build.Info

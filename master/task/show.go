@@ -79,7 +79,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 	if a.End != nil {
 		c.ExitStatus, c.ExitCode = a.End.Status, a.End.Code
 	}
-	if why := cmp.Or(v.waitReason(s), a.KilledBecause()); why != "" {
+	if why := cmp.Or(v.waitReason(s), a.ExitNote()); why != "" {
 		c.Reason = &why
 	}
 	return c

@@ -376,7 +376,7 @@ func TestExitCodeOfKilledProgramHasAReason(t *testing.T) {
 	m.changed(first(id), 0, terminated, killed)
 	m.ended(first(id), rm.CauseExited, "")
 	c := m.command(id)
-	if c.GetExitCode() != 137 || c.GetReason() != killed.GetMessage() || !strings.HasSuffix(c.GetExitStatus(), ": "+killed.GetMessage()) {
+	if c.GetExitCode() != 137 || c.GetReason() != killed.GetMessage() || !strings.HasSuffix(c.GetExitStatus(), "; "+killed.GetMessage()) {
 		t.Errorf("got %v, want the exit code and its reason", c)
 	}
 	if lines := m.lines(id); !strings.HasSuffix(lines[len(lines)-1], killed.GetMessage()) {

@@ -1171,8 +1171,8 @@ type Command struct {
 	// exit_code is the program's own code once it has ended; upstream has no
 	// such field.
 	ExitCode *int32 `protobuf:"varint,100,opt,name=exit_code,json=exitCode,proto3,oneof" json:"exit_code,omitempty"`
-	// reason is why the command waits, or what killed its program, in words;
-	// upstream has no such field.
+	// reason is why the command waits, or what is known about its failure besides
+	// the exit code, in words; upstream has no such field.
 	Reason *string `protobuf:"bytes,101,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// array_id is the array that the command is one of, and array_index which one;
 	// upstream has no such fields.

@@ -111,15 +111,15 @@ func (f Failure) failureText() string {
 		text := fmt.Sprintf("resources failed with non-zero exit code: container failed with non-zero exit code: %d (exit code %d)",
 			f.Exit.Code, f.Exit.Code)
 		if f.Exit.Message != "" {
-			text += ": " + f.Exit.Message
+			text += "; " + f.Exit.Message
 		}
 		return text
 	}
 }
 
-// KilledBecause returns the reason of the exit code that an ended allocation has, such as that its program used
-// more memory than its limit. It returns "" if the exit code is the program's own.
-func (a Allocation) KilledBecause() string {
+// ExitNote returns what is known about the failure of an ended allocation besides its exit code, such as that its
+// program was killed because it used more memory than its limit, or "".
+func (a Allocation) ExitNote() string {
 	if a.End == nil || a.End.Code == nil || a.Failure == nil {
 		return ""
 	}

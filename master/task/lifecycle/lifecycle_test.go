@@ -103,7 +103,7 @@ func TestFinish(t *testing.T) {
 			},
 			rm.End{Cause: rm.CauseExited},
 			true,
-			Ending{Cause: rm.CauseExited, Status: fmt.Sprintf(failed, 137, 137) + ": it used too much memory (OOMKilled)", Code: code(137)},
+			Ending{Cause: rm.CauseExited, Status: fmt.Sprintf(failed, 137, 137) + "; it used too much memory (OOMKilled)", Code: code(137)},
 		},
 		{
 			"it failed before it was killed", func() Allocation { return ended(placed(1), 0, exited(3)).Kill("killed by user ann", at(6)) },

@@ -51,10 +51,15 @@ func TestExperimentThatStoredNothingNeedsNoTask(t *testing.T) {
 	putExperiment(t, s, 1, lifecycle.Completed, configuration(0, 1, 1))
 	putTrial(t, s, 1, lifecycle.Trial{State: lifecycle.Error, Run: 6, Restarts: 5})
 	c := open(t, checkpoint.Config{Store: s, Tasks: q, Now: func() time.Time { return start }})
-	if err := c.DeleteTensorBoards(t.Context(), 1, 2); err != nil { // pending since before
-		t.Fatal(err)
-	}
+	ctx, leave := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() { asked <- c.DeleteTensorBoards(ctx, 1, 2) }() // pending since before
 	pending := waiting(t, s)
+	for ; len(pending) == 0; pending = waiting(t, s) {
+		<-time.After(time.Millisecond)
+	}
+	leave()
+	<-asked
 	putExperiment(t, s, 1, lifecycle.Deleting, configuration(0, 1, 1))
 	if left, err := c.DeleteAll(t.Context(), 1); left != 0 || err != nil {
 		t.Fatalf("got %d left, error %v; want nothing", left, err)

@@ -41,19 +41,27 @@ func (l *lab) logReadings(all []logLine) []logReading {
 		{"more than there are", []string{"--tail", "5000"}, map[string]any{"tail": 5000}, all},
 		{"followed", []string{"--follow"}, map[string]any{"follow": true}, all},
 		{
-			"since", []string{"--timestamp-after", text}, map[string]any{"timestamp_after": text},
+			"since",
+			[]string{"--timestamp-after", text},
+			map[string]any{"timestamp_after": text},
 			where(func(line logLine) bool { return line.Timestamp.After(middle) }),
 		},
 		{
-			"until", []string{"--timestamp-before", text}, map[string]any{"timestamp_before": text},
+			"until",
+			[]string{"--timestamp-before", text},
+			map[string]any{"timestamp_before": text},
 			where(func(line logLine) bool { return line.Timestamp.Before(middle) }),
 		},
 		{
-			"of a level", []string{"--level", "ERROR"}, map[string]any{"min_level": "ERROR"},
+			"of a level",
+			[]string{"--level", "ERROR"},
+			map[string]any{"min_level": "ERROR"},
 			where(func(line logLine) bool { return line.Level == "LOG_LEVEL_ERROR" || line.Level == "LOG_LEVEL_CRITICAL" }),
 		},
 		{
-			"of a source, the last", []string{"--source", "master", "--tail", "2"}, map[string]any{"sources": []string{"master"}, "tail": 2},
+			"of a source, the last",
+			[]string{"--source", "master", "--tail", "2"},
+			map[string]any{"sources": []string{"master"}, "tail": 2},
 			last(2, where(func(line logLine) bool { return line.Source == "master" })),
 		},
 	}

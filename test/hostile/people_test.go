@@ -95,6 +95,7 @@ func (w *world) victims(ctx context.Context) {
 		body: `{"config": {"entrypoint": ["sleep", "1000"], "resources": {"slots": 0}}, "array": {"size": 1}}`,
 	}, &array)
 	w.name("array", array.ArrayID)
+	w.name("kind", "users")
 	allocation, container := w.placeOf(ctx, id)
 	w.name("victim", allocation)
 	w.name("container", container)

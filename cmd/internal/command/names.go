@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -49,7 +50,11 @@ func resolve(ctx context.Context, master *client.Client, n client.Noun, text str
 	if err != nil {
 		return "", err
 	}
-	return choose(n, text, list, more)
+	id, err := choose(n, text, list, more)
+	if err == nil && n == client.Experiments && !isWhole(n, id) {
+		return "", usage.Errorf("no experiment has the number or name %q", text)
+	}
+	return id, err
 }
 
 // isWhole reports whether text is a whole ID, which needs no lookup.

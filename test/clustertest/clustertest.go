@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
@@ -151,8 +153,23 @@ func (c *Cluster) Stop() {
 	Kill(c.Master)
 	for end := time.Now().Add(startPatience); c.startsTask() && time.Now().Before(end); <-time.After(startPause) {
 	}
+	c.killTasks()
 	if c.T.Failed() {
 		c.showLogs()
+	}
+}
+
+// killTasks kills the programs of tasks, which outlive their agents.
+func (c *Cluster) killTasks() {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
+	for _, f := range files {
+		environ, err := os.ReadFile(f)
+		if err != nil || !bytes.Contains(environ, []byte("DET_MASTER="+c.URL+"\x00")) {
+			continue // it has exited, or belongs to others
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have exited
+		}
 	}
 }
 

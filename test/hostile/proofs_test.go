@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/test/clustertest"
@@ -80,9 +82,7 @@ func (w *world) endMachines() {
 	for _, name := range w.machines("pid") {
 		text, _ := os.ReadFile(name) // a machine that is being created has none
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			if p, err := os.FindProcess(pid); err == nil {
-				_ = p.Kill() // it may have exited
-			}
+			_ = unix.Kill(-pid, unix.SIGKILL) // its group, which may have exited
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (o *LogOptions) AddLogFlags(f *pflag.FlagSet, of string) {
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the "+of+" has ended")
 	f.IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
 	f.IntVar(&o.Head, "head", 0, "number of first lines to show (default all)")
-	f.StringVar(&o.since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
+	f.StringVar(&o.since, "since", "", "show lines since a duration such as 10m or 1d, a date, or a time such as 2006-01-02T15:04:05Z")
 	f.StringSliceVar(&o.Agents, "agent", nil, "show only lines from these agents")
 	f.StringSliceVar(&o.Containers, "container", nil, "show only lines from these containers")
 	f.StringSliceVar(&o.Ranks, "rank", nil, "show only lines of these ranks")

@@ -41,7 +41,7 @@ type LogQuery struct {
 // AddLogFlags declares the flags of logs.
 func (q *LogQuery) AddLogFlags(f *pflag.FlagSet) {
 	f.StringVar(&q.Query.Instance, "instance", "", "show only lines of this machine")
-	f.StringVar(&q.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z (default 1h)")
+	f.StringVar(&q.Since, "since", "", "show lines since a duration such as 10m or 1d, a date, or a time such as 2006-01-02T15:04:05Z (default 1h)")
 	cluster.AddFollow(f, &q.Query.Follow)
 	q.Output.AddFlag(f)
 }

@@ -27,7 +27,7 @@ func (q *logQuery) addFlags(f *pflag.FlagSet) {
 	cluster.AddFollow(f, &q.Follow)
 	f.BoolVar(&q.Previous, "previous", false, "show the log before the last restart")
 	f.IntVar(&q.Tail, "tail", 0, "number of last lines to show (default all)")
-	f.StringVar(&q.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
+	f.StringVar(&q.Since, "since", "", "show lines since a duration such as 10m or 1d, a date, or a time such as 2006-01-02T15:04:05Z")
 	q.Output.AddFlag(f)
 }
 

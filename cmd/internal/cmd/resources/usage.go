@@ -43,7 +43,7 @@ column. Commands and deleted experiments are summed up in a line without an ID.`
 		Example: "  det-deploy resources usage --by project\n  det-deploy resources usage --by user --since 2026-01-01T00:00:00Z --output json",
 	})
 	c.Flags().StringVar(&o.By, "by", "experiment", "group by experiment, project, workspace, user or pool")
-	c.Flags().StringVar(&o.Since, "since", "720h", "show usage since a duration such as 24h, or a time such as 2006-01-02T15:04:05Z")
+	c.Flags().StringVar(&o.Since, "since", "30d", "show usage since a duration such as 30d, a date, or a time such as 2006-01-02T15:04:05Z")
 	return c
 }
 
@@ -54,7 +54,7 @@ func (o *usageOptions) Validate() (err error) {
 		return usage.Errorf("--by %s: must be experiment, project, workspace, user or pool", o.By)
 	}
 	o.until = time.Now()
-	o.from, err = usage.Since(cmp.Or(o.Since, "720h"), o.until)
+	o.from, err = usage.Since(cmp.Or(o.Since, "30d"), o.until)
 	return err
 }
 

@@ -50,6 +50,9 @@ func onTrainingAmazon(t *testing.T) *training {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.HasPrefix(home, "/tmp/") {
+		t.Fatalf("%s: machines have a /tmp of their own; run the test in a clone elsewhere", home)
+	}
 	c, a := prepareAmazon(t)
 	x := &training{cluster: c, account: a.account}
 	x.store = faultproxy.Listen(t, c.lab.Listen(t), a.account.Endpoint, c.lab.Client(), 0)

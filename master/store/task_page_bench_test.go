@@ -23,7 +23,8 @@ func BenchmarkMiddlePage(b *testing.B) {
 
 func benchmarkMiddlePage(b *testing.B, cfg store.Config) {
 	s := storetest.Open(b, cfg)
-	for rows := range slices.Chunk(drawRows(300_000), 5_000) {
+	drawn := drawRows(300_000)
+	for rows := range slices.Chunk(drawn, 5_000) {
 		writeRows(b, s, func(tx *store.Tx) error {
 			for _, r := range rows {
 				if _, err := store.AddTaskRow(tx, r); err != nil {
@@ -37,6 +38,7 @@ func benchmarkMiddlePage(b *testing.B, cfg store.Config) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Run("by a beginning", func(b *testing.B) { benchmarkBeginnings(b, s, drawn[len(drawn)/2]) })
 	for what, groups := range map[string][]store.TaskGroup{"of all": all, "of a user": ofUser(all, 1)} {
 		for _, order := range []store.TaskOrder{store.BySubmission, store.ByTaskName} {
 			page := store.TaskPage{Groups: groups, All: all, Order: order, Limit: 20}
@@ -46,6 +48,21 @@ func benchmarkMiddlePage(b *testing.B, cfg store.Config) {
 			b.Run(what+" by "+string(order), func(b *testing.B) { benchmarkPage(b, s, page) })
 		}
 	}
+}
+
+// benchmarkBeginnings measures what a typed name costs: tasks by the beginning of an ID, and of a name.
+// It must stay below 50 ms.
+func benchmarkBeginnings(b *testing.B, s *store.Store, row store.TaskRow) {
+	for b.Loop() {
+		ids, err := store.TaskIDsBeginning(b.Context(), s, row.ID[:min(len(row.ID), 4)], 20)
+		if err != nil || len(ids) == 0 {
+			b.Fatalf("got %q, %v", ids, err)
+		}
+		if ids, err = store.TaskIDsNamed(b.Context(), s, row.Name, 20); err != nil || len(ids) == 0 {
+			b.Fatalf("got %q, %v", ids, err)
+		}
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/name")
 }
 
 func ofUser(all []store.TaskGroup, id int32) (some []store.TaskGroup) {

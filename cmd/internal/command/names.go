@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -52,10 +51,20 @@ func resolve(ctx context.Context, master *client.Client, n client.Noun, text str
 	}
 	id, err := choose(n, text, list, more)
 	if err == nil && n == client.Experiments && !isWhole(n, id) {
-		return "", usage.Errorf("no experiment has the number or name %q", text)
+		return "", &noExperimentError{text}
 	}
 	return id, err
 }
+
+// noExperimentError reports a text that is neither the number nor the name of an experiment.
+type noExperimentError struct{ text string }
+
+func (e *noExperimentError) Error() string {
+	return fmt.Sprintf("no experiment has the number or name %q", e.text)
+}
+
+// Hint implements the second line of an error.
+func (e *noExperimentError) Hint() string { return "det-deploy experiment list --all" }
 
 // isWhole reports whether text is a whole ID, which needs no lookup.
 func isWhole(n client.Noun, text string) bool {

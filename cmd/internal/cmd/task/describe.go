@@ -14,14 +14,37 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewDescribe(s, command.Description[*apiv1.GetCommandResponse]{Fetch: fetchTask, Pairs: pairs, Names: client.Tasks}, &cobra.Command{
-		Use: "describe TASK", Short: "Show a task",
+	return command.NewRemote(s, &command.Remote{Names: client.Tasks}, runDescribe, &cobra.Command{
+		Use: "describe TASK", Short: "Show a task, or the tasks of an array",
 		Example: "  det-deploy task describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
 
-func fetchTask(ctx context.Context, master *client.Client, id string) (*apiv1.GetCommandResponse, error) {
-	return master.Command(ctx, id)
+func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
+	reply, err := master.Command(ctx, o.Args[0])
+	if client.KindOf(err) == client.NotFound {
+		return describeArray(ctx, o, master, err)
+	}
+	if err != nil {
+		return err
+	}
+	return o.AnswerPairs(reply, pairs(reply)...)
+}
+
+// describeArray lists the tasks of an array. It returns noTask if there is no array with this ID.
+func describeArray(ctx context.Context, o *command.Remote, master *client.Client, noTask error) error {
+	list, err := master.ArrayCommands(ctx, o.Args[0])
+	if client.KindOf(err) == client.NotFound {
+		return noTask
+	}
+	if err != nil {
+		return err
+	}
+	t := term.NewTable(heads()...)
+	for _, c := range list {
+		t.Row(row(c)...)
+	}
+	return o.AnswerTable(&apiv1.GetCommandsResponse{Commands: list}, t)
 }
 
 func pairs(reply *apiv1.GetCommandResponse) [][2]string {

@@ -26,13 +26,8 @@ func newList(s *term.Streams) *cobra.Command {
 	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Command]{
 		Fetch: fetchTasks,
 		Reply: func(list []*apiv1.Command) any { return &apiv1.GetCommandsResponse{Commands: list} },
-		Heads: []string{"ID", "NAME", "USER", "STATE", "POOL", "STARTED", ">EXIT", "NOTE"},
-		Row: func(c *apiv1.Command) []any {
-			return []any{
-				c.GetId(), c.GetDescription(), c.GetUsername(), show.Enum(c.GetState(), "STATE_"), c.GetResourcePool(),
-				show.Time(c.GetStartTime()), exitCode(c), c.GetReason(),
-			}
-		},
+		Heads: heads(),
+		Row:   row,
 	}, &cobra.Command{
 		Use: "list", Short: "List your tasks, newest first",
 		Example: "  det-deploy task list\n  det-deploy task list --all --output json",
@@ -40,6 +35,17 @@ func newList(s *term.Streams) *cobra.Command {
 	o.AddAllFlag(c.Flags())
 	c.Flags().StringVar(&o.ArrayID, "array-id", "", "show only the tasks of this array, sorted by index")
 	return c
+}
+
+func heads() []string {
+	return []string{"ID", "NAME", "USER", "STATE", "POOL", "STARTED", ">EXIT", "NOTE"}
+}
+
+func row(c *apiv1.Command) []any {
+	return []any{
+		c.GetId(), c.GetDescription(), c.GetUsername(), show.Enum(c.GetState(), "STATE_"), c.GetResourcePool(),
+		show.Time(c.GetStartTime()), exitCode(c), c.GetReason(),
+	}
 }
 
 func fetchTasks(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Command, error) {

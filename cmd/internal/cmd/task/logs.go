@@ -16,7 +16,8 @@ func newLogs(s *term.Streams) *cobra.Command {
 	c := command.NewRemote(s, o, runLogs, &cobra.Command{
 		Use:   "logs TASK",
 		Short: "Show a task's logs",
-		Long:  `Show a task's logs. With --output json, each line is an object in the format of the API.`,
+		Long: `Show a task's logs, or those of the tasks of an array, one after the other. With --output
+json, each line is an object in the format of the API.`,
 		Example: `  det-deploy task logs 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --tail 50
   det-deploy task logs --follow 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a
   det-deploy task logs --since 10m --rank 0 --level warning 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a`,
@@ -26,7 +27,30 @@ func newLogs(s *term.Streams) *cobra.Command {
 }
 
 func runLogs(ctx context.Context, o *command.LogOptions, master *client.Client) error {
-	return command.AnswerStream(ctx, &o.Local, master.Logs(ctx, o.Args[0], o.LogQuery),
-		func(l *apiv1.TaskLogsResponse) *apiv1.TaskLogsResponse { return l },
-		func(l *apiv1.TaskLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
+	ids, err := membersOrTask(ctx, master, o.Args[0])
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		err := command.AnswerStream(ctx, &o.Local, master.Logs(ctx, id, o.LogQuery),
+			func(l *apiv1.TaskLogsResponse) *apiv1.TaskLogsResponse { return l },
+			func(l *apiv1.TaskLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// membersOrTask returns the IDs of the tasks of an array by index, or id if it is not an array.
+func membersOrTask(ctx context.Context, master *client.Client, id string) ([]string, error) {
+	list, err := master.ArrayCommands(ctx, id)
+	if client.KindOf(err) == client.NotFound {
+		return []string{id}, nil
+	}
+	ids := make([]string, 0, len(list))
+	for _, c := range list {
+		ids = append(ids, c.GetId())
+	}
+	return ids, err
 }

@@ -58,6 +58,7 @@ func nouns() []tree.Noun {
 		{Group: tree.Install, Make: gcp.New},
 		{Group: tree.Install, Make: k8s.New},
 		{Group: tree.Install, Make: local.New},
+		{Make: newUp},
 		{Group: tree.Install, Make: onAllPlatforms(cluster.NewList)},
 		{Group: tree.Install, Make: onAllPlatforms(cluster.NewStatus)},
 		{Group: tree.Install, Make: onAllPlatforms(cluster.NewUpgrade)},

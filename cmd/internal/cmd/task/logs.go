@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -27,30 +28,33 @@ json, each line is an object in the format of the API.`,
 }
 
 func runLogs(ctx context.Context, o *command.LogOptions, master *client.Client) error {
-	ids, err := membersOrTask(ctx, master, o.Args[0])
-	if err != nil {
-		return err
+	err := printLog(ctx, o, master, o.Args[0])
+	if client.KindOf(err) == client.NotFound {
+		return printArrayLogs(ctx, o, master, err)
 	}
-	for _, id := range ids {
-		err := command.AnswerStream(ctx, &o.Local, master.Logs(ctx, id, o.LogQuery),
-			func(l *apiv1.TaskLogsResponse) *apiv1.TaskLogsResponse { return l },
-			func(l *apiv1.TaskLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
-		if err != nil {
+	return err
+}
+
+func printLog(ctx context.Context, o *command.LogOptions, master *client.Client, id string) error {
+	return command.AnswerStream(ctx, &o.Local, master.Logs(ctx, id, o.LogQuery),
+		func(l *apiv1.TaskLogsResponse) *apiv1.TaskLogsResponse { return l },
+		func(l *apiv1.TaskLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
+}
+
+// printArrayLogs prints the logs of the tasks of an array, by index. It returns noTask if there is no
+// array with this ID.
+func printArrayLogs(ctx context.Context, o *command.LogOptions, master *client.Client, noTask error) error {
+	list, err := master.ArrayCommands(ctx, o.Args[0])
+	if client.KindOf(err) == client.NotFound {
+		return noTask
+	}
+	if err != nil {
+		return exit.Followed(ctx, err)
+	}
+	for _, c := range list {
+		if err := printLog(ctx, o, master, c.GetId()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// membersOrTask returns the IDs of the tasks of an array by index, or id if it is not an array.
-func membersOrTask(ctx context.Context, master *client.Client, id string) ([]string, error) {
-	list, err := master.ArrayCommands(ctx, id)
-	if client.KindOf(err) == client.NotFound {
-		return []string{id}, nil
-	}
-	ids := make([]string, 0, len(list))
-	for _, c := range list {
-		ids = append(ids, c.GetId())
-	}
-	return ids, err
 }

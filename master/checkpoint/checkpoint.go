@@ -13,7 +13,6 @@ package checkpoint
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -59,12 +58,8 @@ func (r Record) Bytes() (n int64) {
 // records are the documents: the ID is the UUID, the parent the trial, the time that of the report.
 func records() store.Collection[Record] { return store.Collection[Record]{Kind: "checkpoint"} }
 
-// IDsBeginning returns at most limit UUIDs of checkpoints that begin with prefix, in order. Prefixes
-// that are not part of a UUID select none.
+// IDsBeginning returns at most limit UUIDs of checkpoints that begin with prefix, in order.
 func IDsBeginning(ctx context.Context, r store.Reader, prefix string, limit int) ([]string, error) {
-	if strings.Trim(prefix, "0123456789abcdef-") != "" {
-		return nil, nil
-	}
 	return records().IDsBeginning(ctx, r, prefix, limit)
 }
 

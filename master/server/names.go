@@ -44,7 +44,7 @@ func beginsWith(x *apiv1.Name, text string) bool {
 	return strings.HasPrefix(x.GetId(), text) || strings.HasPrefix(x.GetName(), text)
 }
 
-// find returns the names of a kind, of which names leaves out those that do not begin with text.
+// find returns the names of a kind. They may include some that do not begin with text.
 func (n *nameCalls) find(c *call, text string, limit int) ([]*apiv1.Name, error) {
 	switch kind := c.PathValue("kind"); {
 	case kind == "tasks" && n.cfg.Tasks != nil:
@@ -74,8 +74,7 @@ func (n *nameCalls) experiments(c *call, text string) ([]*apiv1.Name, error) {
 	})
 	var out []*apiv1.Name
 	for _, x := range reply.GetExperiments() {
-		state := strings.ToLower(strings.TrimPrefix(x.GetState().String(), "STATE_"))
-		out = append(out, &apiv1.Name{Id: shownNumber(x.GetId()), Name: x.GetName(), Username: x.GetUsername(), State: state})
+		out = append(out, &apiv1.Name{Id: shownNumber(x.GetId()), Name: x.GetName(), Username: x.GetUsername(), State: apiv1.StateWord(x.GetState().String())})
 	}
 	return out, err
 }

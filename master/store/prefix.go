@@ -2,22 +2,32 @@ package store
 
 import (
 	"context"
+	"strings"
 )
 
 // afterHex sorts behind every hexadecimal digit and dash, in the orders of all databases. UUIDs that
 // begin with p are between p and p + afterHex.
 const afterHex = "g"
 
-// IDsBeginning returns at most limit IDs that begin with prefix, in order. The IDs and the prefix must
-// consist of hexadecimal digits and dashes, because databases order other strings differently.
+// IDsBeginning returns at most limit IDs that begin with prefix, in order. The IDs must consist of
+// hexadecimal digits and dashes, because databases order other strings differently. A prefix with other
+// characters selects none.
 func (c Collection[T]) IDsBeginning(ctx context.Context, r Reader, prefix string, limit int) ([]string, error) {
+	if !isHex(prefix) {
+		return nil, nil
+	}
 	return c.readKeys(ctx, r, "SELECT id FROM documents WHERE kind = ? AND id >= ? AND id < ? ORDER BY id LIMIT ?",
 		c.Kind, prefix, prefix+afterHex, limit)
 }
 
+func isHex(prefix string) bool { return strings.Trim(prefix, "0123456789abcdef-") == "" }
+
 // ParentsBeginning returns at most limit parents that begin with prefix, in order and without
 // duplicates. Their characters are those of IDsBeginning.
 func (c Collection[T]) ParentsBeginning(ctx context.Context, r Reader, prefix string, limit int) ([]string, error) {
+	if !isHex(prefix) {
+		return nil, nil
+	}
 	return c.readKeys(ctx, r, "SELECT DISTINCT parent FROM documents WHERE kind = ? AND parent >= ? AND parent < ? ORDER BY parent LIMIT ?",
 		c.Kind, prefix, prefix+afterHex, limit)
 }

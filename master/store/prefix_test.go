@@ -40,6 +40,7 @@ func testBeginnings(t *testing.T, fresh func(t *testing.T) store.Config) {
 		{"names, the exact and latest first", func() ([]string, error) { return store.TaskIDsNamed(ctx, s, "train", 9) }, []string{ids[2], ids[0], ids[1]}},
 		{"names, some", func() ([]string, error) { return store.TaskIDsNamed(ctx, s, "train", 1) }, ids[2:3]},
 		{"names in UTF-8", func() ([]string, error) { return store.TaskIDsNamed(ctx, s, "ét", 9) }, ids[3:]},
+		{"a prefix of no UUID", func() ([]string, error) { return docs.IDsBeginning(ctx, s, "train", 9) }, nil},
 		{"none", func() ([]string, error) { return store.TaskIDsBeginning(ctx, s, "6", 9) }, nil},
 	} {
 		if got, err := tt.find(); err != nil || !slices.Equal(got, tt.want) {

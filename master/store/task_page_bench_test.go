@@ -50,7 +50,7 @@ func benchmarkMiddlePage(b *testing.B, cfg store.Config) {
 	}
 }
 
-// benchmarkBeginnings measures what a typed name costs: tasks by the beginning of an ID, and of a name.
+// benchmarkBeginnings measures the lookup of a typed name: tasks by the beginning of an ID, and of a name.
 // It must stay below 50 ms.
 func benchmarkBeginnings(b *testing.B, s *store.Store, row store.TaskRow) {
 	for b.Loop() {

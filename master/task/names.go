@@ -25,7 +25,7 @@ func (v *views) Named(ctx context.Context, text string, limit int) ([]*apiv1.Nam
 	}
 	var out []*apiv1.Name
 	for _, c := range commands {
-		out = append(out, &apiv1.Name{Id: c.GetId(), Name: c.GetDescription(), Username: c.GetUsername(), State: stateWord(c)})
+		out = append(out, &apiv1.Name{Id: c.GetId(), Name: c.GetDescription(), Username: c.GetUsername(), State: apiv1.StateWord(c.GetState().String())})
 	}
 	return append(out, arrays...), nil
 }
@@ -53,7 +53,7 @@ func (v *views) idsNamed(ctx context.Context, text string, limit int) ([]string,
 
 // arraysNamed returns arrays by the beginning of their ID; their name is that of their tasks.
 func (v *views) arraysNamed(ctx context.Context, prefix string, limit int) ([]*apiv1.Name, error) {
-	if prefix == "" || strings.Trim(prefix, "0123456789abcdef-") != "" {
+	if prefix == "" { // the parent of all tasks without an array
 		return nil, nil
 	}
 	ids, err := toDocs().tasks.ParentsBeginning(ctx, v.cfg.Store, prefix, limit)
@@ -70,8 +70,4 @@ func (v *views) arraysNamed(ctx context.Context, prefix string, limit int) ([]*a
 		out = append(out, &apiv1.Name{Id: id, Name: name, Username: member.Username, State: "array"})
 	}
 	return out, nil
-}
-
-func stateWord(c *apiv1.Command) string {
-	return strings.ToLower(strings.TrimPrefix(c.GetState().String(), "STATE_"))
 }

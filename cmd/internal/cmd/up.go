@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// newUp returns the hidden `det-deploy up`, which is `det-deploy local up` and tells so.
+// newUp returns the hidden `det-deploy up`, which is `det-deploy local up` with a note.
 func newUp(s *term.Streams) *cobra.Command {
 	noun := local.New(s)
 	up, _, err := noun.Find([]string{"up"})

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// shortest is the number of characters from which the beginning of an ID stands for it.
+// shortest is the minimum length of the beginning of an ID that is accepted instead of the ID.
 const shortest = 4
 
 // shownMatches is the number of objects that an ambiguous name lists.
@@ -37,7 +37,7 @@ func (o *Remote) resolveArgs(ctx context.Context, master *client.Client) error {
 	return nil
 }
 
-// resolve returns the ID of the object that text stands for, or text if there is none.
+// resolve returns the ID of the object with a name or an ID that begins with text, or text if there is no such object.
 func resolve(ctx context.Context, master *client.Client, n client.Noun, text string) (string, error) {
 	if isWhole(n, text) {
 		return text, nil
@@ -79,8 +79,8 @@ func isWhole(n client.Noun, text string) bool {
 	return false
 }
 
-// choose returns the ID of the only object of the list that text stands for: by its ID or name, or else
-// by the beginning of its ID. It returns text if there is none.
+// choose returns the ID of the only object of the list with this ID or name, or else with this beginning of
+// its ID. It returns text if no object matches, and an ambiguousError if several do.
 func choose(n client.Noun, text string, list []*apiv1.Name, more bool) (string, error) {
 	for _, rule := range []func(*apiv1.Name) bool{
 		func(x *apiv1.Name) bool { return x.GetId() == text },
@@ -103,7 +103,7 @@ func choose(n client.Noun, text string, list []*apiv1.Name, more bool) (string, 
 	return text, nil
 }
 
-// ambiguousError reports a text that stands for several objects, and lists them.
+// ambiguousError reports a text that matches several objects, and lists them.
 type ambiguousError struct {
 	noun  client.Noun
 	text  string

@@ -146,7 +146,7 @@ func metricOr(b *record.Best) float64 {
 func (e *Experiments) Count() (states map[string]int, open, ended int) {
 	states = map[string]int{}
 	for _, name := range apiv1.Experiment_State_name {
-		states[strings.ToLower(strings.TrimPrefix(name, "STATE_"))] = 0
+		states[apiv1.StateWord(name)] = 0
 	}
 	// Deleted experiments have no record, and active ones are displayed in another state.
 	for _, never := range []string{"unspecified", "active", "deleted"} {

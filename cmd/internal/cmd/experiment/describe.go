@@ -50,7 +50,7 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 	}
 }
 
-// describeDeletions returns what a deletion waits for: the tasks that delete files, and for each that
+// describeDeletions returns the tasks that delete files of the experiment, and for each that
 // failed the reason and the time of the next attempt.
 func describeDeletions(waiting []*apiv1.CheckpointDeletion) string {
 	var parts []string

@@ -1,11 +1,13 @@
 package task
 
 import (
+	"context"
 	"regexp"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -44,4 +46,13 @@ func (o *runOptions) announceArray(launched *apiv1.LaunchCommandResponse) error 
 	}
 	o.Printf("%s", launched.GetArrayId())
 	return nil
+}
+
+// findArray returns the tasks of an array by index. It returns noTask if there is no array with this ID.
+func findArray(ctx context.Context, master *client.Client, id string, noTask error) ([]*apiv1.Command, error) {
+	list, err := master.ArrayCommands(ctx, id)
+	if client.KindOf(err) == client.NotFound {
+		return nil, noTask
+	}
+	return list, err
 }

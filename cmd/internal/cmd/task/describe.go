@@ -33,10 +33,7 @@ func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) 
 
 // describeArray lists the tasks of an array. It returns noTask if there is no array with this ID.
 func describeArray(ctx context.Context, o *command.Remote, master *client.Client, noTask error) error {
-	list, err := master.ArrayCommands(ctx, o.Args[0])
-	if client.KindOf(err) == client.NotFound {
-		return noTask
-	}
+	list, err := findArray(ctx, master, o.Args[0], noTask)
 	if err != nil {
 		return err
 	}

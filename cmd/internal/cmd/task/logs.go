@@ -44,10 +44,7 @@ func printLog(ctx context.Context, o *command.LogOptions, master *client.Client,
 // printArrayLogs prints the logs of the tasks of an array, by index. It returns noTask if there is no
 // array with this ID.
 func printArrayLogs(ctx context.Context, o *command.LogOptions, master *client.Client, noTask error) error {
-	list, err := master.ArrayCommands(ctx, o.Args[0])
-	if client.KindOf(err) == client.NotFound {
-		return noTask
-	}
+	list, err := findArray(ctx, master, o.Args[0], noTask)
 	if err != nil {
 		return exit.Followed(ctx, err)
 	}

@@ -155,8 +155,8 @@ func (s *supervisor) spawnUnit(u Unit, lock *os.File) (*exec.Cmd, error) {
 	return c, c.Start()
 }
 
-// adoptHolder takes over a process that an earlier supervisor started and did not store. What it was
-// started with is unknown, so that it is replaced.
+// adoptHolder takes over a process that an earlier supervisor started and did not store. Its
+// settings are unknown, so that it is replaced.
 func (s *supervisor) adoptHolder(p *proc, id Identity, now time.Time) {
 	s.Log.Info("adopted a running process that was not stored", "unit", p.unit.Name, "pid", id.PID)
 	p.id, p.since, p.done, p.started = id, now, nil, Unit{Name: p.unit.Name}

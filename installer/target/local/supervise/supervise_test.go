@@ -55,6 +55,30 @@ func runningTo(t *testing.T, d supervise.Dir, log *slog.Logger) {
 	eventually(t, "the supervisor runs", func() bool { _, ok := d.Holder(); return ok })
 }
 
+// loggedTo starts a supervisor and returns the file of its log.
+func loggedTo(t *testing.T, d supervise.Dir) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "supervisor.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() }) // nothing is lost
+	runningTo(t, d, slog.New(slog.NewTextHandler(f, nil)))
+	return f.Name()
+}
+
+func logged(log, text string) bool {
+	b, err := os.ReadFile(log)
+	return err == nil && strings.Contains(string(b), text)
+}
+
+func damage(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func unit(t *testing.T, d supervise.Dir, name, generation, script string) {
 	t.Helper()
 	err := d.Put(supervise.Unit{
@@ -209,13 +233,7 @@ func TestUnreadableStatusPreventsStart(t *testing.T) {
 // A file in place of the directory simulates an unreadable directory.
 func TestUnlistableUnitsAreNotStopped(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
-	log := filepath.Join(string(d), "supervisor.log")
-	f, err := os.Create(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() }) // nothing is lost
-	runningTo(t, d, slog.New(slog.NewTextHandler(f, nil)))
+	log := loggedTo(t, d)
 	unit(t, d, "a", "1", "exec sleep 1000")
 	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
 	units, aside := filepath.Join(string(d), "units"), filepath.Join(string(d), "aside")
@@ -223,8 +241,7 @@ func TestUnlistableUnitsAreNotStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the supervisor has tried", func() bool {
-		text, err := os.ReadFile(log)
-		return err == nil && strings.Contains(string(text), "cannot read the units")
+		return logged(log, "cannot read the units")
 	})
 	if err := errors.Join(os.Remove(units), os.Rename(aside, units)); err != nil {
 		t.Fatal(err)
@@ -243,15 +260,15 @@ func TestDamagedUnitIsReportedAndRepaired(t *testing.T) {
 	for text, want := range map[string]string{"": "it is empty", `{"name": "a", "ar`: "it ends in the middle", "\x00": "it is not the document"} {
 		d := supervise.Dir(t.TempDir())
 		t.Run(want, func(t *testing.T) {
-			running(t, d)
+			log := loggedTo(t, d)
 			unit(t, d, "a", "1", "exec sleep 1000")
 			eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
 			first := status(t, d, "a").Identity
-			for _, dir := range []string{"units", "run"} {
-				if err := os.WriteFile(filepath.Join(string(d), dir, "a.json"), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			damage(t, filepath.Join(string(d), "units", "a.json"), text)
+			wake(t, d)
+			// A supervisor that has read the unit before rewrites the status once more.
+			eventually(t, "the damage is noticed", func() bool { return logged(log, "cannot supervise the unit") })
+			damage(t, filepath.Join(string(d), "run", "a.json"), text)
 			_, _, unitErr := d.Unit("a")
 			_, _, statusErr := d.Status("a")
 			for dir, err := range map[string]error{"units": unitErr, "run": statusErr} {

@@ -18,19 +18,65 @@ import (
 // reference is the directory of the generated pages.
 const reference = "../../../docs/reference"
 
+// TestCommandReferenceIsFresh compares the index of the commands and one page for each noun. Hidden
+// commands have no page.
 func TestCommandReferenceIsFresh(t *testing.T) {
 	t.Parallel()
-	var b strings.Builder
-	b.WriteString("# Commands\n\nGenerated from the commands themselves; `make golden` rewrites it.\n")
-	for _, c := range tree(t) {
-		page(&b, c)
+	all := tree(t)
+	root, pages := all[0], map[string]*strings.Builder{}
+	for _, c := range all[1:] {
+		if isHidden(c) {
+			continue
+		}
+		noun := strings.Fields(c.CommandPath())[1]
+		if pages[noun] == nil {
+			pages[noun] = new(strings.Builder)
+			fmt.Fprintf(pages[noun], "# %s\n\n%s\n\n", c.CommandPath(), generatedCommands)
+		} else {
+			fmt.Fprintf(pages[noun], "\n## %s\n\n", c.CommandPath())
+		}
+		page(pages[noun], c)
 	}
-	golden.Compare(t, filepath.Join(reference, "commands.md"), b.String())
+	golden.Compare(t, filepath.Join(reference, "commands.md"), commandIndex(root))
+	for noun, b := range pages {
+		golden.Compare(t, filepath.Join(reference, "commands", noun+".md"), b.String())
+	}
+	files, err := filepath.Glob(filepath.Join(reference, "commands", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if pages[strings.TrimSuffix(filepath.Base(f), ".md")] == nil {
+			t.Errorf("%s is the page of no command; remove it", f)
+		}
+	}
+}
+
+const generatedCommands = "Generated from the commands themselves; `make golden` rewrites it."
+
+func commandIndex(root *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Commands\n\n%s\n\n%s\n\n| command | |\n|---|---|\n", generatedCommands, root.Long)
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help", "completion":
+		default:
+			if !c.Hidden {
+				fmt.Fprintf(&b, "| [`%s`](commands/%s.md) | %s |\n", c.CommandPath(), c.Name(), c.Short)
+			}
+		}
+	}
+	b.WriteString("\nCompletion by the shell: see [the command line](../command-line.md#completion).\n")
+	return b.String()
+}
+
+// isHidden reports whether c or the command it belongs to is hidden.
+func isHidden(c *cobra.Command) bool {
+	return c != nil && (c.Hidden || isHidden(c.Parent()))
 }
 
 // page writes the output of `--help` for one command.
 func page(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
 	text := c.Long
 	if text == "" {
 		text = c.Short + "."
@@ -43,7 +89,7 @@ func page(b *strings.Builder, c *cobra.Command) {
 	if c.HasSubCommands() {
 		b.WriteString("\n")
 		for _, sub := range c.Commands() {
-			if sub.Name() != "help" {
+			if sub.Name() != "help" && !sub.Hidden {
 				fmt.Fprintf(b, "- `%s`: %s\n", sub.CommandPath(), sub.Short)
 			}
 		}
@@ -51,7 +97,7 @@ func page(b *strings.Builder, c *cobra.Command) {
 	}
 	rows := 0
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" {
+		if f.Name == "help" || f.Hidden {
 			return
 		}
 		if rows++; rows == 1 {

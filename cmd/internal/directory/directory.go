@@ -2,6 +2,7 @@
 package directory
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,22 +12,37 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// limit is the maximum size of a directory in bytes, which is that of the det client. A master accepts a
-// third more because of the encoding.
-const limit = 96 << 20
-
 // The types of entries, as in tar files.
 const (
 	tarFile      = '0'
 	tarDirectory = '5'
 )
 
-// Read reads the files of a directory except for those that its .detignore or the default patterns
-// exclude. It returns nil if dir is "". Symbolic links to files are followed; links to directories are
-// omitted because they may form cycles. It returns an error for a link that leads out of the directory.
-func Read(dir string) ([]*apiv1.File, error) {
+// mostEntries limits the entries of a directory. Masters accept fewer; the limit ends the reading of a
+// directory such as / early.
+const mostEntries = 200_000
+
+// Directory is a scanned directory. The zero Directory has no files.
+type Directory struct {
+	// Files are the files and directories to send, without their contents.
+	Files []*apiv1.File
+	// Bytes is the total size of the files.
+	Bytes int64
+	// LeftOut counts what is not sent.
+	LeftOut LeftOut
+
+	// root has no symbolic links.
+	root string
+	skip ignore
+}
+
+// Scan lists the files of a directory except for those that its .detignore or the default patterns
+// exclude. It returns an empty Directory if dir is "". Symbolic links to files are followed; links to
+// directories are omitted because they may form cycles. It returns an error for a link that is broken or
+// leads out of the directory.
+func Scan(dir string) (*Directory, error) {
 	if dir == "" {
-		return nil, nil
+		return &Directory{}, nil
 	}
 	skip, err := readIgnore(filepath.Join(dir, ignoreFile))
 	if err != nil {
@@ -39,50 +55,42 @@ func Read(dir string) ([]*apiv1.File, error) {
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, usage.Errorf("--context %s: not a directory", dir)
 	}
-	r := reader{root: root, skip: skip}
-	if err := filepath.WalkDir(root, r.visit); err != nil {
+	d := &Directory{root: root, skip: skip}
+	if err := filepath.WalkDir(root, d.visit); err != nil {
 		return nil, fmt.Errorf("cannot read the directory %s: %w", dir, err)
 	}
-	return r.files, nil
+	return d, nil
 }
 
-// reader collects the files of a directory. root has no symbolic links.
-type reader struct {
-	root  string
-	skip  ignore
-	files []*apiv1.File
-	size  int64
+// Path returns where a file of the directory is.
+func (d *Directory) Path(f *apiv1.File) string {
+	return filepath.Join(d.root, filepath.FromSlash(f.GetPath()))
 }
 
-func (r *reader) visit(path string, d fs.DirEntry, err error) error {
+func (d *Directory) visit(path string, e fs.DirEntry, err error) error {
 	if err != nil {
 		return err
 	}
-	rel, err := filepath.Rel(r.root, path)
+	rel, err := filepath.Rel(d.root, path)
 	if err != nil || rel == "." {
 		return err
 	}
 	rel = filepath.ToSlash(rel)
 	switch {
-	case r.skip.matchesPath(rel, isDirectory(path, d)) || d.Name() == ignoreFile:
-		if d.IsDir() {
+	case e.Name() == ignoreFile && !e.IsDir():
+		return nil
+	case d.skip.matchesPath(rel, isDirectory(path, e)):
+		d.LeftOut.add(rel, isDirectory(path, e))
+		if e.IsDir() {
 			return filepath.SkipDir
 		}
 		return nil
-	case d.Type()&fs.ModeSymlink != 0:
-		if err := r.checkLink(path, rel); err != nil {
+	case e.Type()&fs.ModeSymlink != 0:
+		if err := d.checkLink(path, rel); err != nil {
 			return err
 		}
 	}
-	f, err := readEntry(path, rel)
-	if err != nil || f == nil {
-		return err
-	}
-	r.files = append(r.files, f)
-	if r.size += int64(len(f.GetContent())); r.size > limit {
-		return usage.Errorf("the directory has more than %d MB; exclude files in .detignore", limit>>20)
-	}
-	return nil
+	return d.addEntry(path, rel)
 }
 
 // isDirectory reports whether an entry is a directory or a symbolic link to one.
@@ -94,41 +102,47 @@ func isDirectory(path string, d fs.DirEntry) bool {
 	return err == nil && info.IsDir()
 }
 
-// checkLink returns an error if a symbolic link leads out of the directory.
-func (r *reader) checkLink(path, rel string) error {
+// checkLink returns an error if a symbolic link is broken or leads out of the directory.
+func (d *Directory) checkLink(path, rel string) error {
 	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		to, _ := os.Readlink(path) // only for the message
+		return usage.Errorf("the link %s is broken: its target %s does not exist; remove the link, or exclude it in .detignore", rel, to)
+	}
 	if err != nil {
 		return err
 	}
-	if within, err := filepath.Rel(r.root, target); err == nil && filepath.IsLocal(within) {
+	if within, err := filepath.Rel(d.root, target); err == nil && filepath.IsLocal(within) {
 		return nil
 	}
 	return usage.Errorf("the link %s leads out of the directory, to %s; copy its target into the directory, or exclude the link in .detignore", rel, target)
 }
 
-// readEntry returns a file or directory. It returns nil for other entries, such as sockets.
-func readEntry(path, rel string) (*apiv1.File, error) {
+// addEntry adds a file or directory. Other entries, such as sockets, are left out.
+func (d *Directory) addEntry(path, rel string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
-	}
-	f := &apiv1.File{
-		Path: rel, Mode: uint32(info.Mode().Perm()), Mtime: info.ModTime().Unix(), Type: tarFile,
+		return err
 	}
 	link, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	f := &apiv1.File{Path: rel, Mode: uint32(info.Mode().Perm()), Mtime: info.ModTime().Unix(), Type: tarFile}
 	switch {
-	case err != nil:
-		return nil, err
 	case info.IsDir() && link.Mode()&fs.ModeSymlink != 0:
-		return nil, nil
+		d.LeftOut.add(rel, true)
+		return nil
 	case info.IsDir():
 		f.Type = tarDirectory
-		return f, nil
 	case !info.Mode().IsRegular():
-		return nil, nil
-	case info.Size() > limit:
-		return nil, usage.Errorf("%s has more than %d MB; exclude it in .detignore", rel, limit>>20)
+		d.LeftOut.add(rel, false)
+		return nil
+	default:
+		d.Bytes += info.Size()
 	}
-	f.Content, err = os.ReadFile(path)
-	return f, err
+	if d.Files = append(d.Files, f); len(d.Files) > mostEntries {
+		return usage.Errorf("the directory has more than %d files; exclude files in .detignore", mostEntries)
+	}
+	return nil
 }

@@ -37,12 +37,12 @@ func makeTree(t *testing.T, entries ...string) string {
 
 func namesIn(t *testing.T, dir string) []string {
 	t.Helper()
-	files, err := Read(dir)
+	d, err := Scan(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, f := range files {
+	for _, f := range d.Files {
 		names = append(names, f.GetPath())
 	}
 	slices.Sort(names)
@@ -51,9 +51,9 @@ func namesIn(t *testing.T, dir string) []string {
 
 func TestReadOmitsWhatDetOmits(t *testing.T) {
 	t.Parallel()
-	dir := makeTree(t, "train.py", ".git/config", "sub/.git/HEAD", "__pycache__/train.pyc", "sub/old.pyc", "sub/old.pyo",
+	dir := makeTree(t, "train.py", ".git/config", "sub/.git/HEAD", ".venv/bin/python", "web/node_modules/x/index.js", "__pycache__/train.pyc", "sub/old.pyc", "sub/old.pyo",
 		"sub/keep.py", ".idea/x", ".vscode/x", "terraform.tfstate.backup", ".detignore", "sub/.detignore", "git/x")
-	if d := cmp.Diff(namesIn(t, dir), []string{"git", "git/x", "sub", "sub/keep.py", "train.py"}); d != "" {
+	if d := cmp.Diff(namesIn(t, dir), []string{"git", "git/x", "sub", "sub/keep.py", "train.py", "web"}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
 }
@@ -78,7 +78,7 @@ func TestLinks(t *testing.T) {
 	for entry, name := range map[string]string{
 		"passwords -> /etc/passwd": "passwords", "sub/data -> ../../..": "sub/data", "etc -> /etc": "etc",
 	} {
-		_, err := Read(makeTree(t, "train.py", entry))
+		_, err := Scan(makeTree(t, "train.py", entry))
 		if err == nil || !strings.Contains(err.Error(), "the link "+name+" leads out of the directory") {
 			t.Errorf("%s: got %v, want an error that names the link", entry, err)
 		}
@@ -105,5 +105,58 @@ func TestLinkedContext(t *testing.T) {
 	}
 	if d := cmp.Diff(namesIn(t, link), []string{"main.py", "train.py"}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
+func TestBrokenLinksAreNamed(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"sub/latest -> ../gone": "the link sub/latest is broken: its target ../gone does not exist",
+		"data -> /no/such/data": "the link data is broken: its target /no/such/data does not exist",
+	} {
+		if _, err := Scan(makeTree(t, "train.py", entry)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", entry, err, want)
+		}
+	}
+}
+
+func TestLeftOutIsCounted(t *testing.T) {
+	t.Parallel()
+	for want, entries := range map[string][]string{
+		"": {"train.py", "data/x"},
+		"Left out 1 directory (.git); .detignore changes that.":                                {"train.py", ".git/config", ".git/HEAD"},
+		"Left out 2 files (a.pyc, b.pyc); .detignore changes that.":                            {"train.py", "a.pyc", "b.pyc"},
+		"Left out 3 directories and 2 files (.git, .venv, a.pyc, …); .detignore changes that.": {".git/x", ".venv/x", "a.pyc", "b.pyc", "node_modules/x"},
+		"Left out 3 directories (__pycache__, again); .detignore changes that.":                {"__pycache__/x", "sub/__pycache__/x", "sub/y", "again -> sub"},
+	} {
+		d, err := Scan(makeTree(t, entries...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.LeftOut.String(); got != want {
+			t.Errorf("%q: got %q, want %q", entries, got, want)
+		}
+	}
+}
+
+func TestLoadReadsContents(t *testing.T) {
+	t.Parallel()
+	d, err := Scan(makeTree(t, "train.py", "sub/x", "main.py -> train.py"))
+	if err == nil {
+		err = d.Load()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range d.Files {
+		got[f.GetPath()] = string(f.GetContent())
+	}
+	if diff := cmp.Diff(got, map[string]string{"train.py": "train.py", "main.py": "train.py", "sub": "", "sub/x": "sub/x"}); diff != "" || d.Bytes != 21 {
+		t.Errorf("%d bytes (-got +want):\n%s", d.Bytes, diff)
+	}
+	d.Bytes = heldLimit + 1
+	if err := d.Load(); err == nil {
+		t.Error("a directory above the limit was loaded")
 	}
 }

@@ -25,8 +25,11 @@ type pattern struct {
 
 const ignoreFile = ".detignore"
 
-// defaultPatterns are those of the det client, which apply before the patterns of .detignore.
+// defaultPatterns are those of the det client, and directories of packages that are installed again
+// from a list. They apply before the patterns of .detignore.
 const defaultPatterns = `
+.venv/
+node_modules/
 __pycache__/
 *.py[co]
 *$py.class

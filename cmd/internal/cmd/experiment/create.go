@@ -49,12 +49,18 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 	if err != nil {
 		return usage.Errorf("cannot read the experiment's configuration: %w", err)
 	}
-	files, err := directory.Read(o.ContextDir)
+	dir, err := directory.Scan(o.ContextDir)
+	if err == nil {
+		err = dir.Load()
+	}
 	if err != nil {
 		return err
 	}
+	if left := dir.LeftOut.String(); left != "" {
+		o.Tell("%s", left)
+	}
 	in := &apiv1.CreateExperimentRequest{
-		Config: string(text), ModelDefinition: files, Activate: !o.Paused, ValidateOnly: o.ValidateOnly, ProjectId: o.Project,
+		Config: string(text), ModelDefinition: dir.Files, Activate: !o.Paused, ValidateOnly: o.ValidateOnly, ProjectId: o.Project,
 	}
 	if o.Template != "" {
 		in.Template = &o.Template
@@ -63,7 +69,7 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 	if err != nil {
 		return err
 	}
-	if file := entryFile(text); file != "" && len(files) == 0 {
+	if file := entryFile(text); file != "" && len(dir.Files) == 0 {
 		o.Tell("Warning: the entrypoint runs %s, but no files are sent; send them with --context DIRECTORY, unless the image has them.", file)
 	}
 	for _, w := range reply.GetConfigWarnings() {

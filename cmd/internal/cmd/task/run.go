@@ -129,7 +129,7 @@ func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := directory.Read(o.ContextDir)
+	files, err := o.readContext()
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +139,21 @@ func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	}
 	// The request ID makes it safe to retry the request if the response was lost.
 	return &apiv1.LaunchCommandRequest{Config: config, Files: files, RequestId: rand.Text(), Array: array}, nil
+}
+
+// readContext returns the files of --context, and says what is left out.
+func (o *runOptions) readContext() ([]*apiv1.File, error) {
+	d, err := directory.Scan(o.ContextDir)
+	if err == nil {
+		err = d.Load()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if left := d.LeftOut.String(); left != "" {
+		o.Notef("%s", left)
+	}
+	return d.Files, nil
 }
 
 // announceTask prints the launched task to stderr, because stdout is the task's output.

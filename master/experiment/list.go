@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
@@ -73,6 +74,23 @@ func (v *views) Page(q Query) []View {
 		out = append(out, View{Experiment: *r.Experiment, Shown: r.Shown()})
 	}
 	return out
+}
+
+// Named returns at most limit experiments whose ID or name begins with text: those with exactly this name
+// first, then the newest.
+func (v *views) Named(text string, limit int) []View {
+	var exact, others []View
+	for _, e := range slices.Backward(v.reg.all()) {
+		r := Row{e.stored(), e, v.shared}
+		switch {
+		case r.Name == text && len(exact) < limit:
+			exact = append(exact, View{Experiment: *r.Experiment, Shown: r.Shown()})
+		case len(others) < limit && (strings.HasPrefix(r.Name, text) || strings.HasPrefix(strconv.Itoa(int(r.ID)), text)):
+			others = append(others, View{Experiment: *r.Experiment, Shown: r.Shown()})
+		}
+	}
+	all := append(exact, others...)
+	return all[:min(limit, len(all))]
 }
 
 // Rows returns the experiments that match f, ordered by ID.

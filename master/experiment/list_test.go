@@ -128,6 +128,24 @@ func TestAPageIsCutFromTheSortedList(t *testing.T) {
 	}
 }
 
+func TestNamedFindsTheExactNameAmongMany(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addEnded(record.Experiment{ID: 1, Name: "mnist"})
+	for id := range int32(30) {
+		w.addEnded(record.Experiment{ID: id + 2, Name: fmt.Sprint("mnist-", id)})
+	}
+	if d := gocmp.Diff(idsOf(w.x.Named("mnist", 3)), []int32{1, 31, 30}); d != "" {
+		t.Errorf("by name (-got +want):\n%s", d)
+	}
+	if d := gocmp.Diff(idsOf(w.x.Named("3", 5)), []int32{31, 30, 3}); d != "" {
+		t.Errorf("by ID (-got +want):\n%s", d)
+	}
+	if got := w.x.Named("other", 5); len(got) > 0 {
+		t.Errorf("got %v of a name that no experiment has", got)
+	}
+}
+
 // Lists and descriptions show the same configuration, including later changes of users, also for
 // experiments that an older version stored.
 func TestListIncludesConfigurations(t *testing.T) {

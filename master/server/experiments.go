@@ -24,6 +24,9 @@ type Experiments interface {
 	PreviewSearch(r *apiv1.PreviewHPSearchRequest) (*apiv1.PreviewHPSearchResponse, error)
 
 	List(ctx context.Context, r *apiv1.GetExperimentsRequest) (*apiv1.GetExperimentsResponse, error)
+	// Named returns at most limit experiments whose ID or name begins with text: those with exactly this
+	// name first, then the newest.
+	Named(text string, limit int) []*apiv1.Name
 	// Owned returns the IDs of the listed experiments that the user may change.
 	Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) []int32
 	Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error)

@@ -41,7 +41,8 @@ func (n *nameCalls) names(c *call) (*apiv1.GetNamesResponse, error) {
 }
 
 func beginsWith(x *apiv1.Name, text string) bool {
-	return strings.HasPrefix(x.GetId(), text) || strings.HasPrefix(x.GetName(), text)
+	path := x.GetWorkspace() + "/" + x.GetName()
+	return strings.HasPrefix(x.GetId(), text) || strings.HasPrefix(x.GetName(), text) || x.GetWorkspace() != "" && strings.HasPrefix(path, text)
 }
 
 // find returns the names of a kind. They may include some that do not begin with text.
@@ -50,7 +51,7 @@ func (n *nameCalls) find(c *call, text string, limit int) ([]*apiv1.Name, error)
 	case kind == "tasks" && n.cfg.Tasks != nil:
 		return n.cfg.Tasks.Named(c.Context(), text, limit)
 	case kind == "experiments" && n.cfg.Experiments != nil:
-		return n.experiments(c, text)
+		return n.cfg.Experiments.Named(text, limit), nil
 	case kind == "checkpoints" && n.cfg.Checkpoints != nil:
 		return n.checkpoints(c, text, limit)
 	case kind == "jobs" && n.cfg.Queue != nil:
@@ -61,22 +62,17 @@ func (n *nameCalls) find(c *call, text string, limit int) ([]*apiv1.Name, error)
 		return n.agents(), nil
 	case kind == "models" && n.cfg.Models != nil:
 		return n.models(), nil
+	case kind == "workspaces" && n.cfg.Workspaces != nil:
+		return n.workspaces(c), nil
+	case kind == "projects" && n.cfg.Workspaces != nil:
+		return n.projects(c), nil
+	case kind == "templates" && n.cfg.Templates != nil:
+		return n.templates(c), nil
 	case kind == "users":
 		return n.users(c)
 	default:
 		return nil, status.Missing("kind of names", kind)
 	}
-}
-
-func (n *nameCalls) experiments(c *call, text string) ([]*apiv1.Name, error) {
-	reply, err := n.cfg.Experiments.List(c.Context(), &apiv1.GetExperimentsRequest{
-		Name: text, Limit: mostNames, SortBy: apiv1.GetExperimentsRequest_SORT_BY_ID, Descending: true,
-	})
-	var out []*apiv1.Name
-	for _, x := range reply.GetExperiments() {
-		out = append(out, &apiv1.Name{Id: shownNumber(x.GetId()), Name: x.GetName(), Username: x.GetUsername(), State: apiv1.StateWord(x.GetState().String())})
-	}
-	return out, err
 }
 
 // checkpoints returns those that the caller may read.
@@ -119,6 +115,33 @@ func (n *nameCalls) models() []*apiv1.Name {
 	var out []*apiv1.Name
 	for _, m := range n.cfg.Models.List() {
 		out = append(out, &apiv1.Name{Id: m.GetName(), Username: m.GetUsername()})
+	}
+	return out
+}
+
+func (n *nameCalls) workspaces(c *call) []*apiv1.Name {
+	var out []*apiv1.Name
+	for _, w := range n.cfg.Workspaces.List(c.user) {
+		out = append(out, &apiv1.Name{Id: shownNumber(w.GetId()), Name: w.GetName(), Username: w.GetUsername()})
+	}
+	return out
+}
+
+// projects returns those of the workspaces that the caller may see.
+func (n *nameCalls) projects(c *call) []*apiv1.Name {
+	var out []*apiv1.Name
+	for _, w := range n.cfg.Workspaces.List(c.user) {
+		for _, p := range n.cfg.Workspaces.ListProjects(w.GetId()) {
+			out = append(out, &apiv1.Name{Id: shownNumber(p.GetId()), Name: p.GetName(), Username: p.GetUsername(), Workspace: w.GetName()})
+		}
+	}
+	return out
+}
+
+func (n *nameCalls) templates(c *call) []*apiv1.Name {
+	var out []*apiv1.Name
+	for _, t := range n.cfg.Templates.All(c.user) {
+		out = append(out, &apiv1.Name{Id: t.GetName()})
 	}
 	return out
 }

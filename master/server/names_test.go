@@ -10,7 +10,7 @@ func TestNamesOfEachKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, tt := range []struct{ path, want string }{
-		{"tasks?text=t1", `{"names":[{"id":"t1","name":"calm-otter","username":"determined","state":""}],"more":false}`},
+		{"tasks?text=t1", `{"names":[{"id":"t1","name":"calm-otter","username":"determined","state":"","workspace":""}],"more":false}`},
 		{"tasks?text=calm&limit=1", `"more":true`},
 		{"tasks?text=other", `{"names":[],"more":false}`},
 		{"users?text=adm", `"id":"admin"`},
@@ -19,6 +19,11 @@ func TestNamesOfEachKind(t *testing.T) {
 		{"jobs", `"names":[`},
 		{"models", `"names":[`},
 		{"tasks?limit=x", "limit"},
+		{"workspaces?text=Unc", `"id":"1","name":"Uncategorized"`},
+		{"projects?text=Unc", `"workspace":"Uncategorized"`},
+		{"projects?text=Uncategorized/Unc", `"id":"1","name":"Uncategorized"`},
+		{"projects?text=other/Unc", `"names":[]`},
+		{"templates", `"names":[`},
 		{"planets", "planets"},
 	} {
 		rec := w.ask(t, http.MethodGet, "/api/v1/names/"+tt.path, w.user, "")

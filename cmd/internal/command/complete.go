@@ -48,6 +48,9 @@ func completions(list []*apiv1.Name, text string) []cobra.Completion {
 		if !strings.HasPrefix(word, text) {
 			word, rest = rest, word
 		}
+		if !strings.HasPrefix(word, text) {
+			word = pathOf(x)
+		}
 		if strings.HasPrefix(word, text) && !strings.ContainsAny(word, " \t\n'\"\\$`()[]{}<>|&;*?!#~") {
 			out = append(out, cobra.CompletionWithDesc(word, joinWords(rest, x.GetUsername(), x.GetState())))
 		}

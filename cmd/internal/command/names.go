@@ -50,31 +50,49 @@ func resolve(ctx context.Context, master *client.Client, n client.Noun, text str
 		return "", err
 	}
 	id, err := choose(n, text, list, more)
-	if err == nil && n == client.Experiments && !isWhole(n, id) {
-		return "", &noExperimentError{text}
+	if err == nil && isNumbered(n) && !isNumber(id) {
+		return "", &missingError{n, text}
 	}
 	return id, err
 }
 
-// noExperimentError reports a text that is neither the number nor the name of an experiment.
-type noExperimentError struct{ text string }
+// missingError reports a text that is neither the number nor the name of an object.
+type missingError struct {
+	noun client.Noun
+	text string
+}
 
-func (e *noExperimentError) Error() string {
-	return fmt.Sprintf("no experiment has the number or name %q", e.text)
+func (e *missingError) Error() string {
+	return fmt.Sprintf("no %s has the number or name %q", strings.TrimSuffix(string(e.noun), "s"), e.text)
 }
 
 // Hint implements the second line of an error.
-func (e *noExperimentError) Hint() string { return "det-deploy experiment list --all" }
+func (e *missingError) Hint() string {
+	hint := "det-deploy " + strings.TrimSuffix(string(e.noun), "s") + " list"
+	if e.noun == client.Experiments {
+		hint += " --all"
+	}
+	return hint
+}
+
+// isNumbered reports whether the IDs of a noun are numbers. The beginning of a number stands for nothing.
+func isNumbered(n client.Noun) bool {
+	return n == client.Experiments || n == client.Workspaces || n == client.Projects
+}
+
+func isNumber(id string) bool {
+	_, err := strconv.ParseInt(id, 10, 32)
+	return err == nil
+}
 
 // isWhole reports whether text is a whole ID, which needs no lookup.
 func isWhole(n client.Noun, text string) bool {
 	switch n {
 	case client.Experiments:
-		_, err := strconv.ParseInt(text, 10, 32)
-		return err == nil
+		return isNumber(text)
 	case client.Tasks, client.Jobs, client.Checkpoints:
 		return len(text) == 36 && uuid.Validate(text) == nil
-	case client.Agents, client.Pools, client.Models, client.Users:
+	case client.Agents, client.Pools, client.Models, client.Users, client.Workspaces, client.Projects, client.Templates:
 	}
 	return false
 }
@@ -84,8 +102,10 @@ func isWhole(n client.Noun, text string) bool {
 func choose(n client.Noun, text string, list []*apiv1.Name, more bool) (string, error) {
 	for _, rule := range []func(*apiv1.Name) bool{
 		func(x *apiv1.Name) bool { return x.GetId() == text },
-		func(x *apiv1.Name) bool { return x.GetName() == text },
-		func(x *apiv1.Name) bool { return len(text) >= shortest && strings.HasPrefix(x.GetId(), text) },
+		func(x *apiv1.Name) bool { return x.GetName() == text || pathOf(x) == text },
+		func(x *apiv1.Name) bool {
+			return len(text) >= shortest && !isNumbered(n) && strings.HasPrefix(x.GetId(), text)
+		},
 	} {
 		var found []*apiv1.Name
 		for _, x := range list {
@@ -103,6 +123,14 @@ func choose(n client.Noun, text string, list []*apiv1.Name, more bool) (string, 
 	return text, nil
 }
 
+// pathOf returns WORKSPACE/PROJECT for a project, or else the name.
+func pathOf(x *apiv1.Name) string {
+	if x.GetWorkspace() == "" {
+		return x.GetName()
+	}
+	return x.GetWorkspace() + "/" + x.GetName()
+}
+
 // ambiguousError reports a text that matches several objects, and lists them.
 type ambiguousError struct {
 	noun  client.Noun
@@ -115,7 +143,7 @@ func (e *ambiguousError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q stands for several %s; nothing was done:", e.text, e.noun)
 	for _, x := range e.found {
-		b.WriteString("\n  " + joinWords(x.GetId(), x.GetName(), x.GetUsername(), x.GetState()))
+		b.WriteString("\n  " + joinWords(x.GetId(), pathOf(x), x.GetUsername(), x.GetState()))
 	}
 	if e.more {
 		b.WriteString("\n  …")
@@ -124,7 +152,12 @@ func (e *ambiguousError) Error() string {
 }
 
 // Hint implements the second line of an error.
-func (e *ambiguousError) Hint() string { return "type more of the ID" }
+func (e *ambiguousError) Hint() string {
+	if e.noun == client.Projects {
+		return "type WORKSPACE/PROJECT, or the ID"
+	}
+	return "type more of the ID"
+}
 
 // joinWords joins the non-empty texts.
 func joinWords(texts ...string) string {

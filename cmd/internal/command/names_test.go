@@ -56,6 +56,22 @@ func TestChooseByName(t *testing.T) {
 	}
 }
 
+func TestChooseProject(t *testing.T) {
+	t.Parallel()
+	list := []*apiv1.Name{
+		{Id: "12345", Name: "faces", Workspace: "vision"}, {Id: "3", Name: "faces", Workspace: "people"}, {Id: "4", Name: "12345", Workspace: "people"},
+	}
+	for text, want := range map[string]string{"vision/faces": "12345", "12345": "12345", "people/12345": "4", "1234": "1234", "vision": "vision"} {
+		if got, err := choose(client.Projects, text, list, false); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+	_, err := choose(client.Projects, "faces", list, false)
+	if err == nil || !strings.Contains(err.Error(), "12345  vision/faces") {
+		t.Errorf("got %v, want both projects", err)
+	}
+}
+
 func TestWholeIDsNeedNoLookup(t *testing.T) {
 	t.Parallel()
 	for text, n := range map[string]client.Noun{idA: client.Tasks, "7": client.Experiments} {

@@ -22,6 +22,9 @@ const (
 	Pools       Noun = "pools"
 	Models      Noun = "models"
 	Users       Noun = "users"
+	Workspaces  Noun = "workspaces"
+	Projects    Noun = "projects"
+	Templates   Noun = "templates"
 )
 
 // names is the call that finds objects by what a person types.

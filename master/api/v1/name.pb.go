@@ -29,7 +29,9 @@ type Name struct {
 	Name     string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Username string `protobuf:"bytes,3,opt,name=username,proto3" json:"username,omitempty"`
 	// One word, as lists print it; empty for an object without states.
-	State         string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	// The workspace of a project, which may also be typed as WORKSPACE/PROJECT.
+	Workspace     string `protobuf:"bytes,5,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -92,6 +94,13 @@ func (x *Name) GetState() string {
 	return ""
 }
 
+func (x *Name) GetWorkspace() string {
+	if x != nil {
+		return x.Workspace
+	}
+	return ""
+}
+
 // GetNamesResponse has the objects whose ID or name begins with a text.
 type GetNamesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -150,12 +159,13 @@ var File_master_api_v1_name_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_name_proto_rawDesc = "" +
 	"\n" +
-	"\x18master/api/v1/name.proto\x12\x10detdeploy.api.v1\"\\\n" +
+	"\x18master/api/v1/name.proto\x12\x10detdeploy.api.v1\"z\n" +
 	"\x04Name\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\busername\x18\x03 \x01(\tR\busername\x12\x14\n" +
-	"\x05state\x18\x04 \x01(\tR\x05state\"T\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x1c\n" +
+	"\tworkspace\x18\x05 \x01(\tR\tworkspace\"T\n" +
 	"\x10GetNamesResponse\x12,\n" +
 	"\x05names\x18\x01 \x03(\v2\x16.detdeploy.api.v1.NameR\x05names\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04moreB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,19 @@ func (e *Experiments) List(ctx context.Context, r *apiv1.GetExperimentsRequest) 
 		out.Experiments = append(out.Experiments, x)
 	}
 	return out, nil
+}
+
+// Named returns at most limit experiments whose ID or name begins with text: those with exactly this name
+// first, then the newest.
+func (e *Experiments) Named(text string, limit int) []*apiv1.Name {
+	var out []*apiv1.Name
+	for _, v := range e.cfg.Experiments.Named(text, limit) {
+		x := e.show(v)
+		out = append(out, &apiv1.Name{
+			Id: strconv.Itoa(int(x.GetId())), Name: x.GetName(), Username: x.GetUsername(), State: apiv1.StateWord(x.GetState().String()),
+		})
+	}
+	return out
 }
 
 // Owned returns the IDs of the experiments that match a request and that the user may change.

@@ -20,7 +20,8 @@ func downHelp() Help {
 		Short: "Remove a cluster from {on}",
 		Long: `Remove a cluster from {on}: stop its master from launching machines, terminate its
 machines, and delete all other resources with the cluster's tags or labels. The
-plan is shown first, and a receipt lists removed and kept resources at the end.
+plan is shown first, with the tasks and experiments that end with the cluster, and a
+receipt lists removed and kept resources at the end.
 Data and the keys to it are kept unless --delete-data is given; up restores them.
 down also removes incomplete clusters and clusters without a record, and can be
 repeated.`,
@@ -42,6 +43,9 @@ func (o *downOptions) run(ctx context.Context) error {
 	p, err := c.PlanDown(ctx, o.DeleteData)
 	if err != nil {
 		return err
+	}
+	if !p.Empty() {
+		warnWork(ctx, o.Streams, c)
 	}
 	if o.DryRun {
 		return ask.printPlan(p)

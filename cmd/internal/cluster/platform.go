@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/doctor"
@@ -62,6 +63,9 @@ type Cluster interface {
 	Warn(ctx context.Context, v Verb) error
 	// Finish makes the cluster the current context and returns the instructions for using it.
 	Finish(ctx context.Context) (Answer, error)
+	// Session returns a context of the master with a valid session, or without one if the initial password
+	// was changed. It stores nothing. runs is false if there is no master to ask.
+	Session(ctx context.Context) (k contexts.Context, runs bool, err error)
 	// Inspect returns the status of the cluster. It changes nothing.
 	Inspect(ctx context.Context) (Answer, installer.State, error)
 	// Credentials returns the passwords with which the cluster was created.

@@ -75,7 +75,7 @@ func (t checks) checkPort(ctx context.Context) doctor.Result {
 	}
 	switch err := t.tryPort(ctx); {
 	case err == nil:
-	case errors.Is(err, syscall.EADDRINUSE) && t.ownMasterAlive():
+	case errors.Is(err, syscall.EADDRINUSE) && t.MasterAlive():
 		r.Found = "used by this cluster, which does not answer"
 	case errors.Is(err, syscall.EADDRINUSE):
 		r.Answer, r.Found = doctor.Fail, "in use by another program"
@@ -119,8 +119,8 @@ func (t *Target) isPortTaken(ctx context.Context) bool {
 	}
 }
 
-// ownMasterAlive reports whether a master of this cluster is alive, in any state.
-func (t *Target) ownMasterAlive() bool {
+// MasterAlive reports whether a master of this cluster is alive, in any state.
+func (t *Target) MasterAlive() bool {
 	st, seen, err := t.Place.Processes().Status("master")
 	return err == nil && seen && st.Alive()
 }

@@ -122,12 +122,3 @@ func TestRestrictions(t *testing.T) {
 		}
 	}
 }
-
-func TestReadTasks(t *testing.T) {
-	t.Parallel()
-	const reply = `{"allocationIdToSummary": {"b.1": {"taskId": "b", "name": "train"}, "a.2": {"taskId": "a", "name": "sleep"}, "b.2": {"taskId": "b", "name": "train"}}}`
-	got, err := readTasks([]byte(reply))
-	if err != nil || !slices.Equal(got, []string{"sleep (a)", "train (b)"}) {
-		t.Errorf("got %q and %v, want each task once", got, err)
-	}
-}

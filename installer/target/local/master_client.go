@@ -149,38 +149,6 @@ func (a joinedAgent) restrictions() []string {
 	return out
 }
 
-// Tasks returns the names and IDs of the tasks that run or wait, in order.
-func (c MasterClient) Tasks(ctx context.Context) ([]string, error) {
-	session, err := c.Login(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/tasks", session, nil)
-	if err != nil {
-		return nil, err
-	}
-	return readTasks(b)
-}
-
-// readTasks reads the names and IDs in a list of tasks, of which each may have several allocations.
-func readTasks(reply []byte) ([]string, error) {
-	var list struct {
-		Summaries map[string]struct {
-			TaskID string `json:"taskId"`
-			Name   string `json:"name"`
-		} `json:"allocationIdToSummary"`
-	}
-	if err := json.Unmarshal(reply, &list); err != nil {
-		return nil, fmt.Errorf("read the list of tasks: %w", err)
-	}
-	var out []string
-	for _, s := range list.Summaries {
-		out = append(out, fmt.Sprintf("%s (%s)", s.Name, s.TaskID))
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
-}
-
 // Accepts reports whether a session is still valid.
 func (c MasterClient) Accepts(ctx context.Context, session string) bool {
 	_, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/me", session, nil)

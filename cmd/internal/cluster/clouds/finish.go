@@ -3,9 +3,11 @@ package clouds
 import (
 	"context"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
 // started is the JSON output of up.
@@ -31,15 +33,10 @@ func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := cluster.Remembered(c.Streams, c.ID())
+	k, err := c.clusterContext(e)
 	if err != nil {
 		return nil, err
 	}
-	if k.Master != e.URL {
-		k.Token = "" // the session belongs to an earlier cluster with this ID
-	}
-	k.Name, k.Master, k.CA, k.ServerName = c.ID(), e.URL, string(e.CA), e.Name
-	k.Platform, k.Region, k.Project = c.Words.Name, c.Place(), c.Project()
 	if c.Awaited {
 		if k, err = c.logIn(ctx, k); err != nil {
 			return nil, err
@@ -53,6 +50,37 @@ func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
 		return nil, err
 	}
 	return r, cluster.Remember(ctx, c.Streams, k)
+}
+
+// clusterContext returns the context of the cluster. It keeps the session of a saved context for the same
+// cluster.
+func (c *Cluster) clusterContext(e wire.Endpoint) (contexts.Context, error) {
+	k, err := cluster.Remembered(c.Streams, c.ID())
+	if k.Master != e.URL {
+		k.Token = "" // the session belongs to an earlier cluster with this ID
+	}
+	k.Name, k.Master, k.CA, k.ServerName = c.ID(), e.URL, string(e.CA), e.Name
+	k.Platform, k.Region, k.Project = c.Words.Name, c.Place(), c.Project()
+	return k, err
+}
+
+// Session returns the context of the cluster with the saved session, or that of the initial account.
+func (c *Cluster) Session(ctx context.Context) (k contexts.Context, runs bool, err error) {
+	e, err := c.Endpoint(ctx)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return k, false, nil
+	}
+	if err != nil {
+		return k, true, err
+	}
+	if k, err = c.clusterContext(e); err != nil {
+		return k, true, err
+	}
+	if err := cluster.Reach(ctx, k); err != nil {
+		return k, true, err
+	}
+	k, err = c.logIn(ctx, k)
+	return k, true, err
 }
 
 func (c *Cluster) logIn(ctx context.Context, k contexts.Context) (contexts.Context, error) {

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -137,21 +138,52 @@ func (c *opened) logIn(ctx context.Context, k contexts.Context) (contexts.Contex
 	})
 }
 
-// openSession returns a client for the cluster's master that is logged in as the current user, or as admin
-// with the initial password.
+// Session returns the context of the cluster with the saved session, or that of admin. It returns an
+// *unreachedError if the master has no address, because another cluster's may answer at a forwarded one.
+func (c *opened) Session(ctx context.Context) (k contexts.Context, runs bool, err error) {
+	e, err := c.Target.Endpoint(ctx)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return k, false, nil
+	}
+	if err == nil && e.URL == "" {
+		err = c.unreached(e)
+	}
+	if err != nil {
+		return k, true, err
+	}
+	k, err = c.startSession(ctx, e)
+	return k, true, err
+}
+
+func (c *opened) unreached(e target.Endpoint) *unreachedError {
+	return &unreachedError{cmp.Or(e.URL, e.Forwarded()), c.w.kubectlFlags(e.Forward(c.Namespace()))}
+}
+
+// startSession returns the context of the cluster with a session, or without one if the initial password
+// was changed.
+func (c *opened) startSession(ctx context.Context, e target.Endpoint) (contexts.Context, error) {
+	k, err := c.clusterContext(e)
+	if err != nil {
+		return k, err
+	}
+	if cluster.Reach(ctx, k) != nil {
+		return k, c.unreached(e)
+	}
+	return c.logIn(ctx, k)
+}
+
+// openSession returns a client for the cluster's master, maybe at a forwarded port, that is logged in as
+// the current user, or as admin with the initial password.
 func (c *opened) openSession(ctx context.Context) (*client.Client, error) {
 	e, err := c.Target.Endpoint(ctx)
 	if err != nil {
 		return nil, err
 	}
-	k, err := c.clusterContext(e)
+	k, err := c.startSession(ctx, e)
+	if u, unreached := errors.AsType[*unreachedError](err); unreached {
+		return nil, &unpausedError{u}
+	}
 	if err != nil {
-		return nil, err
-	}
-	if cluster.Reach(ctx, k) != nil {
-		return nil, &unreachedError{k.Master, c.w.kubectlFlags(e.Forward(c.Namespace()))}
-	}
-	if k, err = c.logIn(ctx, k); err != nil {
 		return nil, err
 	}
 	if k.Token == "" {
@@ -160,15 +192,22 @@ func (c *opened) openSession(ctx context.Context) (*client.Client, error) {
 	return k.Client()
 }
 
-// unreachedError reports that the master cannot be reached to pause its tasks.
+// unreachedError reports that the master cannot be reached from here.
 type unreachedError struct{ url, forward string }
 
 func (e *unreachedError) Error() string {
+	return "the master does not answer at " + e.url + ", where it does while `" + e.forward + "` runs in another terminal"
+}
+
+// unpausedError reports that the master cannot be reached to pause its tasks.
+type unpausedError struct{ *unreachedError }
+
+func (e *unpausedError) Error() string {
 	return "cannot pause tasks: the master does not answer at " + e.url + ", and only the master can stop tasks so that they are run again"
 }
 
 // Hint returns the port-forward command.
-func (e *unreachedError) Hint() string {
+func (e *unpausedError) Hint() string {
 	return "run `" + e.forward + "` in another terminal, or omit --pause-tasks"
 }
 

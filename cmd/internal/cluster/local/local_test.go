@@ -89,21 +89,3 @@ func TestDownDeletesContext(t *testing.T) {
 		}
 	}
 }
-
-func TestDownNamesTheTasksThatEnd(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		tasks []string
-		want  string
-	}{
-		{nil, ""},
-		{[]string{"sleep (1)"}, "These tasks run or wait, and end with the cluster:\n  - sleep (1)\n"},
-		{strings.Fields("a b c d e f g h i j k l"), "  - j\n  and 2 more\n"},
-	} {
-		s, _, said := term.Test("", false)
-		(&opened{Streams: s}).warnTasks(tc.tasks)
-		if got := said.String(); !strings.HasSuffix(got, tc.want) || len(tc.tasks) == 0 && got != "" {
-			t.Errorf("%q: got %q, want %q", tc.tasks, got, tc.want)
-		}
-	}
-}

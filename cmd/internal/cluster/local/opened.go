@@ -41,32 +41,24 @@ func (c *opened) Fits(context.Context) error {
 	return nil
 }
 
-// Warn names the tasks that end with the cluster. It names none if the master does not answer, or if the
-// password of admin was changed.
-func (c *opened) Warn(ctx context.Context, v cluster.Verb) error {
-	if v != cluster.Down {
-		return nil
-	}
-	if tasks, err := c.Target.Master().Tasks(ctx); err == nil {
-		c.warnTasks(tasks)
-	}
-	return nil
-}
+// Warn does nothing: plans of this platform show all effects.
+func (c *opened) Warn(context.Context, cluster.Verb) error { return nil }
 
-// mostTasks is the number of tasks that are named.
-const mostTasks = 10
-
-func (c *opened) warnTasks(tasks []string) {
-	if len(tasks) == 0 {
-		return
+// Session returns the context of the cluster with the saved session, or that of admin.
+func (c *opened) Session(ctx context.Context) (k contexts.Context, runs bool, err error) {
+	if !c.Target.MasterAlive() {
+		return k, false, nil
 	}
-	c.Notef("These tasks run or wait, and end with the cluster:")
-	for _, t := range tasks[:min(mostTasks, len(tasks))] {
-		c.Notef("  - %s", t)
+	f, err := contexts.Default(c.Getenv)
+	if err != nil {
+		return k, true, err
 	}
-	if more := len(tasks) - mostTasks; more > 0 {
-		c.Notef("  and %d more", more)
+	k.Name, k.Master = c.ID(), c.Target.Spec.URL()
+	if k.CA, err = c.readCA(); err != nil {
+		return k, true, err
 	}
+	k.User, k.Token, err = goodSession(ctx, f, c.Target)
+	return k, true, err
 }
 
 // Up creates or updates the cluster, in this process with --foreground.

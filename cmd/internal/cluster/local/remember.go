@@ -18,13 +18,9 @@ func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ca := ""
-	if t.Spec.TLS {
-		data, err := os.ReadFile(t.Place.CA())
-		if err != nil {
-			return false, fmt.Errorf("cannot read the cluster's certificate: %w", err)
-		}
-		ca = string(data)
+	ca, err := c.readCA()
+	if err != nil {
+		return false, err
 	}
 	user, token, err := goodSession(ctx, f, t)
 	if err != nil {
@@ -40,6 +36,18 @@ func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 		return nil
 	})
 	return token != "", err
+}
+
+// readCA returns the authority of the master's certificate, or "" without TLS.
+func (c *opened) readCA() (string, error) {
+	if !c.Target.Spec.TLS {
+		return "", nil
+	}
+	data, err := os.ReadFile(c.Target.Place.CA())
+	if err != nil {
+		return "", fmt.Errorf("cannot read the cluster's certificate: %w", err)
+	}
+	return string(data), nil
 }
 
 // goodSession returns the saved session, of any user, if it is valid. Otherwise it logs in as admin. token

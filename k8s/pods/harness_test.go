@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -310,6 +311,12 @@ func (o *owner) attach(t *testing.T, r *pods.RM) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// taskOf returns the task of an allocation.
+func taskOf(id rm.AllocationID) string {
+	task, _, _ := strings.Cut(string(id), ".")
+	return task
 }
 
 // submit submits a task to the resource manager.

@@ -253,7 +253,7 @@ func TestPreemption(t *testing.T) {
 	m.await(low, "it runs", runs(1))
 	high := m.submit(program{Lines: 1}, func(q *rm.Request) { q.Slots, q.Priority = 8, 60 })
 	w := m.await(low, "it was preempted", over)
-	if w.end.Cause != rm.CausePreempted || !strings.Contains(w.warned, string(high)) {
+	if w.end.Cause != rm.CausePreempted || !strings.Contains(w.warned, taskOf(high)) {
 		t.Errorf("got %+v, warned %q; want preempted for %s", w.end, w.warned, high)
 	}
 	m.await(high, "the other has run", over)

@@ -1,7 +1,6 @@
 package pods
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -69,7 +68,7 @@ func (s *scheduler) decideQueues(now time.Time) time.Time {
 	}
 	for _, p := range d.Preempt {
 		if a := s.state.allocations[rm.AllocationID(p.Gang)]; a != nil {
-			s.state.preemptAllocation(a, fmt.Sprintf("preempted for %s, whose priority is higher", p.For), now)
+			s.state.preemptAllocation(a, "preempted for "+s.describeTask(p.For)+", whose priority is higher", now)
 			// The longest pause between two attempts of the other one.
 			s.madeRoom[a.Task] = madeRoom{rm.AllocationID(p.For), now.Add(s.options.MaxBackOff)}
 		}
@@ -92,6 +91,14 @@ func (s *scheduler) decideQueues(now time.Time) time.Time {
 		}
 	}
 	return d.Wake
+}
+
+// describeTask returns the task of a gang for people.
+func (s *scheduler) describeTask(id gang.ID) string {
+	if a := s.state.allocations[rm.AllocationID(id)]; a != nil {
+		return a.Describe()
+	}
+	return string(id)
 }
 
 func (s *scheduler) createGang(a *allocation, c gang.Create, now time.Time) {

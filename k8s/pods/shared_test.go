@@ -61,7 +61,7 @@ func TestCapacityOfSharedClusterIsLearned(t *testing.T) {
 	m.await(low, "it runs beside the other's pod", runs(1))
 	high := m.submit(program{Forever: true}, func(q *rm.Request) { q.Slots, q.Priority = 8, 80 })
 	w := m.await(low, "it makes room, though the other node seems to be free", over)
-	if w.end.Cause != rm.CausePreempted || !strings.Contains(w.warned, string(high)) {
+	if w.end.Cause != rm.CausePreempted || !strings.Contains(w.warned, taskOf(high)) {
 		t.Errorf("got %+v, warned %q; want preempted for %s", w.end, w.warned, high)
 	}
 	m.await(high, "it runs in its place", runs(1))

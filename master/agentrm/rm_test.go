@@ -232,7 +232,7 @@ func TestPreemption(t *testing.T) {
 		t.Errorf("got waiting %q", high.Waiting)
 	}
 	a.reports(low, terminated, 0)
-	events := c.await(t, "low.1 ended: preempted: preempted for high.1")
+	events := c.await(t, "low.1 ended: preempted: preempted for task high ")
 	if s := a.started(); s.GetAllocationId() != "high.1" {
 		t.Errorf("got %s started after %v, want high.1", s.GetAllocationId(), events)
 	}

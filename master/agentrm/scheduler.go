@@ -72,8 +72,8 @@ func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 	})
 	s.inTurns(len(d.Preempt), func(i int) {
 		v := d.Preempt[i]
-		if a := s.findPlaced(v.Allocation); a != nil && s.findQueued(v.For) != nil {
-			s.runner.preemptAllocation(a, "preempted for "+string(v.For)+", which is ahead of it in resource pool "+p.Name, now)
+		if a, first := s.findPlaced(v.Allocation), s.findQueued(v.For); a != nil && first != nil {
+			s.runner.preemptAllocation(a, "preempted for "+first.Describe()+", which is ahead of it in resource pool "+p.Name, now)
 		}
 	})
 	s.inTurns(len(d.Kill), func(i int) {

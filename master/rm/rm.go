@@ -6,6 +6,7 @@ package rm
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -82,6 +83,11 @@ type Request struct {
 	// Avoid lists agents that could not start the allocation. For a minute from NotBefore it waits for
 	// other agents, if there are enough of them.
 	Avoid []AgentID
+}
+
+// Describe returns the task, its name and its owner, for people.
+func (r Request) Describe() string {
+	return fmt.Sprintf("task %s (%s) of %s", r.Task, r.Name, r.Username)
 }
 
 // ResourceManager runs allocations. Its methods may be called at any time and from any goroutine; none

@@ -72,7 +72,7 @@ func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.Ki
 func (o *owners) killOne(ctx context.Context, by *apiv1.User, e *entry) error {
 	now := o.cfg.Now()
 	err := o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		return s.withAllocation(s.currentAllocation().Kill("killed by user "+by.GetUsername(), now)), nil
+		return s.withAllocation(s.currentAllocation().KillBy(by.GetUsername(), now)), nil
 	})
 	if err != nil {
 		return err

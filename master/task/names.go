@@ -25,7 +25,7 @@ func (v *views) Named(ctx context.Context, text string, limit int) ([]*apiv1.Nam
 	}
 	var out []*apiv1.Name
 	for _, c := range commands {
-		out = append(out, &apiv1.Name{Id: c.GetId(), Name: c.GetDescription(), Username: c.GetUsername(), State: apiv1.StateWord(c.GetState().String())})
+		out = append(out, &apiv1.Name{Id: c.GetId(), Name: c.GetDescription(), Username: c.GetUsername(), State: c.GetStatus()})
 	}
 	return append(out, arrays...), nil
 }

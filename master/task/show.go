@@ -68,6 +68,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 		DisplayName: task.Username, UserId: task.UserID, Username: task.Username, ResourcePool: task.Pool,
 		JobId: string(kindOf(task.Kind).job(task)), WorkspaceId: task.Workspace,
 	}
+	v.showOwnFields(c, &s, &a)
 	if in := task.Array; in != nil {
 		index := int32(in.Index) //nolint:gosec // it was an int32
 		c.ArrayId, c.ArrayIndex = &in.ID, &index
@@ -79,10 +80,35 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 	if a.End != nil {
 		c.ExitStatus, c.ExitCode = a.End.Status, a.End.Code
 	}
-	if why := cmp.Or(v.waitReason(s), a.ExitNote()); why != "" {
+	return c
+}
+
+// showOwnFields sets the fields that Determined has not.
+func (v *views) showOwnFields(c *apiv1.Command, s *snapshot, a *lifecycle.Allocation) {
+	status, slots, attempts := string(a.Status()), int32(s.task.Slots), int32(len(s.allocations)) //nolint:gosec // slots of one pool, attempts of one task
+	c.Status, c.Slots, c.Attempts, c.Labels = &status, &slots, &attempts, s.task.Labels
+	if s.hasEnded() {
+		c.EndTime = timestamppb.New(s.task.Ended)
+	}
+	if a.Killed != nil && a.Killed.User != "" {
+		c.KilledBy = &a.Killed.User
+	}
+	if why := s.lastPreemption(); why != "" {
+		c.Preemption = &why
+	}
+	if why := cmp.Or(a.EndNote(), a.StopNote(), v.waitReason(*s)); why != "" {
 		c.Reason = &why
 	}
-	return c
+}
+
+// lastPreemption returns the reason of the latest preemption of a task, or "".
+func (s *snapshot) lastPreemption() string {
+	for i := len(s.allocations) - 1; i >= 0; i-- {
+		if stop := s.allocations[i].Preempted; stop != nil {
+			return stop.Reason
+		}
+	}
+	return ""
 }
 
 // waitReason returns why a task does not run yet.

@@ -321,6 +321,9 @@ func TestKill(t *testing.T) {
 	if c := m.command(id); c.GetExitStatus() != "killed by user admin" || c.ExitCode != nil {
 		t.Errorf("got %v, want it killed and without an exit code", c)
 	}
+	if c := m.command(id); c.GetStatus() != "killed" || c.GetKilledBy() != "admin" || c.GetReason() != "killed by user admin" || c.GetEndTime() == nil {
+		t.Errorf("got %v, want who killed it", c)
+	}
 	got := m.lines(id)
 	want := []string{"INFO forcibly killing allocation's remaining resources (reason: killed by user admin)", "INFO killed: killed by user admin"}
 	if d := cmp.Diff(got[len(got)-2:], want); d != "" {

@@ -1176,8 +1176,21 @@ type Command struct {
 	Reason *string `protobuf:"bytes,101,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// array_id is the array that the command is one of, and array_index which one;
 	// upstream has no such fields.
-	ArrayId       *string `protobuf:"bytes,102,opt,name=array_id,json=arrayId,proto3,oneof" json:"array_id,omitempty"`
-	ArrayIndex    *int32  `protobuf:"varint,103,opt,name=array_index,json=arrayIndex,proto3,oneof" json:"array_index,omitempty"`
+	ArrayId    *string `protobuf:"bytes,102,opt,name=array_id,json=arrayId,proto3,oneof" json:"array_id,omitempty"`
+	ArrayIndex *int32  `protobuf:"varint,103,opt,name=array_index,json=arrayIndex,proto3,oneof" json:"array_index,omitempty"`
+	// status is the state in one word: queued, scheduled, pulling, starting, running, succeeded,
+	// failed, killed, preempted or lost; upstream has neither this nor the following fields.
+	Status *string `protobuf:"bytes,104,opt,name=status,proto3,oneof" json:"status,omitempty"`
+	// end_time is unset while the command has not ended.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,105,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// killed_by is the user who killed the command.
+	KilledBy *string `protobuf:"bytes,106,opt,name=killed_by,json=killedBy,proto3,oneof" json:"killed_by,omitempty"`
+	// preemption is the reason of the latest preemption, in words.
+	Preemption *string `protobuf:"bytes,107,opt,name=preemption,proto3,oneof" json:"preemption,omitempty"`
+	Slots      *int32  `protobuf:"varint,108,opt,name=slots,proto3,oneof" json:"slots,omitempty"`
+	// attempts is how often the command was queued: more than once after preemptions and lost machines.
+	Attempts      *int32            `protobuf:"varint,109,opt,name=attempts,proto3,oneof" json:"attempts,omitempty"`
+	Labels        map[string]string `protobuf:"bytes,110,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1324,6 +1337,55 @@ func (x *Command) GetArrayIndex() int32 {
 	return 0
 }
 
+func (x *Command) GetStatus() string {
+	if x != nil && x.Status != nil {
+		return *x.Status
+	}
+	return ""
+}
+
+func (x *Command) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *Command) GetKilledBy() string {
+	if x != nil && x.KilledBy != nil {
+		return *x.KilledBy
+	}
+	return ""
+}
+
+func (x *Command) GetPreemption() string {
+	if x != nil && x.Preemption != nil {
+		return *x.Preemption
+	}
+	return ""
+}
+
+func (x *Command) GetSlots() int32 {
+	if x != nil && x.Slots != nil {
+		return *x.Slots
+	}
+	return 0
+}
+
+func (x *Command) GetAttempts() int32 {
+	if x != nil && x.Attempts != nil {
+		return *x.Attempts
+	}
+	return 0
+}
+
+func (x *Command) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
 // TaskArray is many commands of one submission, which differ in their index.
 type TaskArray struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1389,7 +1451,9 @@ type LaunchCommandRequest struct {
 	// of the first; upstream has no such field.
 	RequestId string `protobuf:"bytes,100,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// array, when set, makes as many commands, all or none; upstream has no such field.
-	Array         *TaskArray `protobuf:"bytes,101,opt,name=array,proto3" json:"array,omitempty"`
+	Array *TaskArray `protobuf:"bytes,101,opt,name=array,proto3" json:"array,omitempty"`
+	// labels are keys and values by which lists are filtered; upstream has no such field.
+	Labels        map[string]string `protobuf:"bytes,102,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1469,6 +1533,13 @@ func (x *LaunchCommandRequest) GetRequestId() string {
 func (x *LaunchCommandRequest) GetArray() *TaskArray {
 	if x != nil {
 		return x.Array
+	}
+	return nil
+}
+
+func (x *LaunchCommandRequest) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
 	}
 	return nil
 }
@@ -1596,9 +1667,13 @@ func (x *GetCommandsResponse) GetPagination() *Pagination {
 }
 
 type GetCommandResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Command       *Command               `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
-	Config        *structpb.Struct       `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Command *Command               `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
+	Config  *structpb.Struct       `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	// Ours, where detail=true asks for it: the place in the queue of a command that waits.
+	Queue *QueuePlace `protobuf:"bytes,100,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Ours, where detail=true asks for it: the last lines of the program.
+	LastLines     []string `protobuf:"bytes,101,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1647,6 +1722,206 @@ func (x *GetCommandResponse) GetConfig() *structpb.Struct {
 	return nil
 }
 
+func (x *GetCommandResponse) GetQueue() *QueuePlace {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *GetCommandResponse) GetLastLines() []string {
+	if x != nil {
+		return x.LastLines
+	}
+	return nil
+}
+
+// QueuePlace is the place of a waiting task in the queue of its resource pool.
+type QueuePlace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jobs_ahead is how many waiting jobs are served before it.
+	JobsAhead int32 `protobuf:"varint,1,opt,name=jobs_ahead,json=jobsAhead,proto3" json:"jobs_ahead,omitempty"`
+	// holders are the first jobs of the pool that hold slots, and more is how many others do.
+	Holders       []*SlotHolder `protobuf:"bytes,2,rep,name=holders,proto3" json:"holders,omitempty"`
+	More          int32         `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueuePlace) Reset() {
+	*x = QueuePlace{}
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueuePlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueuePlace) ProtoMessage() {}
+
+func (x *QueuePlace) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueuePlace.ProtoReflect.Descriptor instead.
+func (*QueuePlace) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *QueuePlace) GetJobsAhead() int32 {
+	if x != nil {
+		return x.JobsAhead
+	}
+	return 0
+}
+
+func (x *QueuePlace) GetHolders() []*SlotHolder {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *QueuePlace) GetMore() int32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+// SlotHolder is a job that holds slots. Its id is that of a task or an experiment.
+type SlotHolder struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Username      string                 `protobuf:"bytes,3,opt,name=username,proto3" json:"username,omitempty"`
+	Slots         int32                  `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotHolder) Reset() {
+	*x = SlotHolder{}
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotHolder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotHolder) ProtoMessage() {}
+
+func (x *SlotHolder) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
+func (*SlotHolder) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SlotHolder) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *SlotHolder) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+// ListTasksResponse is a page of commands, the newest first.
+type ListTasksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tasks []*Command             `protobuf:"bytes,1,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	// next requests the page after this one; empty at the end.
+	Next          string `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTasksResponse) Reset() {
+	*x = ListTasksResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTasksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTasksResponse) ProtoMessage() {}
+
+func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
+func (*ListTasksResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListTasksResponse) GetTasks() []*Command {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *ListTasksResponse) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
 type KillCommandResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Command       *Command               `protobuf:"bytes,1,opt,name=command,proto3" json:"command,omitempty"`
@@ -1656,7 +1931,7 @@ type KillCommandResponse struct {
 
 func (x *KillCommandResponse) Reset() {
 	*x = KillCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1943,7 @@ func (x *KillCommandResponse) String() string {
 func (*KillCommandResponse) ProtoMessage() {}
 
 func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1956,7 @@ func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillCommandResponse.ProtoReflect.Descriptor instead.
 func (*KillCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *KillCommandResponse) GetCommand() *Command {
@@ -1702,7 +1977,7 @@ type KillTaskArrayResponse struct {
 
 func (x *KillTaskArrayResponse) Reset() {
 	*x = KillTaskArrayResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1989,7 @@ func (x *KillTaskArrayResponse) String() string {
 func (*KillTaskArrayResponse) ProtoMessage() {}
 
 func (x *KillTaskArrayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +2002,7 @@ func (x *KillTaskArrayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskArrayResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskArrayResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KillTaskArrayResponse) GetArrayId() string {
@@ -1754,7 +2029,7 @@ type SetCommandPriorityRequest struct {
 
 func (x *SetCommandPriorityRequest) Reset() {
 	*x = SetCommandPriorityRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +2041,7 @@ func (x *SetCommandPriorityRequest) String() string {
 func (*SetCommandPriorityRequest) ProtoMessage() {}
 
 func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +2054,7 @@ func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityRequest.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetCommandPriorityRequest) GetCommandId() string {
@@ -1805,7 +2080,7 @@ type SetCommandPriorityResponse struct {
 
 func (x *SetCommandPriorityResponse) Reset() {
 	*x = SetCommandPriorityResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +2092,7 @@ func (x *SetCommandPriorityResponse) String() string {
 func (*SetCommandPriorityResponse) ProtoMessage() {}
 
 func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +2105,7 @@ func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityResponse.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetCommandPriorityResponse) GetCommand() *Command {
@@ -1849,7 +2124,7 @@ type GetTaskContextDirectoryResponse struct {
 
 func (x *GetTaskContextDirectoryResponse) Reset() {
 	*x = GetTaskContextDirectoryResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +2136,7 @@ func (x *GetTaskContextDirectoryResponse) String() string {
 func (*GetTaskContextDirectoryResponse) ProtoMessage() {}
 
 func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +2149,7 @@ func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskContextDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskContextDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetTaskContextDirectoryResponse) GetB64Tgz() string {
@@ -1900,7 +2175,7 @@ type AcceleratorData struct {
 
 func (x *AcceleratorData) Reset() {
 	*x = AcceleratorData{}
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2187,7 @@ func (x *AcceleratorData) String() string {
 func (*AcceleratorData) ProtoMessage() {}
 
 func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2200,7 @@ func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceleratorData.ProtoReflect.Descriptor instead.
 func (*AcceleratorData) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AcceleratorData) GetContainerId() string {
@@ -1987,7 +2262,7 @@ type PostAllocationAcceleratorDataRequest struct {
 
 func (x *PostAllocationAcceleratorDataRequest) Reset() {
 	*x = PostAllocationAcceleratorDataRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2274,7 @@ func (x *PostAllocationAcceleratorDataRequest) String() string {
 func (*PostAllocationAcceleratorDataRequest) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2287,7 @@ func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use PostAllocationAcceleratorDataRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PostAllocationAcceleratorDataRequest) GetAllocationId() string {
@@ -2037,7 +2312,7 @@ type PostAllocationAcceleratorDataResponse struct {
 
 func (x *PostAllocationAcceleratorDataResponse) Reset() {
 	*x = PostAllocationAcceleratorDataResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2324,7 @@ func (x *PostAllocationAcceleratorDataResponse) String() string {
 func (*PostAllocationAcceleratorDataResponse) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2337,7 @@ func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use PostAllocationAcceleratorDataResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
 }
 
 type AllocationReadyResponse struct {
@@ -2073,7 +2348,7 @@ type AllocationReadyResponse struct {
 
 func (x *AllocationReadyResponse) Reset() {
 	*x = AllocationReadyResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2360,7 @@ func (x *AllocationReadyResponse) String() string {
 func (*AllocationReadyResponse) ProtoMessage() {}
 
 func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2373,7 @@ func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationReadyResponse.ProtoReflect.Descriptor instead.
 func (*AllocationReadyResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
 }
 
 type AllocationWaitingResponse struct {
@@ -2109,7 +2384,7 @@ type AllocationWaitingResponse struct {
 
 func (x *AllocationWaitingResponse) Reset() {
 	*x = AllocationWaitingResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2396,7 @@ func (x *AllocationWaitingResponse) String() string {
 func (*AllocationWaitingResponse) ProtoMessage() {}
 
 func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2409,7 @@ func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationWaitingResponse.ProtoReflect.Descriptor instead.
 func (*AllocationWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
 }
 
 type AllocationPreemptionSignalResponse struct {
@@ -2146,7 +2421,7 @@ type AllocationPreemptionSignalResponse struct {
 
 func (x *AllocationPreemptionSignalResponse) Reset() {
 	*x = AllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2433,7 @@ func (x *AllocationPreemptionSignalResponse) String() string {
 func (*AllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2446,7 @@ func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use AllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AllocationPreemptionSignalResponse) GetPreempt() bool {
@@ -2194,7 +2469,7 @@ type RendezvousInfo struct {
 
 func (x *RendezvousInfo) Reset() {
 	*x = RendezvousInfo{}
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2481,7 @@ func (x *RendezvousInfo) String() string {
 func (*RendezvousInfo) ProtoMessage() {}
 
 func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2494,7 @@ func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RendezvousInfo.ProtoReflect.Descriptor instead.
 func (*RendezvousInfo) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RendezvousInfo) GetAddresses() []string {
@@ -2252,7 +2527,7 @@ type AllocationRendezvousInfoResponse struct {
 
 func (x *AllocationRendezvousInfoResponse) Reset() {
 	*x = AllocationRendezvousInfoResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2539,7 @@ func (x *AllocationRendezvousInfoResponse) String() string {
 func (*AllocationRendezvousInfoResponse) ProtoMessage() {}
 
 func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2552,7 @@ func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRendezvousInfoResponse.ProtoReflect.Descriptor instead.
 func (*AllocationRendezvousInfoResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AllocationRendezvousInfoResponse) GetRendezvousInfo() *RendezvousInfo {
@@ -2295,7 +2570,7 @@ type AckAllocationPreemptionSignalResponse struct {
 
 func (x *AckAllocationPreemptionSignalResponse) Reset() {
 	*x = AckAllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2582,7 @@ func (x *AckAllocationPreemptionSignalResponse) String() string {
 func (*AckAllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2595,7 @@ func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use AckAllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AckAllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
 }
 
 type GetAllocationResponse struct {
@@ -2332,7 +2607,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2619,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2632,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -2381,7 +2656,7 @@ type AllocationAllGatherRequest struct {
 
 func (x *AllocationAllGatherRequest) Reset() {
 	*x = AllocationAllGatherRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2668,7 @@ func (x *AllocationAllGatherRequest) String() string {
 func (*AllocationAllGatherRequest) ProtoMessage() {}
 
 func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2681,7 @@ func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherRequest.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AllocationAllGatherRequest) GetAllocationId() string {
@@ -2447,7 +2722,7 @@ type AllocationAllGatherResponse struct {
 
 func (x *AllocationAllGatherResponse) Reset() {
 	*x = AllocationAllGatherResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2734,7 @@ func (x *AllocationAllGatherResponse) String() string {
 func (*AllocationAllGatherResponse) ProtoMessage() {}
 
 func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2747,7 @@ func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherResponse.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AllocationAllGatherResponse) GetData() []*structpb.Struct {
@@ -2497,7 +2772,7 @@ type NotifyContainerRunningRequest struct {
 
 func (x *NotifyContainerRunningRequest) Reset() {
 	*x = NotifyContainerRunningRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2509,7 +2784,7 @@ func (x *NotifyContainerRunningRequest) String() string {
 func (*NotifyContainerRunningRequest) ProtoMessage() {}
 
 func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2522,7 +2797,7 @@ func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningRequest.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NotifyContainerRunningRequest) GetAllocationId() string {
@@ -2576,7 +2851,7 @@ type NotifyContainerRunningResponse struct {
 
 func (x *NotifyContainerRunningResponse) Reset() {
 	*x = NotifyContainerRunningResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2863,7 @@ func (x *NotifyContainerRunningResponse) String() string {
 func (*NotifyContainerRunningResponse) ProtoMessage() {}
 
 func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2876,7 @@ func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningResponse.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NotifyContainerRunningResponse) GetData() []*structpb.Struct {
@@ -2621,7 +2896,7 @@ type PostAllocationProxyAddressRequest struct {
 
 func (x *PostAllocationProxyAddressRequest) Reset() {
 	*x = PostAllocationProxyAddressRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2633,7 +2908,7 @@ func (x *PostAllocationProxyAddressRequest) String() string {
 func (*PostAllocationProxyAddressRequest) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2646,7 +2921,7 @@ func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use PostAllocationProxyAddressRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PostAllocationProxyAddressRequest) GetAllocationId() string {
@@ -2671,7 +2946,7 @@ type PostAllocationProxyAddressResponse struct {
 
 func (x *PostAllocationProxyAddressResponse) Reset() {
 	*x = PostAllocationProxyAddressResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2958,7 @@ func (x *PostAllocationProxyAddressResponse) String() string {
 func (*PostAllocationProxyAddressResponse) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2971,7 @@ func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use PostAllocationProxyAddressResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{41}
 }
 
 type MarkAllocationResourcesDaemonResponse struct {
@@ -2707,7 +2982,7 @@ type MarkAllocationResourcesDaemonResponse struct {
 
 func (x *MarkAllocationResourcesDaemonResponse) Reset() {
 	*x = MarkAllocationResourcesDaemonResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +2994,7 @@ func (x *MarkAllocationResourcesDaemonResponse) String() string {
 func (*MarkAllocationResourcesDaemonResponse) ProtoMessage() {}
 
 func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +3007,7 @@ func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use MarkAllocationResourcesDaemonResponse.ProtoReflect.Descriptor instead.
 func (*MarkAllocationResourcesDaemonResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{42}
 }
 
 type AllocationPendingPreemptionSignalResponse struct {
@@ -2743,7 +3018,7 @@ type AllocationPendingPreemptionSignalResponse struct {
 
 func (x *AllocationPendingPreemptionSignalResponse) Reset() {
 	*x = AllocationPendingPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2755,7 +3030,7 @@ func (x *AllocationPendingPreemptionSignalResponse) String() string {
 func (*AllocationPendingPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +3043,7 @@ func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use AllocationPendingPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPendingPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{43}
 }
 
 type ResourcesSummary_Devices struct {
@@ -2780,7 +3055,7 @@ type ResourcesSummary_Devices struct {
 
 func (x *ResourcesSummary_Devices) Reset() {
 	*x = ResourcesSummary_Devices{}
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +3067,7 @@ func (x *ResourcesSummary_Devices) String() string {
 func (*ResourcesSummary_Devices) ProtoMessage() {}
 
 func (x *ResourcesSummary_Devices) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3207,7 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x05mtime\x18\x04 \x01(\x03R\x05mtime\x12\x12\n" +
 	"\x04mode\x18\x05 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03uid\x18\x06 \x01(\x05R\x03uid\x12\x10\n" +
-	"\x03gid\x18\a \x01(\x05R\x03gid\"\xf8\x04\n" +
+	"\x03gid\x18\a \x01(\x05R\x03gid\"\x88\b\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x122\n" +
@@ -2953,15 +3228,33 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x06reason\x18e \x01(\tH\x01R\x06reason\x88\x01\x01\x12\x1e\n" +
 	"\barray_id\x18f \x01(\tH\x02R\aarrayId\x88\x01\x01\x12$\n" +
 	"\varray_index\x18g \x01(\x05H\x03R\n" +
-	"arrayIndex\x88\x01\x01B\f\n" +
+	"arrayIndex\x88\x01\x01\x12\x1b\n" +
+	"\x06status\x18h \x01(\tH\x04R\x06status\x88\x01\x01\x125\n" +
+	"\bend_time\x18i \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12 \n" +
+	"\tkilled_by\x18j \x01(\tH\x05R\bkilledBy\x88\x01\x01\x12#\n" +
+	"\n" +
+	"preemption\x18k \x01(\tH\x06R\n" +
+	"preemption\x88\x01\x01\x12\x19\n" +
+	"\x05slots\x18l \x01(\x05H\aR\x05slots\x88\x01\x01\x12\x1f\n" +
+	"\battempts\x18m \x01(\x05H\bR\battempts\x88\x01\x01\x12=\n" +
+	"\x06labels\x18n \x03(\v2%.detdeploy.api.v1.Command.LabelsEntryR\x06labels\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_exit_codeB\t\n" +
 	"\a_reasonB\v\n" +
 	"\t_array_idB\x0e\n" +
-	"\f_array_index\"5\n" +
+	"\f_array_indexB\t\n" +
+	"\a_statusB\f\n" +
+	"\n" +
+	"_killed_byB\r\n" +
+	"\v_preemptionB\b\n" +
+	"\x06_slotsB\v\n" +
+	"\t_attempts\"5\n" +
 	"\tTaskArray\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x05R\x04size\"\xa3\x02\n" +
+	"\x04size\x18\x02 \x01(\x05R\x04size\"\xaa\x03\n" +
 	"\x14LaunchCommandRequest\x12/\n" +
 	"\x06config\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06config\x12#\n" +
 	"\rtemplate_name\x18\x02 \x01(\tR\ftemplateName\x12,\n" +
@@ -2970,7 +3263,11 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\fworkspace_id\x18\x05 \x01(\x05R\vworkspaceId\x12\x1d\n" +
 	"\n" +
 	"request_id\x18d \x01(\tR\trequestId\x121\n" +
-	"\x05array\x18e \x01(\v2\x1b.detdeploy.api.v1.TaskArrayR\x05array\"\xe7\x01\n" +
+	"\x05array\x18e \x01(\v2\x1b.detdeploy.api.v1.TaskArrayR\x05array\x12J\n" +
+	"\x06labels\x18f \x03(\v22.detdeploy.api.v1.LaunchCommandRequest.LabelsEntryR\x06labels\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x01\n" +
 	"\x15LaunchCommandResponse\x123\n" +
 	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12;\n" +
@@ -2981,10 +3278,28 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\bcommands\x18\x01 \x03(\v2\x19.detdeploy.api.v1.CommandR\bcommands\x12<\n" +
 	"\n" +
 	"pagination\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.PaginationR\n" +
-	"pagination\"z\n" +
+	"pagination\"\xcd\x01\n" +
 	"\x12GetCommandResponse\x123\n" +
 	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\x12/\n" +
-	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\"J\n" +
+	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x122\n" +
+	"\x05queue\x18d \x01(\v2\x1c.detdeploy.api.v1.QueuePlaceR\x05queue\x12\x1d\n" +
+	"\n" +
+	"last_lines\x18e \x03(\tR\tlastLines\"w\n" +
+	"\n" +
+	"QueuePlace\x12\x1d\n" +
+	"\n" +
+	"jobs_ahead\x18\x01 \x01(\x05R\tjobsAhead\x126\n" +
+	"\aholders\x18\x02 \x03(\v2\x1c.detdeploy.api.v1.SlotHolderR\aholders\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\x05R\x04more\"b\n" +
+	"\n" +
+	"SlotHolder\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\busername\x18\x03 \x01(\tR\busername\x12\x14\n" +
+	"\x05slots\x18\x04 \x01(\x05R\x05slots\"X\n" +
+	"\x11ListTasksResponse\x12/\n" +
+	"\x05tasks\x18\x01 \x03(\v2\x19.detdeploy.api.v1.CommandR\x05tasks\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\"J\n" +
 	"\x13KillCommandResponse\x123\n" +
 	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\"J\n" +
 	"\x15KillTaskArrayResponse\x12\x19\n" +
@@ -3074,7 +3389,7 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
 	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
@@ -3098,87 +3413,98 @@ var file_master_api_v1_task_proto_goTypes = []any{
 	(*LaunchCommandResponse)(nil),                     // 19: detdeploy.api.v1.LaunchCommandResponse
 	(*GetCommandsResponse)(nil),                       // 20: detdeploy.api.v1.GetCommandsResponse
 	(*GetCommandResponse)(nil),                        // 21: detdeploy.api.v1.GetCommandResponse
-	(*KillCommandResponse)(nil),                       // 22: detdeploy.api.v1.KillCommandResponse
-	(*KillTaskArrayResponse)(nil),                     // 23: detdeploy.api.v1.KillTaskArrayResponse
-	(*SetCommandPriorityRequest)(nil),                 // 24: detdeploy.api.v1.SetCommandPriorityRequest
-	(*SetCommandPriorityResponse)(nil),                // 25: detdeploy.api.v1.SetCommandPriorityResponse
-	(*GetTaskContextDirectoryResponse)(nil),           // 26: detdeploy.api.v1.GetTaskContextDirectoryResponse
-	(*AcceleratorData)(nil),                           // 27: detdeploy.api.v1.AcceleratorData
-	(*PostAllocationAcceleratorDataRequest)(nil),      // 28: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
-	(*PostAllocationAcceleratorDataResponse)(nil),     // 29: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
-	(*AllocationReadyResponse)(nil),                   // 30: detdeploy.api.v1.AllocationReadyResponse
-	(*AllocationWaitingResponse)(nil),                 // 31: detdeploy.api.v1.AllocationWaitingResponse
-	(*AllocationPreemptionSignalResponse)(nil),        // 32: detdeploy.api.v1.AllocationPreemptionSignalResponse
-	(*RendezvousInfo)(nil),                            // 33: detdeploy.api.v1.RendezvousInfo
-	(*AllocationRendezvousInfoResponse)(nil),          // 34: detdeploy.api.v1.AllocationRendezvousInfoResponse
-	(*AckAllocationPreemptionSignalResponse)(nil),     // 35: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*GetAllocationResponse)(nil),                     // 36: detdeploy.api.v1.GetAllocationResponse
-	(*AllocationAllGatherRequest)(nil),                // 37: detdeploy.api.v1.AllocationAllGatherRequest
-	(*AllocationAllGatherResponse)(nil),               // 38: detdeploy.api.v1.AllocationAllGatherResponse
-	(*NotifyContainerRunningRequest)(nil),             // 39: detdeploy.api.v1.NotifyContainerRunningRequest
-	(*NotifyContainerRunningResponse)(nil),            // 40: detdeploy.api.v1.NotifyContainerRunningResponse
-	(*PostAllocationProxyAddressRequest)(nil),         // 41: detdeploy.api.v1.PostAllocationProxyAddressRequest
-	(*PostAllocationProxyAddressResponse)(nil),        // 42: detdeploy.api.v1.PostAllocationProxyAddressResponse
-	(*MarkAllocationResourcesDaemonResponse)(nil),     // 43: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 44: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 45: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 46: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 47: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	(*timestamppb.Timestamp)(nil),                     // 48: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 49: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 50: google.protobuf.Struct
-	(*Pagination)(nil),                                // 51: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 52: detdeploy.api.v1.Device
+	(*QueuePlace)(nil),                                // 22: detdeploy.api.v1.QueuePlace
+	(*SlotHolder)(nil),                                // 23: detdeploy.api.v1.SlotHolder
+	(*ListTasksResponse)(nil),                         // 24: detdeploy.api.v1.ListTasksResponse
+	(*KillCommandResponse)(nil),                       // 25: detdeploy.api.v1.KillCommandResponse
+	(*KillTaskArrayResponse)(nil),                     // 26: detdeploy.api.v1.KillTaskArrayResponse
+	(*SetCommandPriorityRequest)(nil),                 // 27: detdeploy.api.v1.SetCommandPriorityRequest
+	(*SetCommandPriorityResponse)(nil),                // 28: detdeploy.api.v1.SetCommandPriorityResponse
+	(*GetTaskContextDirectoryResponse)(nil),           // 29: detdeploy.api.v1.GetTaskContextDirectoryResponse
+	(*AcceleratorData)(nil),                           // 30: detdeploy.api.v1.AcceleratorData
+	(*PostAllocationAcceleratorDataRequest)(nil),      // 31: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
+	(*PostAllocationAcceleratorDataResponse)(nil),     // 32: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
+	(*AllocationReadyResponse)(nil),                   // 33: detdeploy.api.v1.AllocationReadyResponse
+	(*AllocationWaitingResponse)(nil),                 // 34: detdeploy.api.v1.AllocationWaitingResponse
+	(*AllocationPreemptionSignalResponse)(nil),        // 35: detdeploy.api.v1.AllocationPreemptionSignalResponse
+	(*RendezvousInfo)(nil),                            // 36: detdeploy.api.v1.RendezvousInfo
+	(*AllocationRendezvousInfoResponse)(nil),          // 37: detdeploy.api.v1.AllocationRendezvousInfoResponse
+	(*AckAllocationPreemptionSignalResponse)(nil),     // 38: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
+	(*GetAllocationResponse)(nil),                     // 39: detdeploy.api.v1.GetAllocationResponse
+	(*AllocationAllGatherRequest)(nil),                // 40: detdeploy.api.v1.AllocationAllGatherRequest
+	(*AllocationAllGatherResponse)(nil),               // 41: detdeploy.api.v1.AllocationAllGatherResponse
+	(*NotifyContainerRunningRequest)(nil),             // 42: detdeploy.api.v1.NotifyContainerRunningRequest
+	(*NotifyContainerRunningResponse)(nil),            // 43: detdeploy.api.v1.NotifyContainerRunningResponse
+	(*PostAllocationProxyAddressRequest)(nil),         // 44: detdeploy.api.v1.PostAllocationProxyAddressRequest
+	(*PostAllocationProxyAddressResponse)(nil),        // 45: detdeploy.api.v1.PostAllocationProxyAddressResponse
+	(*MarkAllocationResourcesDaemonResponse)(nil),     // 46: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 47: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 48: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 49: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 50: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	nil,                                               // 51: detdeploy.api.v1.Command.LabelsEntry
+	nil,                                               // 52: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                     // 53: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 54: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 55: google.protobuf.Struct
+	(*Pagination)(nil),                                // 56: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 57: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
 	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	48, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	48, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	53, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	53, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	48, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	48, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	53, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	53, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
 	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
 	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
 	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	46, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	49, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
 	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
 	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	48, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	53, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
 	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
 	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	47, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	50, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
 	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	48, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	49, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	50, // 21: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
-	15, // 22: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
-	17, // 23: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	16, // 24: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	50, // 25: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
-	1,  // 26: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	16, // 27: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	51, // 28: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 29: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	50, // 30: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	16, // 31: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 32: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	27, // 33: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	33, // 34: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 35: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	50, // 36: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	50, // 37: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	50, // 38: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	50, // 39: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	52, // 40: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	45, // 41: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 42: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	53, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	54, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	53, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
+	51, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
+	55, // 23: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	15, // 24: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
+	17, // 25: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
+	52, // 26: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	16, // 27: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	55, // 28: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	1,  // 29: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	16, // 30: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	56, // 31: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 32: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	55, // 33: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	22, // 34: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	23, // 35: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 36: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
+	16, // 37: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	16, // 38: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	30, // 39: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	36, // 40: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	5,  // 41: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	55, // 42: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	55, // 43: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	55, // 44: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	55, // 45: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	57, // 46: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	48, // 47: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 48: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }
@@ -3196,14 +3522,14 @@ func file_master_api_v1_task_proto_init() {
 	file_master_api_v1_task_proto_msgTypes[9].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[12].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[15].OneofWrappers = []any{}
-	file_master_api_v1_task_proto_msgTypes[23].OneofWrappers = []any{}
+	file_master_api_v1_task_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   44,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -199,6 +199,15 @@ func (a Allocation) Kill(reason string, at time.Time) Allocation {
 	return a
 }
 
+// KillBy is Kill at the request of a user.
+func (a Allocation) KillBy(user string, at time.Time) Allocation {
+	killed := a.Kill("killed by user "+user, at)
+	if a.Killed == nil && killed.Killed != nil {
+		killed.Killed.User = user
+	}
+	return killed
+}
+
 // Preempt records that the allocation must checkpoint and stop before deadline.
 func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
 	if a.Over() || a.Preempted != nil {

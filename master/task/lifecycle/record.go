@@ -70,6 +70,8 @@ type Task struct {
 	// PodSpec is the pod spec in Config.
 	PodSpec  json.RawMessage `json:"pod_spec,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`
+	// Labels are the keys and values by which lists are filtered.
+	Labels map[string]string `json:"labels,omitempty"`
 	// Exceeds reports that the task needs more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
 }
@@ -205,6 +207,8 @@ const (
 type Stop struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
+	// User is the name of the user who requested it; empty for the scheduler.
+	User string `json:"user,omitempty"`
 	// By is when an allocation that was asked to stop is killed.
 	By    time.Time `json:"by,omitzero"`
 	Acked bool      `json:"acked,omitempty"`

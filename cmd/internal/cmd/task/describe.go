@@ -50,7 +50,7 @@ func pairs(reply *apiv1.GetCommandResponse) [][2]string {
 		{"ID", c.GetId()},
 		{"Name", c.GetDescription()},
 		{"User", c.GetUsername()},
-		{"State", show.Enum(c.GetState(), "STATE_")},
+		{"State", show.TaskState(c)},
 		{"Reason", waits(c)},
 		{"Pool", c.GetResourcePool()},
 		{"Slots", slotsOf(reply)},

@@ -43,7 +43,7 @@ func heads() []string {
 
 func row(c *apiv1.Command) []any {
 	return []any{
-		c.GetId(), c.GetDescription(), c.GetUsername(), show.Enum(c.GetState(), "STATE_"), c.GetResourcePool(),
+		c.GetId(), c.GetDescription(), c.GetUsername(), show.TaskState(c), c.GetResourcePool(),
 		show.Time(c.GetStartTime()), exitCode(c), c.GetReason(),
 	}
 }

@@ -169,7 +169,7 @@ func arrangeTasks(a answers) []task {
 			submitted: j.GetSubmissionTime().AsTime(),
 		}
 		if c := byJob[j.GetJobId()]; c != nil {
-			row.id, row.state, row.reason = c.GetId(), show.Enum(c.GetState(), "STATE_"), c.GetReason()
+			row.id, row.state, row.reason = c.GetId(), show.TaskState(c), c.GetReason()
 		}
 		out = append(out, row)
 	}

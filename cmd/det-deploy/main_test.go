@@ -37,10 +37,12 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("EXAMPLES", examples)
-			free, err := port.Find(t)
-			env.Setenv("PORT", strconv.Itoa(free))
-			if err != nil {
-				return err
+			for _, name := range []string{"PORT", "PORT2"} {
+				free, err := port.Find(t)
+				if err != nil {
+					return err
+				}
+				env.Setenv(name, strconv.Itoa(free))
 			}
 			return unwatched(env)
 		},

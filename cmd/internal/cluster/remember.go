@@ -16,16 +16,31 @@ import (
 
 // Remembered returns the saved context with a cluster's ID, or an empty one if there is none.
 func Remembered(s *term.Streams, cluster string) (contexts.Context, error) {
-	f, err := contexts.Default(s.Getenv)
-	if err != nil {
-		return contexts.Context{}, err
-	}
-	b, err := f.Load()
+	b, err := loadContexts(s)
 	if err != nil {
 		return contexts.Context{}, err
 	}
 	c, _ := b.Get(cluster)
 	return c, nil
+}
+
+// loadContexts reads the user's contexts.
+func loadContexts(s *term.Streams) (*contexts.Book, error) {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return f.Load()
+}
+
+// noteSwitch tells that up has changed the current context, and that DET_MASTER counts before it.
+func noteSwitch(s *term.Streams, before string, now *contexts.Book) {
+	if _, kept := now.Get(before); kept && before != now.Current {
+		s.Notef("Commands now use cluster %s instead of %s; `%s` switches back.", now.Current, before, s.Command("context use "+before))
+	}
+	if text := now.Overridden(s.Getenv, now.Current); text != "" {
+		s.Notef("%s", text)
+	}
 }
 
 // Remember saves c as the current context.
@@ -48,7 +63,14 @@ func Forget(ctx context.Context, s *term.Streams, cluster string, matches func(c
 		return err
 	}
 	_ = os.Remove(caFile(f, cluster)) // the authority is no longer used
-	return f.Forget(ctx, cluster)
+	return f.Change(ctx, func(b *contexts.Book) error {
+		was := b.Current
+		b.Drop(cluster)
+		if was == cluster && b.Current != "" {
+			s.Notef("Commands use cluster %s again.", b.Current)
+		}
+		return nil
+	})
 }
 
 // WriteCA writes the certificate authority of the master to a file, for programs that do not read

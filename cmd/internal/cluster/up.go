@@ -1,6 +1,10 @@
 package cluster
 
-import "context"
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
 
 // upOptions holds the options of `up`, which is called install on Kubernetes.
 type upOptions struct{ changing }
@@ -58,11 +62,23 @@ func (o *upOptions) run(ctx context.Context) error {
 
 // finish prints the instructions for using the cluster.
 func (o *upOptions) finish(ctx context.Context, c Cluster) error {
+	before, err := loadContexts(o.Streams)
+	if err != nil {
+		return err
+	}
 	a, err := c.Finish(ctx)
 	if err != nil {
 		return err
 	}
-	return printAnswer(o.Streams, o.Output, a)
+	if err := printAnswer(o.Streams, o.Output, a); err != nil || o.Output == term.JSON {
+		return err
+	}
+	now, err := loadContexts(o.Streams)
+	if err != nil {
+		return err
+	}
+	noteSwitch(o.Streams, before.Current, now)
+	return nil
 }
 
 type planOptions struct{ selected }

@@ -44,6 +44,8 @@ type Context struct {
 	// User and Token are the session; both are empty after logout.
 	User  string `yaml:"user,omitempty" json:"user"`
 	Token Token  `yaml:"token,omitempty" json:"-"`
+	// Before is the context that was current before this one became it, or empty.
+	Before string `yaml:"before,omitempty" json:"-"`
 }
 
 // Token is a session token. It is redacted when printed; only the file contains it.
@@ -79,16 +81,13 @@ func (b *Book) Get(name string) (Context, bool) {
 
 // Put adds c or replaces the context with its name. Contexts are sorted by name.
 func (b *Book) Put(c Context) {
-	b.Remove(c.Name)
+	b.remove(c.Name)
 	b.Contexts = append(b.Contexts, c)
 	slices.SortFunc(b.Contexts, func(x, y Context) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// Remove deletes the context with a name and reports whether it existed.
-func (b *Book) Remove(name string) bool {
-	n := len(b.Contexts)
+func (b *Book) remove(name string) {
 	b.Contexts = slices.DeleteFunc(b.Contexts, func(c Context) bool { return c.Name == name })
-	return len(b.Contexts) < n
 }
 
 // File is the file with a user's contexts.

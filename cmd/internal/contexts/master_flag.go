@@ -3,6 +3,7 @@ package contexts
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -47,7 +48,7 @@ func (t MasterFlag) Resolve(s *term.Streams) (c Context, named bool, err error) 
 	}
 	want := t.Master
 	if want == "" {
-		want = s.Getenv("DET_MASTER")
+		want = s.Getenv(masterVariable)
 	}
 	if want == "" {
 		c, ok := b.Get(b.Current)
@@ -56,14 +57,43 @@ func (t MasterFlag) Resolve(s *term.Streams) (c Context, named bool, err error) 
 		}
 		return c, true, nil
 	}
-	if c, ok := b.Get(want); ok {
+	if c, ok := b.find(want); ok {
 		return c, true, nil
 	}
-	c, named, err = byAddress(s, b, want)
-	if err != nil {
-		return c, named, &unresolvedError{err, t.Master != ""}
+	if c, err = newContext(s, want); err != nil {
+		return c, false, &unresolvedError{err, t.Master != ""}
 	}
-	return c, named, nil
+	return c, false, nil
+}
+
+// Choice returns the setting that Resolve follows: "--master", "DET_MASTER" or "the current context".
+func (t MasterFlag) Choice(s *term.Streams) string {
+	switch {
+	case t.Master != "":
+		return "--master"
+	case s.Getenv(masterVariable) != "":
+		return masterVariable
+	}
+	return "the current context"
+}
+
+// masterVariable is the variable that selects the master of commands without --master.
+const masterVariable = "DET_MASTER"
+
+// find returns the context with a name or an address.
+func (b *Book) find(want string) (Context, bool) {
+	if c, ok := b.Get(want); ok {
+		return c, true
+	}
+	u, err := client.ParseURL(want)
+	if err != nil {
+		return Context{}, false
+	}
+	i := slices.IndexFunc(b.Contexts, func(c Context) bool { return c.Master == u.String() })
+	if i < 0 {
+		return Context{}, false
+	}
+	return b.Contexts[i], true
 }
 
 // unresolvedError reports an address that is not a master's.
@@ -78,17 +108,12 @@ func (e *unresolvedError) Unwrap() error { return e.cause }
 // FromFlags reports whether the address comes from --master.
 func (e *unresolvedError) FromFlags() bool { return e.flag }
 
-// byAddress returns the context with an address, or makes one from the environment variables of the det
-// client and task containers.
-func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) {
+// newContext makes a context with an address from the environment variables of the det client and task
+// containers.
+func newContext(s *term.Streams, address string) (Context, error) {
 	u, err := client.ParseURL(address)
 	if err != nil {
-		return Context{}, false, fmt.Errorf("cannot find the master: %w", err)
-	}
-	for _, c := range b.Contexts {
-		if c.Master == u.String() {
-			return c, true, nil
-		}
+		return Context{}, fmt.Errorf("cannot find the master: %w", err)
 	}
 	c := Context{
 		Master: u.String(), ServerName: s.Getenv("DET_MASTER_CERT_NAME"),
@@ -97,11 +122,11 @@ func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) 
 	if file := s.Getenv("DET_MASTER_CERT_FILE"); file != "" {
 		ca, err := os.ReadFile(file)
 		if err != nil {
-			return Context{}, false, fmt.Errorf("cannot read the CA file in DET_MASTER_CERT_FILE: %w", err)
+			return Context{}, fmt.Errorf("cannot read the CA file in DET_MASTER_CERT_FILE: %w", err)
 		}
 		c.CA = string(ca)
 	}
-	return c, false, nil
+	return c, nil
 }
 
 // Dial returns a client for the selected master.

@@ -43,19 +43,15 @@ func (f File) Change(ctx context.Context, edit func(*Book) error) error {
 // Save adds or replaces a context and makes it the current one. `up` and `login` call it last.
 func (f File) Save(ctx context.Context, c Context) error {
 	return f.Change(ctx, func(b *Book) error {
-		b.Put(c)
-		b.Current = c.Name
+		b.Activate(c)
 		return nil
 	})
 }
 
-// Forget removes the context with a name, if it exists.
+// Forget removes the context with a name, if it exists. See Book.Drop for the next current one.
 func (f File) Forget(ctx context.Context, name string) error {
 	return f.Change(ctx, func(b *Book) error {
-		b.Remove(name)
-		if b.Current == name {
-			b.Current = ""
-		}
+		b.Drop(name)
 		return nil
 	})
 }

@@ -31,8 +31,7 @@ func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 		k.Name, k.Master, k.CA = t.Spec.Cluster, t.Spec.URL(), ca
 		k.Platform, k.Region, k.KubeContext, k.Namespace = "", "", "", "" // they belong to an earlier cluster with this ID
 		k.User, k.Token = user, token
-		b.Put(k)
-		b.Current = k.Name
+		b.Activate(k)
 		return nil
 	})
 	return token != "", err

@@ -27,6 +27,9 @@ func runList(_ context.Context, o *command.Local) error {
 	if err != nil {
 		return err
 	}
+	if text := b.Overridden(o.Getenv, b.Current); text != "" {
+		o.Tell("%s", text)
+	}
 	t := term.NewTable("CURRENT", "NAME", "MASTER", "USER", "CLUSTER")
 	for _, c := range b.Contexts {
 		mark := ""

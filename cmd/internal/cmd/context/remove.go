@@ -27,10 +27,7 @@ func runRemove(ctx context.Context, o *command.Local) error {
 		if gone, found = b.Get(o.Args[0]); !found {
 			return &missingError{o.Args[0]}
 		}
-		b.Remove(o.Args[0])
-		if b.Current == o.Args[0] {
-			b.Current = ""
-		}
+		b.Drop(o.Args[0])
 		return nil
 	})
 	if err != nil {

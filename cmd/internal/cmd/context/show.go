@@ -27,7 +27,7 @@ func runShow(_ context.Context, o *command.Remote) error {
 		session = "logged in as " + c.User
 	}
 	return o.AnswerPairs(c,
-		[2]string{"Name", c.Name}, [2]string{"Master", c.Master}, [2]string{"Cluster", c.Cluster},
+		[2]string{"Name", c.Name}, [2]string{"Chosen by", o.Choice(o.Streams)}, [2]string{"Master", c.Master}, [2]string{"Cluster", c.Cluster},
 		[2]string{"Session", session}, [2]string{"Certificate", trust(c)}, [2]string{"Name in it", c.ServerName},
 	)
 }

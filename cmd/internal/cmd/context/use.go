@@ -18,16 +18,22 @@ func newUse(s *term.Streams) *cobra.Command {
 
 func runUse(ctx context.Context, o *command.Local) error {
 	var chosen contexts.Context
+	overridden := ""
 	err := changeContexts(ctx, o.Streams, func(b *contexts.Book) error {
 		c, ok := b.Get(o.Args[0])
 		if !ok {
 			return &missingError{o.Args[0]}
 		}
 		b.Current, chosen = c.Name, c
+		overridden = b.Overridden(o.Getenv, c.Name)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return o.AnswerNote(chosen, "Switched to context %q (%s).", chosen.Name, chosen.Master)
+	if err := o.AnswerNote(chosen, "Switched to context %q (%s).", chosen.Name, chosen.Master); err != nil || overridden == "" {
+		return err
+	}
+	o.Tell("%s", overridden)
+	return nil
 }

@@ -85,7 +85,22 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if err := f.Save(ctx, c); err != nil {
 		return err
 	}
-	return o.AnswerNote(c, "Logged in to %s as %s. Switched to context %q.", c.Master, c.User, c.Name)
+	if err := o.AnswerNote(c, "Logged in to %s as %s. Switched to context %q.", c.Master, c.User, c.Name); err != nil {
+		return err
+	}
+	return o.warnOverridden(f, c)
+}
+
+// warnOverridden tells that DET_MASTER selects another master than the new context.
+func (o *loginOptions) warnOverridden(f contexts.File, c contexts.Context) error {
+	b, err := f.Load()
+	if err != nil {
+		return err
+	}
+	if text := b.Overridden(o.Getenv, c.Name); text != "" {
+		o.Tell("%s", text)
+	}
+	return nil
 }
 
 // password reads the password from stdin or prompts for it.

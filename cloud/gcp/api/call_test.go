@@ -6,11 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/iam/v1"
 	"google.golang.org/api/storage/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -66,7 +68,13 @@ func TestRetries(t *testing.T) {
 		return api.Run(ctx, c, c.Compute.Networks.Insert(c.Project, &compute.Network{Name: "x"}))
 	}
 	once := func(ctx context.Context, c api.Clients) error {
-		return api.Send(ctx, c.Storage.Buckets.Insert(c.Project, &storage.Bucket{Name: "x"}))
+		return api.Send(ctx, c.IAM.Projects.ServiceAccounts.Create("projects/"+c.Project, &iam.CreateServiceAccountRequest{AccountId: "x"}))
+	}
+	patch := func(ctx context.Context, c api.Clients) error {
+		return api.Send(ctx, c.Storage.Buckets.Patch("x", &storage.Bucket{}))
+	}
+	conditional := func(ctx context.Context, c api.Clients) error {
+		return api.Delete(ctx, c.Storage.Objects.Delete("x", "o").IfGenerationMatch(1))
 	}
 	for _, tc := range []struct {
 		name     string
@@ -75,15 +83,19 @@ func TestRetries(t *testing.T) {
 		kind     cloud.Kind
 		requests int
 	}{
-		{"a read that came too soon", read, []roundTrip{says(429, busyBody)}, cloud.RateLimited, 3},
+		{"a read that came too soon", read, []roundTrip{says(429, busyBody)}, cloud.RateLimited, 10},
 		{"a read that came too soon once", read, []roundTrip{says(429, busyBody), says(200, "{}")}, "", 2},
-		{"a read that was lost", read, []roundTrip{lost}, cloud.Unavailable, 3},
+		{"a read that was lost", read, []roundTrip{lost}, cloud.Unavailable, 5},
 		{"a read that is refused", read, []roundTrip{says(404, noneBody)}, cloud.NotFound, 1},
-		{"a change that came too soon", change, []roundTrip{says(429, busyBody)}, cloud.RateLimited, 3},
-		{"a change that was lost", change, []roundTrip{lost}, cloud.Ambiguous, 3},
+		{"a change that came too soon", change, []roundTrip{says(429, busyBody)}, cloud.RateLimited, 10},
+		{"a change that was lost", change, []roundTrip{lost}, cloud.Ambiguous, 5},
 		{"a change whose answer was lost", change, []roundTrip{lost, says(200, doneBody)}, "", 2},
 		{"a change that broke", change, []roundTrip{says(503, brokenBody), says(200, doneBody)}, "", 2},
-		{"a change that never left", change, []roundTrip{unreachable}, cloud.Unavailable, 3},
+		{"a read that is answered with status 503", read, []roundTrip{says(503, brokenBody)}, cloud.Unavailable, 10},
+		{"a throttled change whose answers are lost", change, []roundTrip{lost, says(429, busyBody), lost, says(429, busyBody), lost, lost, says(200, doneBody)}, "", 7},
+		{"a change that never left", change, []roundTrip{unreachable}, cloud.Unavailable, 5},
+		{"a write to a bucket that was lost", patch, []roundTrip{lost, says(200, "{}")}, "", 2},
+		{"a conditional write that was lost", conditional, []roundTrip{lost}, cloud.Ambiguous, 1},
 		{"a change without a requestId that was lost", once, []roundTrip{lost}, cloud.Ambiguous, 1},
 		{"a change without a requestId that broke", once, []roundTrip{says(503, brokenBody)}, cloud.Ambiguous, 1},
 		{"a change without a requestId that came too soon", once, []roundTrip{says(429, busyBody), says(200, "{}")}, "", 2},
@@ -109,7 +121,7 @@ func wantOneCall(t *testing.T, requests []*http.Request) {
 		if got, want := r.URL.Query().Get("requestId"), requests[0].URL.Query().Get("requestId"); got != want {
 			t.Errorf("attempt %d: got requestId %q, want that of the first, %q", i+1, got, want)
 		}
-		want := id + " gccl-attempt-count/" + string(rune('1'+i)) + " "
+		want := id + " gccl-attempt-count/" + strconv.Itoa(i+1) + " "
 		if got := r.Header.Get("X-Goog-Api-Client"); !strings.HasPrefix(got, want) || !strings.HasPrefix(id, "gccl-invocation-id/") {
 			t.Errorf("attempt %d: got %q, want it to begin with %q", i+1, got, want)
 		}
@@ -137,7 +149,7 @@ func TestOperations(t *testing.T) {
 			cloud.Ambiguous, 2,
 			"compute.instances.insert: wait for operation operation-1: compute.zoneOperations.wait: none (notFound)",
 		},
-		{"no response to the wait", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF)}, cloud.Ambiguous, 4, ""},
+		{"no response to the wait", []roundTrip{says(200, runningBody), fails(io.ErrUnexpectedEOF)}, cloud.Ambiguous, 6, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -213,11 +225,12 @@ func TestTheGate(t *testing.T) {
 		if _, err := api.Do(t.Context(), c.Compute.Networks.Get(c.Project, "x")); errors.Is(err, resource.ErrReadOnly) {
 			t.Errorf("closed: got %v for a look, want it to pass", err)
 		}
+		throttled := len(s.requests)
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		_, err = api.Do(wait.Outlive(ctx), c.Compute.Networks.Get(c.Project, "x"))
-		if !errors.Is(err, context.Canceled) || cloud.KindOf(err) != cloud.RateLimited || len(s.requests) != 4 {
-			t.Errorf("stopped by the user: got %v after %d requests, want the refusal of one", err, len(s.requests)-3)
+		if !errors.Is(err, context.Canceled) || cloud.KindOf(err) != cloud.RateLimited || len(s.requests) != throttled+1 {
+			t.Errorf("stopped by the user: got %v after %d requests, want the refusal of one", err, len(s.requests)-throttled)
 		}
 		errLost := errors.New("lease lost")
 		asked, before := 0, len(s.requests)

@@ -62,8 +62,5 @@ func (r row) takesRequestID() bool {
 	return r.Changes && strings.HasPrefix(r.Op, "compute.") && !slices.Contains(without, r.Op)
 }
 
-// isRepeatable reports whether a call that may have had its effect can be repeated. Cloud Logging
-// deduplicates log entries with the same timestamp and insertId, which det-deploy always sets.
-func (r row) isRepeatable() bool {
-	return !r.Changes || r.takesRequestID() || r.Op == "logging.entries.write"
-}
+// isRepeatable reports whether a call that may have had its effect can be repeated.
+func (r row) isRepeatable() bool { return !r.Changes || r.takesRequestID() || r.Repeatable }

@@ -7,17 +7,18 @@ func storageCalls() []row {
 	return []row{
 		{"GET v1/b/*", edge.Reads("storage.buckets.get")},
 		{"GET v1/b", edge.Reads("storage.buckets.list")},
-		{"POST v1/b", edge.Writes("storage.buckets.insert", "storage.buckets.create")},
-		{"PATCH v1/b/*", edge.Writes("storage.buckets.patch", "storage.buckets.update")},
-		{"DELETE v1/b/*", edge.Writes("storage.buckets.delete")},
+		// A second creation is a conflict, which callers take for success if the bucket is theirs.
+		{"POST v1/b", edge.Repeats("storage.buckets.insert", "storage.buckets.create")},
+		{"PATCH v1/b/*", edge.Repeats("storage.buckets.patch", "storage.buckets.update")},
+		{"DELETE v1/b/*", edge.Repeats("storage.buckets.delete")},
 		{"GET v1/b/*/iam", edge.Reads("storage.buckets.getIamPolicy")},
 		{"PUT v1/b/*/iam", edge.Writes("storage.buckets.setIamPolicy")},
 		{"GET v1/b/*/iam/testPermissions", freeCall("storage.buckets.testIamPermissions")},
 		{"GET v1/b/*/o/*", edge.Reads("storage.objects.get")},
 		{"GET v1/b/*/o", edge.Reads("storage.objects.list")},
 		// Overwriting an object requires the permission to delete it.
-		{"POST v1/b/*/o", edge.Writes("storage.objects.insert", "storage.objects.create", "storage.objects.delete")},
-		{"DELETE v1/b/*/o/*", edge.Writes("storage.objects.delete")},
+		{"POST v1/b/*/o", edge.Repeats("storage.objects.insert", "storage.objects.create", "storage.objects.delete")},
+		{"DELETE v1/b/*/o/*", edge.Repeats("storage.objects.delete")},
 	}
 }
 
@@ -69,7 +70,8 @@ func otherCalls() []row {
 		{"GET v1/*/*/services:batchGet", edge.Reads("serviceusage.services.batchGet", "serviceusage.services.get")},
 		{"POST v1/*/*/services:batchEnable", edge.Writes("serviceusage.services.batchEnable", "serviceusage.services.enable")},
 		{"GET v2/projects/*/policies/*:getEffectivePolicy", edge.Reads("orgpolicy.projects.policies.getEffectivePolicy", "orgpolicy.policy.get")},
-		{"POST v2/entries:write", edge.Writes("logging.entries.write", "logging.logEntries.create")},
+		// Cloud Logging deduplicates entries with the same timestamp and insertId, which are always set.
+		{"POST v2/entries:write", edge.Repeats("logging.entries.write", "logging.logEntries.create")},
 		{"POST v2/entries:list", edge.Reads("logging.entries.list", "logging.logEntries.list")},
 		{"GET v2/projects/*/logs", edge.Reads("logging.projects.logs.list", "logging.logs.list")},
 		{"DELETE v2/projects/*/logs/*", edge.Writes("logging.projects.logs.delete", "logging.logs.delete")},

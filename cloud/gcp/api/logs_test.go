@@ -28,8 +28,8 @@ func TestLogEntriesAreRetried(t *testing.T) {
 		}, api.Options{})
 		in := &logging.WriteLogEntriesRequest{Entries: []*logging.LogEntry{{InsertId: "1", Timestamp: "2026-11-22T10:00:00Z"}}}
 		err := api.Send(t.Context(), c.Logging.Entries.Write(in))
-		if cloud.KindOf(err) != cloud.Ambiguous || sent != 3 {
-			t.Errorf("got %v after %d requests, want 3", err, sent)
+		if cloud.KindOf(err) != cloud.Ambiguous || sent != 5 {
+			t.Errorf("got %v after %d requests, want 5", err, sent)
 		}
 	})
 }

@@ -11,8 +11,6 @@ import (
 
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/storage/v1"
-
-	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // Content is the content of an object.
@@ -56,13 +54,17 @@ func (c Clients) Fetch(ctx context.Context, bucket, name string, to io.Writer) e
 // means that the object must not exist, nil matches any. Upload retries the call itself and rewinds
 // body, because the transport cannot rewind the multipart body that the client creates from it.
 func (c Clients) Upload(ctx context.Context, in *storage.Object, body io.ReadSeeker, was *int64) (*storage.Object, error) {
-	for n := 1; ; n++ {
+	for retries := newRetrier(); ; {
 		written, call, err := c.uploadOnce(ctx, in, body, was)
-		if n == attempts || call == nil || !isWorthAnother(ctx, call.row, err) {
+		if err == nil || call == nil {
 			return written, err
 		}
-		if stopped := wait.ForWanted(ctx, firstPause<<(n-1)); stopped != nil {
+		again, stopped := retries.awaitNext(ctx, call.row, err)
+		if stopped != nil {
 			return nil, errors.Join(err, stopped)
+		}
+		if !again {
+			return written, err
 		}
 	}
 }

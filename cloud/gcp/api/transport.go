@@ -20,7 +20,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/edge"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // transport handles every request of the service clients:
@@ -39,13 +38,6 @@ type transport struct {
 	rows  []row
 	table edge.Table
 }
-
-// attempts is the maximum number of attempts of a call that had no effect.
-const attempts = 3
-
-// firstPause is the pause before the first retry. It doubles with each retry. Cloud Storage allows
-// one write per second to an object.
-const firstPause = time.Second
 
 // userAgent identifies the client in Google's audit logs.
 const userAgent = "det-deploy"
@@ -85,6 +77,7 @@ func (t *transport) callOf(r *http.Request) (*call, error) {
 	if !ok {
 		return nil, &cloud.Error{Kind: cloud.Invalid, Op: r.Method + " " + r.URL.Path, Err: errors.New("the call is not in the table of calls")}
 	}
+	found.Repeatable = found.Repeatable && !isConditional(r)
 	return &call{row: found, table: t.table, project: cmp.Or(projectIn(r.URL.Path), t.project), id: uuid.NewString()}, nil
 }
 
@@ -98,21 +91,20 @@ func projectIn(path string) string {
 
 // attempt makes attempts until one succeeds or no retry is permitted. It returns their number.
 func (t *transport) attempt(r *http.Request, c *call) (res *http.Response, n int, err error) {
+	retries := newRetrier()
 	for n = 1; ; n++ {
 		res, err = t.send(r, c, n)
-		if n == attempts || !isWorthAnother(r.Context(), c.row, err) || !canRepeat(r) {
+		if err == nil || !canRepeat(r) {
 			return res, n, err
 		}
-		if stopped := wait.ForWanted(r.Context(), firstPause<<(n-1)); stopped != nil {
+		again, stopped := retries.awaitNext(r.Context(), c.row, err)
+		if stopped != nil {
 			return nil, n, errors.Join(err, stopped)
 		}
+		if !again {
+			return res, n, err
+		}
 	}
-}
-
-// isWorthAnother reports whether a retry may succeed and cannot apply the call's effect twice.
-func isWorthAnother(ctx context.Context, r row, err error) bool {
-	kind := cloud.KindOf(err)
-	return ctx.Err() == nil && (kind.Transient() || kind == cloud.Ambiguous && r.isRepeatable())
 }
 
 // canRepeat reports whether the body of a request can be sent again.

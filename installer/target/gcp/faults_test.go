@@ -1,6 +1,7 @@
 package gcp_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -79,6 +80,24 @@ func TestSlowCloud(t *testing.T) {
 		s.ComesAndGoes(t, 10*time.Second)
 		s.wantLeft(t)
 	})
+}
+
+// Where a third of all attempts is throttled and every twentieth reply is lost, commands finish at the
+// first run.
+func TestFinishesWithThrottlesAndLostReplies(t *testing.T) {
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, gcptest.Options{})
+				s.world.Storm(seed, 0.3, 0.05)
+				must(t, s.Up(t.Context()))
+				s.WantNothingToDo(t)
+				_, err := s.Down(t.Context(), true)
+				must(t, err)
+				s.wantLeft(t)
+			})
+		})
+	}
 }
 
 // A secret and its version are created by two calls, and either may be the last.

@@ -92,7 +92,7 @@ func (s *site) do(c *call) (out any, err error) {
 		c.fault = s.schedule.Next(c.op, c.changes)
 	}
 	if s.schedule.Storm != nil {
-		c.fault = s.schedule.Storm()
+		c.fault = s.schedule.Storm(c.attempts)
 	}
 	defer func() {
 		s.schedule.Journal = append(s.schedule.Journal, faults.Entry{Op: c.op, Changes: c.changes, Code: codeOf(err), At: time.Now()})

@@ -49,6 +49,9 @@ func (c *call) attempt() *attempt {
 	if a.count++; a.count == 1 {
 		a.fault = w.Next(c.ID, c.changes())
 	}
+	if storm, on := w.NextInStorm(a.count); on {
+		a.fault = storm
+	}
 	if a.count > mostAttempts {
 		w.tb.Errorf("gcptest: %s was sent %d times: its client has no end", c.ID, a.count)
 		w.Kill()

@@ -22,6 +22,21 @@ func (g *Guarded) FailChange(n int, f Fault) { g.with(func(s *Schedule) { s.Fail
 // succeed.
 func (g *Guarded) FailOp(op string, fs ...Fault) { g.with(func(s *Schedule) { s.FailOp(op, fs...) }) }
 
+// Storm injects random faults into all attempts: throttles, and lost replies.
+func (g *Guarded) Storm(seed uint64, throttled, lost float64) {
+	g.with(func(s *Schedule) { s.Storm = NewStorm(seed, throttled, lost) })
+}
+
+// NextInStorm returns the fault of an attempt, counted from 1, and whether there is a storm.
+func (g *Guarded) NextInStorm(attempt int) (f Fault, on bool) {
+	g.with(func(s *Schedule) {
+		if on = s.Storm != nil; on {
+			f = s.Storm(attempt)
+		}
+	})
+	return f, on
+}
+
 // Revive simulates a new process, without faults.
 func (g *Guarded) Revive() { g.with((*Schedule).Revive) }
 

@@ -12,8 +12,9 @@ type Schedule struct {
 	Calls, Changes int
 	// Dead reports whether the process was killed.
 	Dead bool
-	// Storm returns the fault of each attempt, beside the scheduled ones. It may be nil.
-	Storm func() Fault
+	// Storm returns the fault of an attempt of a call, counted from 1, instead of the scheduled ones. It
+	// may be nil.
+	Storm func(attempt int) Fault
 	// Journal holds all attempts that reached the cloud, in order.
 	Journal []Entry
 
@@ -51,15 +52,24 @@ func (s *Schedule) Next(op string, changes bool) Fault {
 	return ""
 }
 
+// The attempts of a call from which on a storm loses no replies, and ends. A client that follows the
+// advice of the platforms succeeds by then, in any order of the calls.
+const (
+	lastLoss  = 4
+	lastFault = 9
+)
+
 // NewStorm returns a function for Schedule.Storm that throttles some attempts and loses the replies of
 // others, each with its probability.
-func NewStorm(seed uint64, throttled, lost float64) func() Fault {
+func NewStorm(seed uint64, throttled, lost float64) func(attempt int) Fault {
 	random := rand.New(rand.NewPCG(seed, 0))
-	return func() Fault {
+	return func(attempt int) Fault {
 		switch p := random.Float64(); {
+		case attempt > lastFault:
+			return ""
 		case p < throttled:
 			return Throttle
-		case p < throttled+lost:
+		case p < throttled+lost && attempt <= lastLoss:
 			return LoseReply
 		}
 		return ""

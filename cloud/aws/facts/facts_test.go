@@ -72,9 +72,28 @@ func TestTheNewestImage(t *testing.T) {
 	if err != nil || got.ID != awstest.ImageNobleAMD64 {
 		t.Errorf("by name: got %+v and %v, want %s", got, err, awstest.ImageNobleAMD64)
 	}
+	if got, err := newest(t, f, facts.AgentStock(), "amd64"); err != nil || got.ID != awstest.ImageGPUAMD64 {
+		t.Errorf("by name: got %+v and %v, want %s, not the later one of the release before", got, err, awstest.ImageGPUAMD64)
+	}
 	if _, err := f.Image(t.Context(), "ami-0123456789abcdef0"); cloud.KindOf(err) != cloud.NotFound {
 		t.Errorf("an image that is not there: got %v, want an error of kind not-found", err)
 	}
+}
+
+// Where Amazon publishes no image with Ubuntu 24.04, agents get the one with 22.04.
+func TestOlderImageOfAgents(t *testing.T) {
+	t.Parallel()
+	f, w := ask()
+	w.WithdrawImage(awstest.ImageGPUAMD64)
+	check := func(how string) {
+		t.Helper()
+		if got, err := newest(t, f, facts.AgentStock(), "amd64"); err != nil || got.ID != awstest.ImageOldGPUAMD64 {
+			t.Errorf("%s: got %+v and %v, want %s", how, got, err, awstest.ImageOldGPUAMD64)
+		}
+	}
+	check("by parameter")
+	w.Deny("ssm:GetParameter")
+	check("by name")
 }
 
 func newest(t *testing.T, f facts.Facts, stock facts.Stock, arch string) (facts.Image, error) {

@@ -28,14 +28,14 @@ type Image struct {
 	Origin string
 }
 
-// Stock is a published image: the one under a public SSM parameter or, if that cannot be read, the
-// newest one of the owner with a matching name. In each text, %s is replaced by the publisher's
-// name of the architecture.
+// Stock is a published image: the one under the first existing public SSM parameter or, if none can
+// be read, the newest one of the owner whose name matches the first pattern that finds any. In each
+// text, %s is replaced by the publisher's name of the architecture.
 type Stock struct {
-	What      string
-	Parameter string
-	Owner     string
-	Name      string
+	What       string
+	Parameters []string
+	Owner      string
+	Names      []string
 	// Spelling maps architectures to the publisher's names.
 	Spelling map[string]string
 	// Generations are the NVIDIA architectures that its driver supports, oldest first.
@@ -45,23 +45,29 @@ type Stock struct {
 // MasterStock returns Canonical's Ubuntu 24.04. A master requires only cloud-init and systemd.
 func MasterStock() Stock {
 	return Stock{
-		What:      "Ubuntu 24.04",
-		Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/current/%s/hvm/ebs-gp3/ami-id",
-		Owner:     "099720109477", // Canonical's account ID
-		Name:      "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-%s-server-*",
-		Spelling:  map[string]string{"amd64": "amd64", "arm64": "arm64"},
+		What:       "Ubuntu 24.04",
+		Parameters: []string{"/aws/service/canonical/ubuntu/server/24.04/stable/current/%s/hvm/ebs-gp3/ami-id"},
+		Owner:      "099720109477", // Canonical's account ID
+		Names:      []string{"ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-%s-server-*"},
+		Spelling:   map[string]string{"amd64": "amd64", "arm64": "arm64"},
 	}
 }
 
 // AgentStock returns Amazon's Ubuntu image with NVIDIA drivers, Docker and the NVIDIA Container
-// Toolkit. It also serves instances without GPUs.
+// Toolkit. It also serves instances without GPUs. Where there is none with Ubuntu 24.04, it is the
+// one with 22.04.
 func AgentStock() Stock {
+	const parameter, name = "/aws/service/deeplearning/ami/%%s/base-oss-nvidia-driver-gpu-ubuntu-%s/latest/ami-id", "Deep Learning*Base OSS Nvidia Driver GPU AMI (Ubuntu %s)*"
+	var parameters, names []string
+	for _, release := range []string{"24.04", "22.04"} {
+		parameters, names = append(parameters, fmt.Sprintf(parameter, release)), append(names, fmt.Sprintf(name, release))
+	}
 	return Stock{
-		What:      "Deep Learning Base GPU AMI on Ubuntu 22.04",
-		Parameter: "/aws/service/deeplearning/ami/%s/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id",
-		Owner:     "amazon",
-		Name:      "Deep Learning*Base OSS Nvidia Driver GPU AMI (Ubuntu 22.04)*",
-		Spelling:  map[string]string{"amd64": "x86_64", "arm64": "arm64"},
+		What:       "Deep Learning Base GPU AMI on Ubuntu",
+		Parameters: parameters,
+		Owner:      "amazon",
+		Names:      names,
+		Spelling:   map[string]string{"amd64": "x86_64", "arm64": "arm64"},
 
 		Generations: openDriver(),
 	}
@@ -82,13 +88,19 @@ func (f Facts) Image(ctx context.Context, id string) (Image, error) {
 }
 
 // Published returns the ID of the newest published stock image, or "" if none is published.
-func (f Facts) Published(ctx context.Context, stock Stock, architecture string) (string, error) {
-	name := fmt.Sprintf(stock.Parameter, stock.Spelling[architecture])
-	p, err := f.Clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
-	if err != nil || p.Parameter == nil {
-		return "", err
+func (f Facts) Published(ctx context.Context, stock Stock, architecture string) (id string, err error) {
+	for _, pattern := range stock.Parameters {
+		name := fmt.Sprintf(pattern, stock.Spelling[architecture])
+		var p *ssm.GetParameterOutput
+		p, err = f.Clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
+		if err == nil && p.Parameter != nil {
+			return aws.ToString(p.Parameter.Value), nil
+		}
+		if err != nil && cloud.KindOf(err) != cloud.NotFound {
+			return "", err
+		}
 	}
-	return aws.ToString(p.Parameter.Value), nil
+	return "", err
 }
 
 // Newest returns the newest stock image: the one with the given ID or, if that is empty, the newest
@@ -113,13 +125,32 @@ func ifFailed(failed, err error) error {
 }
 
 func (f Facts) newestByName(ctx context.Context, stock Stock, architecture string) (Image, error) {
-	pattern := stock.Name
-	if stock.Owner != "amazon" {
-		pattern = fmt.Sprintf(stock.Name, stock.Spelling[architecture])
+	for _, pattern := range stock.Names {
+		if stock.Owner != "amazon" {
+			pattern = fmt.Sprintf(pattern, stock.Spelling[architecture])
+		}
+		found, err := f.imagesNamed(ctx, stock.Owner, pattern, architecture)
+		if err != nil {
+			return Image{}, fmt.Errorf("find %s: %w", stock.What, err)
+		}
+		if len(found) == 0 {
+			continue
+		}
+		newest := slices.MaxFunc(found, func(a, b types.Image) int {
+			return cmp.Or(cmp.Compare(aws.ToString(a.CreationDate), aws.ToString(b.CreationDate)), cmp.Compare(aws.ToString(a.ImageId), aws.ToString(b.ImageId)))
+		})
+		return imageOf(newest, "newest "+stock.What), nil
 	}
-	var found []types.Image
+	return Image{}, &cloud.Error{
+		Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: stock.What,
+		Err: fmt.Errorf("none found for %s in %s", architecture, f.Clients.Region),
+	}
+}
+
+// imagesNamed returns the available images of an owner whose names match a pattern.
+func (f Facts) imagesNamed(ctx context.Context, owner, pattern, architecture string) (found []types.Image, err error) {
 	p := ec2.NewDescribeImagesPaginator(f.Clients.EC2, &ec2.DescribeImagesInput{
-		Owners: []string{stock.Owner},
+		Owners: []string{owner},
 		Filters: []types.Filter{
 			{Name: aws.String("name"), Values: []string{pattern}},
 			{Name: aws.String("architecture"), Values: []string{string(Spelled(architecture))}},
@@ -129,20 +160,11 @@ func (f Facts) newestByName(ctx context.Context, stock Stock, architecture strin
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return Image{}, fmt.Errorf("find %s: %w", stock.What, err)
+			return nil, err
 		}
 		found = append(found, page.Images...)
 	}
-	if len(found) == 0 {
-		return Image{}, &cloud.Error{
-			Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: stock.What,
-			Err: fmt.Errorf("none found for %s in %s", architecture, f.Clients.Region),
-		}
-	}
-	newest := slices.MaxFunc(found, func(a, b types.Image) int {
-		return cmp.Or(cmp.Compare(aws.ToString(a.CreationDate), aws.ToString(b.CreationDate)), cmp.Compare(aws.ToString(a.ImageId), aws.ToString(b.ImageId)))
-	})
-	return imageOf(newest, "newest "+stock.What), nil
+	return found, nil
 }
 
 func imageOf(i types.Image, origin string) Image {

@@ -47,11 +47,12 @@ func MasterStock() Stock {
 
 // AgentStock returns Google's Ubuntu image with NVIDIA drivers, Docker and the NVIDIA Container
 // Toolkit. It also serves instances without GPUs. The names of its families end with the driver
-// version; the older one is a fallback for the time after Google removes the newer one.
+// version; the older ones are fallbacks for the time after Google removes the newer ones. Google
+// publishes none for arm64.
 func AgentStock() Stock {
 	return Stock{
-		What: "Deep Learning VM on Ubuntu 22.04", Project: "deeplearning-platform-release",
-		Families: map[string][]string{"amd64": {"common-cu129-ubuntu-2204-nvidia-580", "common-cu128-ubuntu-2204-nvidia-570"}},
+		What: "Deep Learning VM on Ubuntu", Project: "deeplearning-platform-release",
+		Families: map[string][]string{"amd64": {"common-cu129-ubuntu-2404-nvidia-580", "common-cu129-ubuntu-2204-nvidia-580", "common-cu128-ubuntu-2204-nvidia-570"}},
 	}
 }
 

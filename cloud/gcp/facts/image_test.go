@@ -1,6 +1,7 @@
 package facts_test
 
 import (
+	"path"
 	"testing"
 
 	"google.golang.org/api/compute/v1"
@@ -69,6 +70,11 @@ func TestTheNewestStock(t *testing.T) {
 		if err != nil || got.ID != tc.image {
 			t.Errorf("%s for %s: got %+v and %v, want %s", tc.stock.What, tc.arch, got, err, tc.image)
 		}
+	}
+	older := gcptest.New(t, gcptest.Options{})
+	older.WithdrawImage("deeplearning-platform-release", path.Base(gcptest.ImageAgent), &compute.DeprecationStatus{State: "OBSOLETE"})
+	if got, err := of(t, older).Newest(t.Context(), facts.AgentStock(), "amd64"); err != nil || got.ID != gcptest.ImageOldAgent {
+		t.Errorf("without an image of Ubuntu 24.04: got %+v and %v, want %s", got, err, gcptest.ImageOldAgent)
 	}
 	_, err := f.Newest(t.Context(), facts.AgentStock(), "arm64")
 	wantRefusal(t, err, cloud.NotFound, "none found for arm64")

@@ -55,13 +55,16 @@ func (s *site) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput,
 		image = ImageNobleAMD64
 	case strings.HasPrefix(name, "/aws/service/canonical/ubuntu/server/24.04/") && strings.Contains(name, "/arm64/"):
 		image = ImageNobleARM64
-	case name == "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id":
+	case name == "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id":
 		image = ImageGPUAMD64
-	case name == "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id":
+	case name == "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id":
+		image = ImageOldGPUAMD64
+	case name == "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id":
 		image = ImageGPUARM64
 	case strings.HasPrefix(name, "/aws/service/debian/release/12/") && strings.HasSuffix(name, "/amd64"):
 		image = ImageDebian
-	default:
+	}
+	if _, found := s.imageOf(image); !found {
 		return nil, refuse(400, "ParameterNotFound", name)
 	}
 	return &ssm.GetParameterOutput{Parameter: &stypes.Parameter{Name: &name, Value: &image, Type: stypes.ParameterTypeString}}, nil

@@ -72,7 +72,7 @@ func (s *site) look(in *ec2.RunInstancesInput) (launch, error) {
 	if l.model, known = modelOf(string(in.InstanceType)); !known {
 		return l, invalid("Invalid value '%s' for InstanceType.", in.InstanceType)
 	}
-	if l.image, known = imageOf(aws.ToString(in.ImageId)); !known {
+	if l.image, known = s.imageOf(aws.ToString(in.ImageId)); !known {
 		return l, refuse(400, "InvalidAMIID.NotFound", "The image id '["+aws.ToString(in.ImageId)+"]' does not exist")
 	}
 	if string(l.image.Architecture) != string(l.model.arch) {

@@ -59,18 +59,19 @@ type Options struct {
 type World struct {
 	opt Options
 
-	mu       sync.Mutex // guards all fields below
-	ahead    time.Duration
-	serial   int
-	changed  int // number of changes, so that a list can be stale by one
-	back     int // number of changes by which the lists of the current call are stale
-	sites    map[string]*site
-	iam      iamState
-	s3       s3State
-	schedule faults.Schedule
-	denied   []string
-	granted  Granted // nil allows everything
-	diskKey  string  // empty for the AWS managed key
+	mu        sync.Mutex // guards all fields below
+	ahead     time.Duration
+	serial    int
+	changed   int // number of changes, so that a list can be stale by one
+	back      int // number of changes by which the lists of the current call are stale
+	sites     map[string]*site
+	iam       iamState
+	s3        s3State
+	schedule  faults.Schedule
+	denied    []string
+	withdrawn []string // IDs of images
+	granted   Granted  // nil allows everything
+	diskKey   string   // empty for the AWS managed key
 
 	acts  map[string]act       // implementations; immutable
 	calls map[string]edge.Call // calls of package api; immutable

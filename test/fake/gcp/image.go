@@ -91,7 +91,8 @@ const (
 	// The images that det-deploy uses by default.
 	ImageMaster    = "projects/ubuntu-os-cloud/global/images/ubuntu-2404-noble-amd64-v20261110"
 	ImageMasterARM = "projects/ubuntu-os-cloud/global/images/ubuntu-2404-noble-arm64-v20261110"
-	ImageAgent     = "projects/deeplearning-platform-release/global/images/common-cu129-ubuntu-2204-nvidia-580-v20261101"
+	ImageAgent     = "projects/deeplearning-platform-release/global/images/common-cu129-ubuntu-2404-nvidia-580-v20261101"
+	ImageOldAgent  = "projects/deeplearning-platform-release/global/images/common-cu129-ubuntu-2204-nvidia-580-v20261108"
 )
 
 // addPublicImages creates the projects with Google's public images.
@@ -105,7 +106,8 @@ func (w *World) addPublicImages() {
 	w.giveImage(ImageGPU, "common-cu124-ubuntu-2204", "X86_64", 50)
 	w.giveImage(ImageMaster, "ubuntu-2404-lts-amd64", "X86_64", 10)
 	w.giveImage(ImageMasterARM, "ubuntu-2404-lts-arm64", "ARM64", 10)
-	w.giveImage(ImageAgent, "common-cu129-ubuntu-2204-nvidia-580", "X86_64", 50)
+	w.giveImage(ImageAgent, "common-cu129-ubuntu-2404-nvidia-580", "X86_64", 50)
+	w.giveImage(ImageOldAgent, "common-cu129-ubuntu-2204-nvidia-580", "X86_64", 50)
 }
 
 // GiveImage adds an image of a project that existed before the test.

@@ -13,12 +13,12 @@ STOCK = [
     ("debian-12-arm64-20260401", "ami-0000000000000a005", "arm64", "136693071363", "/dev/xvda"),
     ("al2023-ami-2023.7.20260401-kernel-6.1-x86_64", "ami-0000000000000a006", "x86_64", "137112412989", "/dev/xvda"),
     ("al2023-ami-2023.7.20260401-kernel-6.1-arm64", "ami-0000000000000a007", "arm64", "137112412989", "/dev/xvda"),
-    ("Deep Learning Base OSS Nvidia Driver GPU AMI (Ubuntu 22.04) 20260401", "ami-0000000000000a008", "x86_64", "898082745236", "/dev/sda1"),
+    ("Deep Learning Base OSS Nvidia Driver GPU AMI (Ubuntu 24.04) 20260401", "ami-0000000000000a008", "x86_64", "898082745236", "/dev/sda1"),
 ]
 
 _CANONICAL = "/aws/service/canonical/ubuntu/server/"
 _AMAZON = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-"
-_LEARNING = "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id"
+_LEARNING = "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id"
 
 # PARAMETERS is the public parameters and the image that each names.
 PARAMETERS = {

@@ -3,6 +3,7 @@ package infra
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sort"
 	"time"
 
@@ -17,6 +18,9 @@ type Observed struct {
 	Marks map[string]string
 	// Deleting reports whether the object is being deleted. It is omitted from lists then.
 	Deleting bool
+	// Failed reports whether its creation failed: it holds nothing and no resource takes it, but
+	// the inventory lists it, so that it is removed.
+	Failed bool
 	// Used reports whether another object depends on it.
 	Used bool
 	// Blank reports whether a disk was never attached to a machine, so that it contains no data.
@@ -46,8 +50,14 @@ type Kind[T any] struct {
 	Delete func(ctx context.Context, identity string) error
 }
 
-// All returns the objects with the given marks: those in use first, then the oldest.
+// All returns the objects with the given marks: those in use first, then the oldest. It omits those
+// whose creation failed.
 func (k Kind[T]) All(ctx context.Context, marks map[string]string) ([]Live[T], error) {
+	all, err := k.allMarked(ctx, marks)
+	return slices.DeleteFunc(all, func(l Live[T]) bool { return l.Failed }), err
+}
+
+func (k Kind[T]) allMarked(ctx context.Context, marks map[string]string) ([]Live[T], error) {
 	return k.list(ctx, marks, func(have map[string]string) bool { return len(MarkDrift(have, marks)) == 0 })
 }
 
@@ -85,7 +95,7 @@ func (k Kind[T]) list(ctx context.Context, marks map[string]string, belongs func
 
 // Founds returns the objects with the given marks in the form of the inventory.
 func (k Kind[T]) Founds(ctx context.Context, marks map[string]string, found func(kind string, o Observed) resource.Found) ([]resource.Found, error) {
-	all, err := k.All(ctx, marks)
+	all, err := k.allMarked(ctx, marks)
 	out := make([]resource.Found, len(all))
 	for i, live := range all {
 		out[i] = found(k.Name, live.Observed)

@@ -180,7 +180,12 @@ func (o *NoncedObject[T]) CreateOnce(ctx context.Context, nonce string) error {
 // Made returns the objects that carry a nonce.
 func (o *NoncedObject[T]) Made(ctx context.Context, nonce string) ([]resource.Found, error) {
 	d := o.defined.Define()
-	return d.Kind.Founds(ctx, joinMarks(d.Owner, map[string]string{d.NonceTag: nonce}), d.Found)
+	all, err := d.Kind.All(ctx, joinMarks(d.Owner, map[string]string{d.NonceTag: nonce}))
+	out := make([]resource.Found, len(all))
+	for i, live := range all {
+		out[i] = d.Found(d.Kind.Name, live.Observed)
+	}
+	return out, err
 }
 
 // Ensure creates the object once, with its name as the nonce.

@@ -144,7 +144,8 @@ const backupPrefix = "before-generation-"
 // keptBackups is the number of backups that stay, so that upgrades do not fill a quota.
 const keptBackups = 3
 
-// pruneBackups deletes all but the last backups.
+// pruneBackups deletes all but the last backups, and those that failed. Nothing retains a failed
+// one, because it holds nothing.
 func (c *Cluster) pruneBackups(ctx context.Context) error {
 	all, err := c.Marked.Inventory(ctx, c.Common.Cluster)
 	if err != nil {
@@ -155,9 +156,18 @@ func (c *Cluster) pruneBackups(ctx context.Context) error {
 		n, _ := strconv.Atoi(number) // 0 is no backup
 		return n
 	}
-	backups := slices.DeleteFunc(all, func(f resource.Found) bool { return generation(f) == 0 })
+	var backups, surplus []resource.Found
+	for _, f := range all {
+		switch {
+		case generation(f) == 0:
+		case f.Retain == "":
+			surplus = append(surplus, f)
+		default:
+			backups = append(backups, f)
+		}
+	}
 	slices.SortFunc(backups, func(a, b resource.Found) int { return generation(b) - generation(a) })
-	for _, f := range backups[min(len(backups), keptBackups):] {
+	for _, f := range append(surplus, backups[min(len(backups), keptBackups):]...) {
 		if err := c.Marked.Remove(ctx, f); err != nil {
 			return err
 		}

@@ -178,10 +178,13 @@ func TestDownRetainsData(t *testing.T) {
 		s := newStage(t, gcptest.Options{})
 		must(t, s.up(t.Context()))
 		disk := &storage.Disk{In: s.cluster(t.Context(), nil), Zone: "us-central1-a", SizeGB: 100, Type: "pd-balanced"}
-		for range 2 {
+		for i := range 3 {
+			if i == 2 {
+				s.world.FailSnapshot(gcptest.Project, "det-lab-before-3")
+			}
 			where, err := storage.Keep(t.Context(), disk.In, "us-central1-a/det-lab-data", "before-3")
 			if err != nil || where != "det-lab-before-3" {
-				t.Errorf("got %q and %v, want one snapshot", where, err)
+				t.Errorf("got %q and %v, want one snapshot, in place of a failed one", where, err)
 			}
 		}
 		in := s.operator(t.Context())

@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -74,4 +75,14 @@ func (w *World) GiveSnapshot(sizeGiB int32) string {
 		Encrypted: aws.Bool(true), StartTime: aws.Time(w.now()),
 	})
 	return id
+}
+
+// FailSnapshot makes EC2 give up a snapshot of Live, "snapshot snap-…", and returns it.
+func (w *World) FailSnapshot(live string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v, found := w.site(w.opt.Region).ec2.snapshots.get(strings.Fields(live)[1]); found {
+		v.State = types.SnapshotStateError
+	}
+	return live
 }

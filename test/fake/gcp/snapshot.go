@@ -68,3 +68,12 @@ func (w *World) GiveSnapshot(projectID, name string, gb int64) {
 		CreationTimestamp: w.stamp(), LabelFingerprint: w.fingerprint(),
 	})
 }
+
+// FailSnapshot makes Compute Engine give up a snapshot.
+func (w *World) FailSnapshot(projectID, name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s, found := w.engine.snapshots.get("projects/" + projectID + "/global/snapshots/" + name); found {
+		s.Status = "FAILED"
+	}
+}

@@ -25,7 +25,7 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	switch {
 	case kind == KindBucket:
 		return retainData
-	case kind == KindSnapshot:
+	case kind == KindSnapshot && !o.Failed:
 		return retainBackup
 	case kind == KindVolume && tags[ResourceTag] != "" && !o.Blank:
 		return retainVolume

@@ -80,7 +80,7 @@ func Snapshots(c *mark.Cluster) infra.Kind[types.Snapshot] {
 		p := ec2.NewDescribeSnapshotsPaginator(c.Clients.EC2, &ec2.DescribeSnapshotsInput{Filters: filters, OwnerIds: []string{"self"}})
 		return mark.Pages(ctx, p, func(o *ec2.DescribeSnapshotsOutput) []types.Snapshot { return o.Snapshots })
 	}, func(s types.Snapshot) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(s.SnapshotId), Marks: mark.EC2TagMap(s.Tags), Created: aws.ToTime(s.StartTime), Deleting: s.State == types.SnapshotStateError}
+		return infra.Observed{Identity: aws.ToString(s.SnapshotId), Marks: mark.EC2TagMap(s.Tags), Created: aws.ToTime(s.StartTime), Failed: s.State == types.SnapshotStateError}
 	})
 	k.Delete = func(ctx context.Context, id string) error { return deleteSnapshot(ctx, c, id) }
 	return k

@@ -71,7 +71,7 @@ func (c *Cluster) retainReason(kind string, o infra.Observed) string {
 	switch {
 	case kind == KindBucket:
 		return "holds the checkpoints"
-	case kind == KindSnapshot:
+	case kind == KindSnapshot && !o.Failed:
 		return "holds a backup of the database"
 	case kind == KindDisk && path.Base(o.Identity) == c.FullName(DataDisk) && !o.Blank:
 		return "holds the database"

@@ -15,6 +15,9 @@ const (
 	poolTag    = "det-deploy-pool"
 )
 
+// SizeLimit is IAM's limit on a managed policy in characters, not counting whitespace.
+const SizeLimit = 6144
+
 // namespace is the CloudWatch namespace of the metrics.
 const namespace = "Determined"
 

@@ -132,8 +132,8 @@ func TestPoliciesAreWithinSizeLimit(t *testing.T) {
 	for _, who := range policy.Everybody() {
 		for _, s := range []policy.Scope{{}, lab, given, long} {
 			for _, d := range policy.For(who, s) {
-				if got := len(d.Document.Compact()); got > 6144 {
-					t.Errorf("%s of cluster %q: got %d characters, want at most 6144", d.Name, s.Cluster, got)
+				if got := len(d.Document.Compact()); got > policy.SizeLimit {
+					t.Errorf("%s of cluster %q: got %d characters, want at most %d", d.Name, s.Cluster, got, policy.SizeLimit)
 				}
 			}
 		}

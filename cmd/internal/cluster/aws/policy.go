@@ -3,6 +3,10 @@ package aws
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +23,8 @@ type policyOptions struct {
 
 	For   string
 	Scope awswire.Scope
+	// Directory receives a file for each policy. If it is empty, the policies are printed.
+	Directory string
 	// Sessions allows access to the machines by Session Manager.
 	Sessions bool
 }
@@ -34,13 +40,14 @@ clusters, or to existing roles of the master and the agents. Unset flags, such a
 
 The caller's permissions are split into two policies because of the size limit of
 IAM: "caller" prints both with their names, and the name of a policy prints a
-document that aws iam create-policy accepts.
+document that aws iam create-policy accepts. --directory writes each policy to such
+a file, as caller-machines.json.
 
 For existing resources, give the same flags as for aws up: a bucket, volume, log
 group or secret is then used and never changed.`,
 		Example: `  det-deploy aws policy
-  det-deploy aws policy caller-machines >machines.json
-  aws iam create-policy --policy-name det-deploy-machines --policy-document file://machines.json
+  det-deploy aws policy --directory policies
+  aws iam create-policy --policy-name caller-machines --policy-document file://policies/caller-machines.json
   det-deploy aws policy master --cluster-id lab --account 123456789012 --region us-west-2`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -53,6 +60,7 @@ group or secret is then used and never changed.`,
 	}
 	f := c.Flags()
 	cluster.AddID(f, &o.Scope.Cluster, "")
+	f.StringVar(&o.Directory, "directory", "", "directory to which to write each policy as a file")
 	f.StringVar(&o.Scope.Region, "region", "", "limit the policies to this region")
 	f.StringVar(&o.Scope.Account, "account", "", "limit the policies to this account")
 	f.StringVar(&o.Scope.MasterRole, "master-role", "", "existing IAM role of the master")
@@ -85,5 +93,27 @@ func (o *policyOptions) validate() error {
 
 func runPolicy(_ context.Context, o *policyOptions) error {
 	o.Scope.NoSessions = !o.Sessions
+	if o.Directory != "" {
+		return writePolicies(o)
+	}
 	return o.PrintJSON(awswire.Policies(o.For, o.Scope))
+}
+
+// writePolicies writes each policy to a file, and prints the names of the files.
+func writePolicies(o *policyOptions) error {
+	files, err := awswire.PolicyFiles(o.For, o.Scope)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.Directory, 0o755); err != nil {
+		return fmt.Errorf("create --directory: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(o.Directory, name)
+		if err := os.WriteFile(path, files[name], 0o644); err != nil {
+			return fmt.Errorf("write a policy: %w", err)
+		}
+		o.Printf("%s", path)
+	}
+	return nil
 }

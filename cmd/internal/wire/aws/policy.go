@@ -1,6 +1,8 @@
 package aws
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
@@ -30,24 +32,40 @@ func Callers() []string {
 // named documents, because a single one would exceed the size limit of IAM. For a machine or for the name
 // of a document, it returns one document.
 func Policies(who string, s Scope) any {
+	all := policiesFor(who, s)
+	if len(all) == 1 {
+		return all[0].Document
+	}
+	return all
+}
+
+// PolicyFiles returns the same policies as the contents of files by name, each of which
+// aws iam create-policy accepts. It returns an error for a policy that exceeds the size limit of IAM.
+func PolicyFiles(who string, s Scope) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, d := range policiesFor(who, s) {
+		if n := len(d.Document.Compact()); n > policy.SizeLimit {
+			return nil, fmt.Errorf("policy %s: %d characters exceed IAM's limit of %d for a managed policy; give fewer existing resources, or attach it as an inline policy of a role", d.Name, n, policy.SizeLimit)
+		}
+		out[d.Name+".json"] = []byte(d.Document.String())
+	}
+	return out, nil
+}
+
+func policiesFor(who string, s Scope) []policy.Named {
 	partition := policy.Partition(s.Region)
 	scope := policy.Scope{
 		Partition: partition, NoSessions: s.NoSessions,
 		Cluster: s.Cluster, Region: s.Region, Account: s.Account, DataBucket: s.DataBucket, Volume: s.Volume, LogGroup: s.LogGroup,
 		MasterRole: roleARN(partition, s.MasterRole, s.Account), AgentRole: roleARN(partition, s.AgentRole, s.Account), Secrets: s.Secrets, Keys: s.Keys,
 	}
-	switch who {
-	case "master":
-		return policy.Master(scope)
-	case "agent":
-		return policy.Agent(scope)
-	}
-	for _, d := range policy.Caller(scope) {
-		if d.Name == who {
-			return d.Document
+	if who != string(policy.ByMaster) && who != string(policy.ByAgent) {
+		all := policy.Caller(scope)
+		if i := slices.IndexFunc(all, func(d policy.Named) bool { return d.Name == who }); i >= 0 {
+			return all[i : i+1]
 		}
 	}
-	return policy.Caller(scope)
+	return policy.For(policy.Who(who), scope)
 }
 
 // roleARN returns the ARN of a role that is given as an ARN or as a name, with or without a path.

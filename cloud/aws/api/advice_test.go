@@ -62,8 +62,8 @@ func TestAdviceForErrorsOfAWS(t *testing.T) {
 		{"ec2:RunInstances", "Unsupported", "Your requested instance type (p5.48xlarge) is not supported in your requested Availability Zone (us-west-2d).", cloud.NoCapacity, "allow more zones"},
 		{"ec2:RunInstances", "SpotMaxPriceTooLow", "Your Spot request price of 0.1 is lower than the minimum required Spot request fulfillment price of 0.5.", cloud.NoCapacity, "higher maximum spot price"},
 		{"ec2:RunInstances", "InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet 'subnet-0ab1' to satisfy the requested number of instances.", cloud.NoCapacity, "larger subnet"},
-		{"s3:CreateBucket", "IllegalLocationConstraintException", "The me-south-1 location constraint is incompatible for the region specific endpoint this request was sent to.", cloud.Invalid, "--region"},
-		{"s3:GetObject", "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.", cloud.Invalid, "--region"},
+		{"s3:CreateBucket", "IllegalLocationConstraintException", "The me-south-1 location constraint is incompatible for the region specific endpoint this request was sent to.", cloud.Invalid, "choose another region with --region"},
+		{"s3:GetObject", "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.", cloud.Invalid, "choose another region with --region"},
 		{"s3:CreateBucket", "BucketAlreadyExists", "The requested bucket name is not available.", cloud.Conflict, "another --cluster-id"},
 		{"ec2:RunInstances", "RequestLimitExceeded", "Request limit exceeded.", cloud.RateLimited, ""},
 		{"iam:CreateRole", "Throttling", "Rate exceeded", cloud.RateLimited, ""},
@@ -111,7 +111,7 @@ func TestAdviceForCredentials(t *testing.T) {
 		"the SSO session has expired or is invalid: open /home/ann/.aws/sso/cache/1.json: no such file or directory":         "log in with `aws sso login --profile work`",
 		"operation error SSO: GetRoleCredentials, https response error StatusCode: 403, ForbiddenException: No access":       "check the account and the role of the profile",
 		"operation error STS: AssumeRole, https response error StatusCode: 403, api error AccessDenied: User is not allowed": "check that the profile's role exists",
-		"no EC2 IMDS role found": "log in to AWS, or choose a profile",
+		"no EC2 IMDS role found": "log in to AWS with the profile work, or choose another with --profile",
 	} {
 		cfg := config("http://127.0.0.1:1")
 		cfg.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return aws.Credentials{}, errors.New(text) })

@@ -22,6 +22,7 @@ const (
 	fixQuota       = "request a quota increase in Service Quotas, or use fewer resources: `det-deploy aws doctor` shows quotas and usage"
 	fixCapacity    = "allow more zones or other instance types: `det-deploy aws doctor` shows the zones of each type"
 	fixRegion      = "set the region with --region or AWS_REGION"
+	fixOtherRegion = "choose another region with --region or AWS_REGION"
 	fixMarketplace = "accept the terms of the image at that address in the AWS Marketplace, or choose another image with --master-image or --agent-image"
 )
 
@@ -41,6 +42,7 @@ const (
 const (
 	fixOptIn         = "enable the region %s for the account in the AWS console, or choose another with --region; if it is enabled, check the access key"
 	fixUnknownRegion = "choose an existing region with --region, if %s is none; otherwise check the name resolution of this machine"
+	fixProfile       = "log in to AWS with the profile %s, or choose another with --profile or AWS_PROFILE"
 	fixSSO           = "log in with `aws sso login%s`"
 	fixMFA           = "det-deploy does not ask for MFA codes; log in with the AWS CLI: `eval \"$(aws configure export-credentials%s --format env)\"`, and omit --profile"
 	fixTrust         = "check that the profile's role exists and that its trust policy admits you, or choose another profile with --profile or AWS_PROFILE"
@@ -89,6 +91,8 @@ func adviseOnCredentials(text, profile string) string {
 		return fmt.Sprintf(fixSSO, profileFlag(profile))
 	case strings.Contains(text, "AssumeRole"):
 		return fixTrust
+	case profile != "":
+		return fmt.Sprintf(fixProfile, profile)
 	}
 	return ""
 }

@@ -185,10 +185,10 @@ func conflictRules() []edge.Rule {
 func mistakeRules() []edge.Rule {
 	wrong := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Invalid, Fix: fix} }
 	return []edge.Rule{
-		wrong("PermanentRedirect", fixRegion),
-		wrong("MovedPermanently", fixRegion),
-		wrong("AuthorizationHeaderMalformed", fixRegion),
-		wrong("IllegalLocationConstraintException", fixRegion),
+		wrong("PermanentRedirect", fixOtherRegion),
+		wrong("MovedPermanently", fixOtherRegion),
+		wrong("AuthorizationHeaderMalformed", fixOtherRegion),
+		wrong("IllegalLocationConstraintException", fixOtherRegion),
 		wrong("ValidationError", ""),
 		wrong("ValidationException", ""),
 		wrong("BadRequest", ""),

@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/det-deploy/det-deploy/installer/doctor"
 	awstest "github.com/det-deploy/det-deploy/test/fake/aws"
 )
 
@@ -90,6 +92,25 @@ func existing(t *testing.T, c *cloudy) []string {
 	agents := group(t, e, *vpc, "their-agents", 0)
 	return []string{
 		"vpc", *vpc, "subnet", strings.Join(subnets, ","), "master-security-group", master, "agent-security-group", agents,
+	}
+}
+
+// The advice names no flag that is set already.
+func TestAdviceForSubnetOfAnotherVPC(t *testing.T) {
+	t.Parallel()
+	c := inMemory(awstest.Options{})
+	e := c.clients(nil).EC2
+	other, err := e.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: sdk.String("10.9.0.0/16")})
+	must(t, err)
+	subnet, err := e.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{VpcId: other.Vpc.VpcId, CidrBlock: sdk.String("10.9.0.0/24"), AvailabilityZone: sdk.String("us-west-2a")})
+	must(t, err)
+	settings := existing(t, c)
+	for public, want := range map[string]bool{"true": true, "false": false} {
+		s := newStage(c, append(slices.Clone(settings), "subnet", *subnet.Subnet.SubnetId, "agent-public-ip", public)...)
+		got := check(t, s)["network"]
+		if got.Answer != doctor.Fail || strings.Contains(got.Fix, "--agent-public-ip=false") != want {
+			t.Errorf("agent-public-ip %s: got %s: %q, want the flag in it: %t", public, got.Answer, got.Fix, want)
+		}
 	}
 }
 

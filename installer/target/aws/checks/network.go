@@ -84,7 +84,11 @@ func (c *checker) existingNetwork(ctx context.Context) doctor.Result {
 		wrong = append(wrong, apart)
 	}
 	if len(wrong) > 0 {
-		return doctor.Failed(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")
+		fix := "choose others with --subnet and --master-subnet, or add a route"
+		if c.Spec.Network.PublicIP {
+			fix += "; for agents behind a NAT gateway, set --agent-public-ip=false"
+		}
+		return doctor.Failed(strings.Join(wrong, "; "), needed, fix)
 	}
 	return doctor.Passed("%s in %s", strings.Join(names, ", "), c.Spec.Network.VPC)
 }

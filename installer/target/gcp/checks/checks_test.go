@@ -350,7 +350,7 @@ func TestAnExistingNetwork(t *testing.T) {
 	l.want(t, "network", doctor.Fail, "10.50.0.0/24 has addresses for 252 machines, but there may be 306", "--subnetwork")
 	delete(l.settings, "max-agents")
 	l.settings["agent-external-ip"] = "false"
-	l.want(t, "network", doctor.Fail, "no router of the region has Cloud NAT for sub", "Cloud NAT")
+	l.want(t, "network", doctor.Fail, "no router of the region has Cloud NAT for sub", "or set --agent-external-ip")
 	must(t, api.Run(t.Context(), l.Clients, l.Compute.Routers.Insert(l.Project, l.Region, &compute.Router{
 		Name: "out", Network: "global/networks/net",
 		Nats: []*compute.RouterNat{{Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"}},
@@ -361,6 +361,11 @@ func TestAnExistingNetwork(t *testing.T) {
 	})
 	l.want(t, "network", doctor.Unknown, "the default route goes through wall", "--subnetwork")
 	l.world.SetRoute(gcptest.Project, "net", func(r *compute.Route) { r.Tags = []string{"web"} })
+	l.settings["agent-external-ip"] = "true"
+	if fix := l.check(t, "network").Fix; strings.Contains(fix, "external-ip") {
+		t.Errorf("got %q, want no flag that is set already", fix)
+	}
+	l.settings["agent-external-ip"] = "false"
 	l.want(t, "network", doctor.Fail, "net has no route to the internet", "add a route")
 	must(t, api.Run(t.Context(), l.Clients, l.Compute.Subnetworks.Insert(l.Project, l.Region, &compute.Subnetwork{Name: "proxies", Network: "global/networks/net", IpCidrRange: "10.51.0.0/24", Purpose: "REGIONAL_MANAGED_PROXY"})))
 	l.settings["subnetwork"] = "proxies"

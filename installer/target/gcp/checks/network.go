@@ -71,7 +71,10 @@ func (c *checker) checkExistingNetwork(ctx context.Context) doctor.Result {
 		return doctor.FromError(err, needed)
 	}
 	wrong, odd := c.judgeConnection(s)
-	const fix = "choose another with --network and --subnetwork, add a route or a router with Cloud NAT, or set --agent-external-ip"
+	fix := "choose another with --network and --subnetwork, or add a route or a router with Cloud NAT"
+	if !c.Spec.Network.ExternalIP {
+		fix += ", or set --agent-external-ip"
+	}
 	switch {
 	case len(wrong) > 0:
 		return doctor.Failed(strings.Join(wrong, "; "), needed, fix)

@@ -54,6 +54,9 @@ func (o *downOptions) run(ctx context.Context) error {
 		for _, line := range c.Absent(ctx) {
 			o.Notef("%s", line)
 		}
+		if err := dropSettings(c); err != nil {
+			return err
+		}
 		return o.receipt(ask, c, installer.KeptReceipt(p))
 	}
 	if err := c.Warn(ctx, Down); err != nil {
@@ -69,7 +72,23 @@ func (o *downOptions) run(ctx context.Context) error {
 	if err := c.Forget(ctx); err != nil {
 		return err
 	}
+	if err := dropSettings(c); err != nil {
+		return err
+	}
 	return o.receipt(ask, c, receipt)
+}
+
+// settingsKeeper is a cluster whose settings are kept when it is removed.
+type settingsKeeper interface {
+	// DropSettings deletes the settings of the removed cluster if the user wants that.
+	DropSettings() error
+}
+
+func dropSettings(c Cluster) error {
+	if k, keeps := c.(settingsKeeper); keeps {
+		return k.DropSettings()
+	}
+	return nil
 }
 
 // receipt prints the receipt and the command that deletes the remaining data.

@@ -26,6 +26,8 @@ type Local struct {
 	Target *local.Target
 	// Recovered is true if the record was lost and the settings were read back.
 	Recovered bool
+	// Restored is true if the settings are those that the cluster had before it was removed.
+	Restored bool
 }
 
 // LocalPlace returns the directory of a local cluster.
@@ -57,12 +59,18 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	if err != nil {
 		return nil, err
 	}
-	recovered := false
+	recovered, kept := false, false
 	if !known {
 		if r.Settings, err = place.Recover(); err != nil {
 			return nil, fmt.Errorf("cannot recover the settings of cluster %s: %w", cluster, err)
 		}
 		recovered = r.Settings != nil
+	}
+	if !known && !recovered && given != nil {
+		if r.Settings, err = place.KeptSettings(); err != nil {
+			return nil, err
+		}
+		kept = len(r.Settings) > 0
 	}
 	said := r.Settings
 	if given != nil {
@@ -88,7 +96,7 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	if target.Release, err = localRelease(ctx, place, r, target.Own); err != nil {
 		return nil, err
 	}
-	l := &Local{Opened: Opened{Record: r, Known: known}, Target: target, Recovered: recovered}
+	l := &Local{Opened: Opened{Record: r, Known: known}, Target: target, Recovered: recovered, Restored: kept}
 	return l, l.Install(s, "", installer.Installer{
 		Cluster: cluster, Platform: "local", Settings: maps.Clone(settings), Release: target.Release,
 		Deployment: target, Store: place.Store(), Gate: target.Gate, Emit: sink,

@@ -26,6 +26,8 @@ import (
 //	determined-password                     that of the user determined
 //	master.yaml      the master's config    agents/1/  an agent's config and state
 //	units/ run/      the supervisor's       logs/      one file per process
+//
+// data/settings.json has the settings of a removed cluster.
 type Place string
 
 // At returns the directory of cluster under root.
@@ -80,7 +82,7 @@ func (p Place) retainReason() string { return holdsData + ", in " + p.dataDir() 
 // tasks.
 func (p Place) closedPaths() []string {
 	return []string{
-		p.pathOf("control"), p.Password(), p.determinedPassword(), p.pathOf("tls"), p.masterYAML(), p.masterConfig(), p.pathOf("data", "master"),
+		p.pathOf("control"), p.Password(), p.determinedPassword(), p.pathOf("tls"), p.masterYAML(), p.masterConfig(), p.pathOf("data", "master"), p.settingsFile(),
 		p.pathOf("agents"), p.pathOf("units"), p.pathOf("run"), p.pathOf("logs"),
 	}
 }
@@ -103,6 +105,9 @@ type store struct {
 }
 
 func (s store) Destroy(ctx context.Context) error {
+	if err := s.place.keepSettings(ctx); err != nil {
+		return err
+	}
 	if err := s.Dir.Destroy(ctx); err != nil {
 		return err
 	}

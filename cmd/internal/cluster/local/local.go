@@ -82,8 +82,9 @@ interruption, the same command continues. Tasks continue.`,
 		},
 		cluster.Down: {
 			Short: "Stop and remove a cluster on this machine",
-			Long: `Stop and remove a cluster on this machine. Its data and the password to it are
-kept unless --delete-data is given; up restores them.`,
+			Long: `Stop and remove a cluster on this machine. Its data, the password to it and its
+settings are kept unless --delete-data is given; up restores them. With --forget, the
+next up begins with the defaults.`,
 			Example: `  det-deploy local down
   det-deploy local down --delete-data --yes`,
 		},

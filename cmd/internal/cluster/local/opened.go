@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -23,6 +24,8 @@ type opened struct {
 	*term.Streams
 
 	Foreground bool
+	// forget is true if down drops the settings.
+	forget bool
 	// stop ends the supervisor that runs in this process, and stopped receives its error.
 	stop    context.CancelFunc
 	stopped <-chan error
@@ -38,7 +41,37 @@ func (c *opened) Fits(context.Context) error {
 	if c.Recovered {
 		c.Notef("The record of cluster %s was lost; its settings were restored from its files.", c.ID())
 	}
+	if c.Restored {
+		c.Notef("Cluster %s gets the settings back that it had before `down`%s; `%s` drops them.", c.ID(), changedSettings(c.Record.Settings), c.Command("local down"+idFlag(c.ID())+" --forget"))
+	}
 	return nil
+}
+
+// changedSettings lists the flags of settings that are not the defaults, after a colon.
+func changedSettings(settings map[string]string) string {
+	var out []string
+	for name, preset := range target.Flags().Defaults() {
+		switch value := settings[name]; {
+		case value == "" || value == preset:
+		case name == target.ConfigSetting: // its value is the content of the file
+			out = append(out, "--"+name)
+		default:
+			out = append(out, "--"+name+" "+value)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	slices.Sort(out)
+	return ": " + strings.Join(out, " ")
+}
+
+// DropSettings deletes the settings of the removed cluster with --forget.
+func (c *opened) DropSettings() error {
+	if !c.forget {
+		return nil
+	}
+	return c.Target.Place.DropSettings()
 }
 
 // Warn does nothing: plans of this platform show all effects.
@@ -96,6 +129,9 @@ func (c *opened) Credentials(context.Context) (cluster.Access, error) {
 	password, err := c.readPassword(c.Target.Place.Password())
 	if err != nil {
 		return cluster.Access{}, err
+	}
+	if !c.Target.MasterAlive() {
+		c.Notef("Cluster %s is stopped; `%s` starts it.", c.ID(), c.Command("local up"+idFlag(c.ID())))
 	}
 	determined, err := c.readPassword(c.Target.Place.DeterminedPassword())
 	return cluster.Access{URL: c.Target.Spec.URL(), User: "admin", Password: password, DeterminedPassword: determined}, err

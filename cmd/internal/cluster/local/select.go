@@ -20,6 +20,8 @@ type selection struct {
 
 	Cluster    string
 	Foreground bool
+	// Forget is the option of down.
+	Forget bool
 	// Follow and Process are the options of logs. An empty Process selects all.
 	Follow  bool
 	Process string
@@ -38,7 +40,9 @@ func (o *selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	case cluster.Up:
 		o.Declare(f, target.Flags())
 		f.BoolVar(&o.Foreground, "foreground", false, "run in the foreground; Ctrl-C stops the cluster")
-	case cluster.Plan, cluster.Doctor, cluster.Status, cluster.List, cluster.Credentials, cluster.Upgrade, cluster.Down, cluster.Adopt:
+	case cluster.Down:
+		f.BoolVar(&o.Forget, "forget", false, "also forget the settings, which the next up would use again")
+	case cluster.Plan, cluster.Doctor, cluster.Status, cluster.List, cluster.Credentials, cluster.Upgrade, cluster.Adopt:
 	}
 }
 
@@ -67,7 +71,7 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 	if (r.Verb == cluster.Status || r.Verb == cluster.Upgrade) && !l.Known && !l.Recovered {
 		return nil, &absentError{o.Cluster}
 	}
-	return &opened{Local: l, Streams: o.Streams, Foreground: o.Foreground}, nil
+	return &opened{Local: l, Streams: o.Streams, Foreground: o.Foreground, forget: o.Forget}, nil
 }
 
 // absentError reports a cluster that does not exist.

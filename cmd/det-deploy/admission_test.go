@@ -48,7 +48,7 @@ func TestRejectedDuplicateDoesNotAffectAgent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
 	c.StartMaster()
-	c.login()
+	c.Login()
 	c.StartAgent("a")
 	c.connected(1)
 	c.Agents["twin"] = c.Spawn("twin", "agent", "run", "--config-file", filepath.Join(c.Dir, "agent.yaml"), "--agent-id", "a",
@@ -68,7 +68,7 @@ func TestRevokedAgentIsDisconnected(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 1\n"})
 	c.StartMaster()
-	c.login()
+	c.Login()
 	c.StartAgent("a")
 	c.connected(1)
 	nap := naps()
@@ -91,7 +91,7 @@ func TestRevokedAgentIsDisconnected(t *testing.T) {
 	})
 	kill(c.Master)
 	c.StartMaster()
-	c.login()
+	c.Login()
 	c.StartAgent("a")
 	if code := exitCode(c.Agents["a"]); code != 6 {
 		t.Errorf("the agent again: got exit %d, want 6", code)

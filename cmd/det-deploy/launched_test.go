@@ -95,17 +95,6 @@ func TestElasticCrash(t *testing.T) {
 	t.Logf("%d tasks, %d kills, at most %d machines", len(ids), kills, most)
 }
 
-// login logs in as admin for Run.
-func (c *cluster) login() {
-	c.T.Helper()
-	cmd := exec.Command(c.Bin, "login", "admin", "--master", c.URL, "--password-stdin")
-	cmd.Env = append(c.Env, "XDG_CONFIG_HOME="+filepath.Join(c.Dir, "config"))
-	cmd.Stdin = strings.NewReader(password)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		c.T.Fatalf("login: %v\n%s", err, out)
-	}
-}
-
 // machines returns the data directories of machines that are not terminated.
 func (c *cluster) machines() []string {
 	all, _ := filepath.Glob(filepath.Join(c.Dir, "master", "machines", "*", "m-*", "data")) // the pattern is valid
@@ -159,7 +148,7 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 	c := newCluster(t, clusterConfig{Master: yaml})
 	t.Cleanup(c.endMachines)
 	c.StartMaster()
-	c.login()
+	c.Login()
 	c.Run("task", "run", "--slots", "2", "--", "true")
 	mine := filepath.Dir(c.machines()[0])
 	id := filepath.Base(mine)
@@ -226,7 +215,7 @@ func TestFailedSetupIsShown(t *testing.T) {
 	c := newCluster(t, clusterConfig{Master: yaml})
 	t.Cleanup(c.endMachines)
 	c.StartMaster()
-	c.login()
+	c.Login()
 	c.Run("task", "run", "--detach", "--slots", "1", "--", "true")
 	c.Eventually("the history says why", time.Minute, func() error {
 		if out := c.Run("pool", "history", "burst"); !strings.Contains(out, "no such disk as /dev/sdz") {
@@ -262,7 +251,7 @@ func TestAgentsUpdateToMasterVersion(t *testing.T) {
 	}
 	c.Bin = was
 	c.StartMaster()
-	c.login()
+	c.Login()
 	c.Bin = own
 	c.StartAgent("a", "--artificial-slots", "2")
 	pid := c.Agents["a"].Process.Pid
@@ -323,7 +312,7 @@ func TestPoolHasItsOwnDockerNetwork(t *testing.T) {
 	})
 	t.Cleanup(c.endMachines)
 	c.StartMaster()
-	c.login()
+	c.Login()
 	id := strings.TrimSpace(c.Run("task", "run", "--detach", "--slots", "1", "--", "echo on; sleep 600"))
 	c.Eventually("its container is on the network", 60*time.Second, func() error {
 		n, err := d.OnNetwork(t.Context(), "pedl")

@@ -115,7 +115,7 @@ func newSplit(t *testing.T) *split {
 		Agent:  "container_runtime: process\nartificial_slots: 1\n",
 	})}
 	s.StartMaster()
-	s.login()
+	s.Login()
 	s.hole = newSwallower(t, strings.TrimPrefix(s.URL, "http://"))
 	s.StartAgent("a", "--master-port", strconv.Itoa(s.hole.port))
 	s.connected(1)

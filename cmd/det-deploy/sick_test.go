@@ -59,7 +59,7 @@ func TestASickAgentFailsNoTask(t *testing.T) {
 			c := newCluster(t, clusterConfig{Agent: plainAgent})
 			tt.prepare(t, c)
 			c.StartMaster()
-			c.login()
+			c.Login()
 			c.StartAgent("a", "--artificial-slots", "4")
 			c.StartAgent("b", "--artificial-slots", "2")
 			c.connected(2)

@@ -218,6 +218,17 @@ func lastLines(text string, most int) string {
 	return fmt.Sprintf("(%d lines before)\n", cut) + strings.Join(lines[cut:], "")
 }
 
+// Login logs in as admin for Run.
+func (c *Cluster) Login() {
+	c.T.Helper()
+	cmd := exec.CommandContext(c.T.Context(), c.Bin, "login", "admin", "--master", c.URL, "--password-stdin")
+	cmd.Env = append(c.Env, "XDG_CONFIG_HOME="+filepath.Join(c.Dir, "config"))
+	cmd.Stdin = strings.NewReader(Password)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.T.Fatalf("login: %v\n%s", err, out)
+	}
+}
+
 // Run runs the program as admin against the cluster. It fails the test if the program fails.
 func (c *Cluster) Run(args ...string) string {
 	c.T.Helper()

@@ -6,6 +6,7 @@ package installed
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -57,4 +58,21 @@ func skipShort(t testing.TB, what string) {
 	if testing.Short() {
 		t.Skipf("uses %s; run without -short", what)
 	}
+}
+
+// Program returns the path of a program that setup installed from a package. It skips the test with
+// -short, and if the program is missing; with CI=true a missing program fails the test.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	skipShort(t, name)
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path
+	}
+	message := fmt.Sprintf("%s: not installed; run: make setup", name)
+	if os.Getenv("CI") == "true" {
+		t.Fatal(message)
+	}
+	t.Skip(message)
+	return ""
 }

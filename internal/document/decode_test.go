@@ -127,6 +127,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"a list of documents", "- a", "must be a mapping of keys to values, is a list"},
 		{"two documents", "name: a\n---\nname: b", "has a second document"},
 		{"no YAML", "name: [", "is not valid YAML"},
+		{"a tab", "cat:\n\tlives: 9", "zoo.yaml:2: is not valid YAML: the line is indented by a tab (use blanks)"},
+		{"a tab after blanks", "cat:\n  a: 1\n \tlives: 9", "found a tab character that violates indentation"},
 		{"a key that is a list", "[a]: b", "has a key that is a list"},
 		{"an unknown tag", "spec: {a: !!binary aGk=}", "which is not supported"},
 		{"merging a text", "a: &a x\nlabels: {<<: *a}", "can only merge mappings"},

@@ -143,11 +143,25 @@ func (d *Document) syntaxError(err error, data []byte) error {
 		p.Line, _ = strconv.Atoi(m[1]) // 0 without a line number
 		p.Text = "is not valid YAML: " + m[2]
 	}
+	if isIndentedByTab(data, p.Line) {
+		p.Text, p.Hint = "is not valid YAML: the line is indented by a tab", "use blanks"
+	}
 	if line, key := findOrphanList(data); line > 0 {
 		p.Line, p.Orphan = line, key
 		p.Text, p.Hint = "is not valid YAML: a list without a key", "add the key of the list above it"
 	}
 	return Errors{p}
+}
+
+// isIndentedByTab reports whether a line has a tab before its first other character.
+func isIndentedByTab(data []byte, line int) bool {
+	lines := bytes.Split(data, []byte("\n"))
+	if line < 1 || line > len(lines) {
+		return false
+	}
+	text := lines[line-1]
+	indent := len(text) - len(bytes.TrimLeft(text, " \t"))
+	return bytes.ContainsRune(text[:indent], '\t')
 }
 
 var (

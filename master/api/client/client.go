@@ -52,6 +52,9 @@ type Client struct {
 	logs
 	checkpoints
 	models
+	workspaces
+	projects
+	templates
 	resources
 	names
 }
@@ -93,7 +96,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, experiments: experiments{t}, trials: trials{t},
-		checkpoints: checkpoints{t}, models: models{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}, names: names{t},
+		checkpoints: checkpoints{t}, models: models{t}, workspaces: workspaces{t}, projects: projects{t}, templates: templates{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}, names: names{t},
 	}, nil
 }
 

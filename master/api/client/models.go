@@ -42,21 +42,58 @@ func (m models) ModelVersions(ctx context.Context, name string) (*apiv1.GetModel
 	query := url.Values{"sortBy": {"SORT_BY_VERSION"}, "orderBy": {"ORDER_BY_ASC"}}
 	err := readPages(0, query, func() (int, *apiv1.Pagination, error) {
 		out := &apiv1.GetModelVersionsResponse{}
-		path := "/api/v1/models/" + url.PathEscape(name) + "/versions"
-		err := m.do(ctx, call{op: "describe model " + name, method: http.MethodGet, path: path, query: query, out: out})
+		err := m.do(ctx, call{op: "describe model " + name, method: http.MethodGet, path: modelPath(name) + "/versions", query: query, out: out})
 		all.Model, all.ModelVersions = out.GetModel(), append(all.ModelVersions, out.GetModelVersions()...)
 		return len(all.ModelVersions), out.GetPagination(), err
 	})
 	return all, err
 }
 
-// WorkspaceNames returns the names of the workspaces that the user may see, by ID.
-func (m models) WorkspaceNames(ctx context.Context) (map[int32]string, error) {
-	out := &apiv1.GetWorkspacesResponse{}
-	err := m.do(ctx, call{op: "list workspaces", method: http.MethodGet, path: "/api/v1/workspaces", out: out})
-	names := map[int32]string{}
-	for _, w := range out.GetWorkspaces() {
-		names[w.GetId()] = w.GetName()
-	}
-	return names, err
+// Model returns one model, given by name or ID.
+func (m models) Model(ctx context.Context, name string) (*apiv1.Model, error) {
+	out := &apiv1.GetModelResponse{}
+	err := m.do(ctx, call{op: "get model " + name, method: http.MethodGet, path: modelPath(name), out: out})
+	return out.GetModel(), err
 }
+
+// CreateModel creates a model. A lost response is an error, because it may have been created.
+func (m models) CreateModel(ctx context.Context, in *apiv1.PostModelRequest) (*apiv1.Model, error) {
+	out := &apiv1.PostModelResponse{}
+	err := m.do(ctx, call{op: "create model " + in.GetName(), method: http.MethodPost, path: "/api/v1/models", in: in, out: out, once: true})
+	return out.GetModel(), err
+}
+
+// PatchModel changes the fields that are set.
+func (m models) PatchModel(ctx context.Context, name string, in *apiv1.PatchModel) (*apiv1.Model, error) {
+	out := &apiv1.PatchModelResponse{}
+	err := m.do(ctx, call{op: "change model " + name, method: http.MethodPatch, path: modelPath(name), in: in, out: out})
+	return out.GetModel(), err
+}
+
+// ArchiveModel archives or unarchives a model.
+func (m models) ArchiveModel(ctx context.Context, name string, archived bool) error {
+	verb := archiveVerb(archived)
+	return m.do(ctx, call{op: verb + " model " + name, method: http.MethodPost, path: modelPath(name) + "/" + verb})
+}
+
+// MoveModel moves a model to another workspace.
+func (m models) MoveModel(ctx context.Context, name string, workspace int32) error {
+	in := &apiv1.MoveModelRequest{ModelName: name, DestinationWorkspaceId: workspace}
+	return m.do(ctx, call{op: "move model " + name, method: http.MethodPost, path: modelPath(name) + "/move", in: in})
+}
+
+// DeleteModel deletes a model with its versions. Their checkpoints stay.
+func (m models) DeleteModel(ctx context.Context, name string) error {
+	return m.do(ctx, call{op: "delete model " + name, method: http.MethodDelete, path: modelPath(name)})
+}
+
+// RegisterVersion registers a checkpoint as the next version of a model. A lost response is an error,
+// because the version may have been registered.
+func (m models) RegisterVersion(ctx context.Context, in *apiv1.PostModelVersionRequest) (*apiv1.ModelVersion, error) {
+	out := &apiv1.PostModelVersionResponse{}
+	path := modelPath(in.GetModelName()) + "/versions"
+	err := m.do(ctx, call{op: "register a version of model " + in.GetModelName(), method: http.MethodPost, path: path, in: in, out: out, once: true})
+	return out.GetModelVersion(), err
+}
+
+func modelPath(name string) string { return "/api/v1/models/" + url.PathEscape(name) }

@@ -17,26 +17,38 @@ const completionTime = 200 * time.Millisecond
 // completionMost is the number of offered completions.
 const completionMost = 50
 
-// completer returns the completion of a command's arguments: of the objects that they name.
-// A completion is silent if no master answers in time.
-func completer(n client.Noun, dial func() (*client.Client, error)) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 && !strings.Contains(c.Use, "…") {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		master, err := dial()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer master.Close()
-		ctx, cancel := context.WithTimeout(c.Context(), completionTime)
-		defer cancel()
-		list, _, err := master.Names(ctx, n, text, completionMost)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return completions(list, text), cobra.ShellCompDirectiveNoFileComp
+// completeArgs completes the arguments of a command: with the objects that they name.
+func (o *Remote) completeArgs(c *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	noun := o.nounOf(len(args))
+	words := len(strings.Fields(c.Use)) - 1
+	if noun == "" || len(args) >= words && !strings.Contains(c.Use, "…") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return o.complete(c.Context(), noun, text), cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteFlag makes a flag of the command complete with the objects that it names.
+func (o *Remote) CompleteFlag(c *cobra.Command, flag string, noun client.Noun) {
+	// It fails only for an unknown or a completed flag.
+	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return o.complete(c.Context(), noun, text), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// complete returns the objects that text may stand for. It is silent if no master answers in time.
+func (o *Remote) complete(ctx context.Context, noun client.Noun, text string) []cobra.Completion {
+	master, err := o.DialMaster()
+	if err != nil {
+		return nil
+	}
+	defer master.Close()
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	list, _, err := master.Names(ctx, noun, text, completionMost)
+	if err != nil {
+		return nil
+	}
+	return completions(list, text)
 }
 
 // completions returns what to offer for the objects: the ID, or the name if only the name continues

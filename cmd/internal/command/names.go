@@ -22,23 +22,24 @@ const shownMatches = 20
 // resolveArgs replaces each argument that is a name or the beginning of an ID by the ID. Arguments that
 // match nothing are left to the call, whose error is more exact.
 func (o *Remote) resolveArgs(ctx context.Context, master *client.Client) error {
-	if o.Names == "" {
-		return nil
-	}
-	ids := make([]string, 0, len(o.Args))
-	for _, text := range o.Args {
-		id, err := resolve(ctx, master, o.Names, text)
+	ids := slices.Clone(o.Args)
+	for i, text := range o.Args {
+		noun := o.nounOf(i)
+		if noun == "" {
+			continue
+		}
+		id, err := Resolve(ctx, master, noun, text)
 		if err != nil {
 			return err
 		}
-		ids = append(ids, id)
+		ids[i] = id
 	}
 	o.Args = ids
 	return nil
 }
 
-// resolve returns the ID of the object with a name or an ID that begins with text, or text if there is no such object.
-func resolve(ctx context.Context, master *client.Client, n client.Noun, text string) (string, error) {
+// Resolve returns the ID of the object with a name or an ID that begins with text, or text if there is no such object.
+func Resolve(ctx context.Context, master *client.Client, n client.Noun, text string) (string, error) {
 	if isWhole(n, text) {
 		return text, nil
 	}

@@ -45,6 +45,16 @@ type Remote struct {
 	// Names are the objects that the arguments name, if the master knows them: by their ID, its
 	// beginning, or their name. The run function gets IDs.
 	Names client.Noun
+	// Nouns are the objects of the first arguments if they differ; "" is no object.
+	Nouns []client.Noun
+}
+
+// nounOf returns the objects that an argument names, or "".
+func (o *Remote) nounOf(arg int) client.Noun {
+	if arg < len(o.Nouns) {
+		return o.Nouns[arg]
+	}
+	return o.Names
 }
 
 type remoteOptions interface {
@@ -59,8 +69,8 @@ func (o *Remote) addFlags(c *cobra.Command, s *term.Streams) {
 	o.AddFlag(c.Flags())
 	// It fails only for an unknown or a completed flag.
 	_ = c.RegisterFlagCompletionFunc("master", contexts.Completer(s))
-	if o.Names != "" {
-		c.ValidArgsFunction = completer(o.Names, o.DialMaster)
+	if o.Names != "" || len(o.Nouns) > 0 {
+		c.ValidArgsFunction = o.completeArgs
 	}
 }
 

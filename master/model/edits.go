@@ -150,7 +150,7 @@ func (e *edits) CheckDelete(workspaceID int32) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return status.New(status.FailedPrecondition, "the workspace has models: %s; move them with `det model move`, or delete them",
+	return status.New(status.FailedPrecondition, "the workspace has models: %s; move them with `det-deploy model move`, or delete them",
 		excerpt.Of(strings.Join(names, ", ")))
 }
 

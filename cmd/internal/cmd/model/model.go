@@ -1,4 +1,4 @@
-// Package model implements the commands that show the model registry.
+// Package model implements the commands of the model registry.
 package model
 
 import (
@@ -10,6 +10,6 @@ import (
 
 // New returns `det-deploy model`.
 func New(s *term.Streams) *cobra.Command {
-	return command.NewNoun(s, "model", "Show registered models", "  det-deploy model list\n  det-deploy model describe digits",
-		newList, newDescribe)
+	return command.NewNoun(s, "model", "Manage registered models", "  det-deploy model list\n  det-deploy model register digits 5d1f6f2e",
+		newList, newDescribe, newCreate, newRegister, newEdit, newMove, newArchive, newUnarchive, newDelete)
 }

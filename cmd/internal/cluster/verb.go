@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -95,11 +94,7 @@ func command(h Help, o options) *cobra.Command {
 			if err := o.validate(args); err != nil {
 				return err
 			}
-			err := o.run(c.Context())
-			if c.Flags().Lookup("yes") != nil {
-				return exit.Continuing(err)
-			}
-			return err
+			return o.run(c.Context())
 		},
 	}
 	o.addFlags(c.Flags())

@@ -22,12 +22,15 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/model"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pod"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/project"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/resources"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/task"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/template"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/top"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/trial"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/user"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/version"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/workspace"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/tree"
 )
@@ -42,6 +45,9 @@ func nouns() []tree.Noun {
 		{Group: tree.Use, Make: trial.New},
 		{Group: tree.Use, Make: checkpoint.New},
 		{Group: tree.Use, Make: model.New},
+		{Group: tree.Use, Make: workspace.New},
+		{Group: tree.Use, Make: project.New},
+		{Group: tree.Use, Make: template.New},
 		{Group: tree.Use, Make: job.New},
 		{Group: tree.Use, Make: pool.New},
 		{Group: tree.Use, Make: resources.New},

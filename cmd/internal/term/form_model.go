@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -74,10 +75,7 @@ func (s *Streams) drawForm(ctx context.Context, f Form) (Answers, error) {
 	}
 	m := &formModel{form: f, page: first, first: field, width: 80, height: 24, load: loadField(ctx, f), check: checkAnswer(ctx)}
 	if _, err := s.runModel(ctx, s.Err, m); err != nil {
-		if ctx.Err() == nil {
-			return nil, err
-		}
-		_ = m.interrupt() // the program has quit
+		return nil, err
 	}
 	return m.answers, m.err
 }
@@ -262,10 +260,22 @@ func (m *formModel) goBack() tea.Cmd {
 	return m.loadPage()
 }
 
+// stoppedError reports that the user left a form.
+type stoppedError struct{ question string }
+
+func (e *stoppedError) Error() string {
+	return fmt.Sprintf("cannot read the answer to %q: %v", e.question, context.Canceled)
+}
+
+func (*stoppedError) Unwrap() error { return context.Canceled }
+
+// Hint says that a form changes nothing.
+func (*stoppedError) Hint() string { return "nothing was changed; run the same command again" }
+
 func (m *formModel) interrupt() tea.Cmd {
 	m.ended, m.err = true, context.Canceled
 	if m.entry != nil {
-		m.err = &answerError{m.entry.field.Label, context.Canceled}
+		m.err = &stoppedError{m.entry.field.Label}
 	}
 	return tea.Quit
 }

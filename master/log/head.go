@@ -18,6 +18,15 @@ func ReadHead(l Line) Line {
 	return l
 }
 
+// ReadLevel removes the level from the beginning of a line's text, as in "WARNING: text", and sets the
+// line's field. Unlike ReadHead, it accepts this form only, so that level and text give the line again.
+func ReadLevel(l Line) Line {
+	if level, rest, ok := cutLevel(l.Text); ok && l.Text == string(level)+": "+rest {
+		l.Level, l.Text = level, rest
+	}
+	return l
+}
+
 // cutRank parses "[rank=3]" with optional spaces around it.
 func cutRank(text string) (rank int, rest string, ok bool) {
 	rest, ok = strings.CutPrefix(strings.TrimPrefix(firstBytes(text), " "), "[rank=")

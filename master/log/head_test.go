@@ -43,6 +43,22 @@ func TestReadHeadMatchesLogShipper(t *testing.T) {
 	}
 }
 
+func TestReadLevelLosesNothing(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]log.Level{
+		"WARNING: hot": log.Warning, "INFO: ": log.Info, "INFO:root:x": "", " INFO: x": "", "INFO:": "", "[rank=3] INFO: x": "", "plain": "",
+	} {
+		l := log.ReadLevel(log.Line{Text: text})
+		whole := l.Text
+		if l.Level != "" {
+			whole = string(l.Level) + ": " + l.Text
+		}
+		if l.Level != want || whole != text || l.Rank != nil {
+			t.Errorf("%q: got level %q and %q, want %q and the same line", text, l.Level, whole, want)
+		}
+	}
+}
+
 func TestSplitReturns(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{

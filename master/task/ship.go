@@ -120,9 +120,12 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 		Rank: rankOf(a, rm.ContainerID(l.GetContainerId())), FirstSeq: int64(l.GetFirstSeq()),
 		Lines: make([]log.Line, len(l.GetLines())),
 	}
-	now := w.cfg.Now()
+	now, read := w.cfg.Now(), log.ReadHead
+	if e.latestSnapshot().task.Kind == lifecycle.Command {
+		read = log.ReadLevel // `task run` prints what its program has written
+	}
 	for i, line := range l.GetLines() {
-		b.Lines[i] = log.ReadHead(log.Line{
+		b.Lines[i] = read(log.Line{
 			At: agentv1.Instant(line.GetAtUs(), now), Stdtype: line.GetStdtype(), Source: containerSource, Text: string(line.GetText()),
 		})
 	}

@@ -580,7 +580,7 @@ func TestContainersAndShippersWriteIntoOneLog(t *testing.T) {
 }
 
 // The output of programs contains its rank and level as text. A log stores both as fields, whether the
-// line came from a container or through the API.
+// line came from a container or through the API, but of a command's container only what can be undone.
 func TestRanksAndLevelsAreParsed(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
@@ -589,7 +589,7 @@ func TestRanksAndLevelsAreParsed(t *testing.T) {
 	m.assign(a, 2)
 	_, err := m.tasks.AppendLogs(t.Context(), "a1", &agentv1.Logs{
 		ContainerId: string(containerID(a, 1)), AllocationId: string(a),
-		Lines: []*agentv1.Line{{Text: []byte("[rank=3] WARNING: hot")}, {Text: []byte("plain")}},
+		Lines: []*agentv1.Line{{Text: []byte("[rank=3] WARNING: hot")}, {Text: []byte("WARNING: hot")}, {Text: []byte("plain")}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -612,7 +612,7 @@ func TestRanksAndLevelsAreParsed(t *testing.T) {
 		got = append(got, strings.TrimLeft(strings.TrimSpace(message[8:]), " "))
 	}
 	want := []string{
-		"[rank=3] || WARNING: hot", "[rank=1] || plain", "[rank=4] || ERROR: a", "[rank=5] || b",
+		"[rank=1] || [rank=3] WARNING: hot", "[rank=1] || WARNING: hot", "[rank=1] || plain", "[rank=4] || ERROR: a", "[rank=5] || b",
 		"[rank=7] || [rank=1] INFO: read by the sender", "|| INFO: ERROR: read by the sender",
 	}
 	if d := cmp.Diff(got, want); d != "" {

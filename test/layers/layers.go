@@ -55,7 +55,7 @@ func commands() []Row {
 		{"cmd/internal/command", []string{"cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/usage", "master/api/client", "master/api/v1"}, "it makes commands, whatever they do"},
 		{"cmd/internal/directory", []string{"cmd/internal/usage", "master/api/v1"}, "it reads what is sent"},
 		{"cmd/internal/show", []string{"master/api/v1"}, "it has the words for what the API says"},
-		{"cmd/internal/unit", []string{"cmd/internal/command", "cmd/internal/term"}, "it installs a unit, whatever the role"},
+		{"cmd/internal/unit", []string{"cmd/internal/command", "cmd/internal/exit", "cmd/internal/term"}, "it installs a unit, whatever the role"},
 		{"cmd/internal/logfile", []string{"internal/atomicfile"}, "a file is bounded, whatever is logged to it"},
 		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/logfile", "cmd/internal/term", "cmd/internal/wire/parts", "installer/...", "master/...", "agent/...", "cloud/...", "k8s/podinit", "templates"}, "it runs the roles, and has what clusters of all platforms share"},
 		{"cmd/internal/wire/parts", []string{"cmd/internal/build", "master/...", "agent/config", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind a master's interfaces"},

@@ -48,29 +48,61 @@ func TestInterruptedFollowEndsSilently(t *testing.T) {
 			t.Run(fmt.Sprintf("%s after %q", tt.command, begin), func(t *testing.T) {
 				t.Parallel()
 				code, said := run(t, begin, strings.Fields(tt.command)...)
-				if code != exit.Interrupted || said != "" {
-					t.Errorf("got code %d and %q, want %d and silence", code, said, exit.Interrupted)
+				if code != exit.Canceled || said != "" {
+					t.Errorf("got code %d and %q, want %d and silence", code, said, exit.Canceled)
 				}
 			})
 		}
 	}
 }
 
-func TestInterruptedCallHasNoMasterError(t *testing.T) {
+func TestInterruptedCallIsQuiet(t *testing.T) {
 	t.Parallel()
-	for command, want := range map[string]string{
-		"task list --all":               "error: interrupted: list tasks\n  try: run the same command again to continue\n",
-		"agent list":                    "error: interrupted: list agents\n  try: run the same command again to continue\n",
-		"task list --all --output json": `{"schema":"det-deploy.error/v1","error":"interrupted: list tasks","hint":"run the same command again to continue","kind":"interrupted","exit_code":3}` + "\n",
-	} {
+	for _, command := range []string{"task list --all", "agent list", "task list --all --output json"} {
 		for _, begin := range []string{"", "{"} {
 			t.Run(fmt.Sprintf("%s after %q", command, begin), func(t *testing.T) {
 				t.Parallel()
 				code, said := run(t, begin, strings.Fields(command)...)
-				if code != exit.Interrupted || said != want {
-					t.Errorf("got code %d and %q, want %d and %q", code, said, exit.Interrupted, want)
+				if code != exit.Canceled || said != "" {
+					t.Errorf("got code %d and %q, want %d and silence", code, said, exit.Canceled)
 				}
 			})
 		}
 	}
+}
+
+func TestInterruptedQuestionChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{
+		"experiment delete 7", "checkpoint delete 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a", "agent revoke a1", "user change-password",
+		"login ada", "master rotate-keys",
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			master := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+			defer master.Close()
+			s, _, conversation := term.Test("", true)
+			home := t.TempDir()
+			s = s.WithEnv(func(key string) string { return map[string]string{"HOME": home, "XDG_CONFIG_HOME": home}[key] })
+			s.In = pressed(interrupt)
+			args := strings.Fields(command)
+			if args[0] != "master" {
+				args = append(args, "--master", master.URL)
+			}
+			code := cli.Run(ctx, s, cmd.New, args)
+			if code != exit.Canceled || !strings.HasSuffix(conversation.String(), "\nNothing was changed.\n") {
+				t.Errorf("got code %d and %q, want %d and that nothing was changed", code, conversation, exit.Canceled)
+			}
+		})
+	}
+}
+
+// pressed is a keyboard on which the user presses Ctrl-C when asked.
+type pressed context.CancelFunc
+
+func (p pressed) Read([]byte) (int, error) {
+	p()
+	select {}
 }

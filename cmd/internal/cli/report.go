@@ -28,6 +28,12 @@ type failure struct {
 
 // reportError prints err and its hint. No other function prints errors.
 func reportError(s *term.Streams, c *cobra.Command, err error) {
+	if exit.Of(err) == exit.Canceled {
+		if exit.IsUnanswered(err) {
+			s.Notef("Nothing was changed.")
+		}
+		return
+	}
 	if exit.Silent(err) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -94,7 +95,11 @@ func command(h Help, o options) *cobra.Command {
 			if err := o.validate(args); err != nil {
 				return err
 			}
-			return o.run(c.Context())
+			err := o.run(c.Context())
+			if c.Flags().Lookup("yes") != nil {
+				return exit.Continuing(err)
+			}
+			return err
 		},
 	}
 	o.addFlags(c.Flags())

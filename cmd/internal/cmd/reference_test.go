@@ -137,7 +137,7 @@ func TestExitCodeReferenceIsFresh(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Exit codes\n\nGenerated from `cmd/internal/exit`; `make golden` rewrites it.\n\n| code | `kind` in JSON | meaning |\n|--:|---|---|\n")
 	codes := exit.Rules()
-	for code := exit.Done; code <= exit.NotTheTask; code++ {
+	for code := exit.Done; code <= exit.Canceled; code++ {
 		for _, r := range codes {
 			if r.Code == code {
 				fmt.Fprintf(&b, "| %d | `%s` | %s |\n", r.Code, r.Name, r.Means)
@@ -146,7 +146,7 @@ func TestExitCodeReferenceIsFresh(t *testing.T) {
 	}
 	b.WriteString(`
 ` + "`det-deploy task run`" + ` ends with the code of the task's program. When there is none, because
-det-deploy or the cluster went wrong, it ends with 125; after Ctrl-C with 3.
+det-deploy or the cluster went wrong, it ends with 125; after Ctrl-C, which kills the task, with 130.
 
 ` + "`status`" + ` of a cluster that is degraded, or of which only kept data is there, ends with 1 after
 its answer. A value of a flag that breaks a rule is 2, whatever the command; the same value in a

@@ -22,7 +22,7 @@ const (
 	Error Code = 1
 	// Usage reports an invalid command line; nothing was tried.
 	Usage Code = 2
-	// Interrupted reports that a signal or a lost lease stopped the work between two steps. Running the
+	// Interrupted reports that a signal or a lost lease stopped a plan between two steps. Running the
 	// command again continues it.
 	Interrupted Code = 3
 	// Denied reports that a platform or a master denied access.
@@ -35,6 +35,9 @@ const (
 	// NotTheTask is the exit code of `task run` if det-deploy or the cluster failed, and not the task.
 	// docker run, timeout and xargs reserve the same code.
 	NotTheTask Code = 125
+	// Canceled reports that a signal ended a command that has no plan to continue. Shells use the same code
+	// for a program that Ctrl-C ended.
+	Canceled Code = 130
 )
 
 // Rule maps errors to an exit code.
@@ -53,7 +56,8 @@ func Rules() []Rule {
 	return []Rule{
 		{Done, "done", "Success. The requested state is reached, even if nothing had to be changed.", nil},
 		{Usage, "usage", "The command line is invalid; nothing was tried.", isUsage},
-		{Interrupted, "interrupted", "A signal stopped the work between two steps, and running the command again continues it; or a signal ended a followed log.", isInterrupted},
+		{Interrupted, "interrupted", "A signal stopped a plan between two steps, and running the command again continues it.", isInterrupted},
+		{Canceled, "canceled", "Ctrl-C or SIGTERM ended any other command, without a message. At a question, it says that nothing was changed.", isCanceled},
 		{Denied, "denied", "A platform or a master denied access: missing permission, or not logged in.", isDenied},
 		{Capacity, "capacity", "A platform has no capacity for the machine type, or a quota is exhausted.", isCapacity},
 		{Unwanted, "unwanted", "`agent run` only: the master rejects this machine. Restarting the agent does not help.", isUnwanted},
@@ -83,12 +87,38 @@ func With(code Code, err error) error {
 }
 
 // Followed returns the error of a command that shows something until it is interrupted. Once ctx is done,
-// that is Interrupted without a message; otherwise it is err.
+// that is Canceled without a message; otherwise it is err.
 func Followed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return With(Interrupted, nil)
+		return With(Canceled, nil)
 	}
 	return err
+}
+
+// Continuing returns the error of a command that carries out a plan, which the same command continues after
+// an interruption, unless it was interrupted at a question.
+func Continuing(err error) error {
+	if errors.Is(err, context.Canceled) && !IsUnanswered(err) {
+		return &planError{err}
+	}
+	return err
+}
+
+// planError is the error of an interrupted plan.
+type planError struct{ error }
+
+func (e *planError) Unwrap() error { return e.error }
+
+// unanswered is implemented by the error of a question that the user interrupted.
+type unanswered interface{ Unanswered() bool }
+
+// IsUnanswered reports whether err is an interruption at a question. Nothing was changed then.
+func IsUnanswered(err error) bool {
+	u, ok := errors.AsType[interface {
+		error
+		unanswered
+	}](err)
+	return ok && u.Unanswered()
 }
 
 // Unless returns an error with the code Error and without a message unless ok is true. The output has
@@ -149,8 +179,11 @@ func isFromFlags(err error) bool {
 }
 
 func isInterrupted(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, record.ErrLost)
+	_, plan := errors.AsType[*planError](err)
+	return plan || errors.Is(err, record.ErrLost)
 }
+
+func isCanceled(err error) bool { return errors.Is(err, context.Canceled) }
 
 // denied is implemented by the errors of the master's client for requests without a session or permission.
 type denied interface{ Denied() bool }

@@ -24,7 +24,10 @@ func TestOf(t *testing.T) {
 		{"a wrong flag, wrapped", fmt.Errorf("x: %w", usage.Errorf("no")), exit.Usage},
 		{"a value that a flag gave", fmt.Errorf("x: %w", given(true)), exit.Usage},
 		{"a value that a document gave", given(false), exit.Error},
-		{"Ctrl-C", fmt.Errorf("apply: %w", context.Canceled), exit.Interrupted},
+		{"Ctrl-C", fmt.Errorf("list tasks: %w", context.Canceled), exit.Canceled},
+		{"Ctrl-C during a plan", fmt.Errorf("x: %w", exit.Continuing(fmt.Errorf("apply: %w", context.Canceled))), exit.Interrupted},
+		{"Ctrl-C at the question of a plan", exit.Continuing(unanswered{context.Canceled}), exit.Canceled},
+		{"a plan that fails", exit.Continuing(errors.New("boom")), exit.Error},
 		{"a limit of ours that ran out is an error", context.DeadlineExceeded, exit.Error},
 		{"a platform refuses", &cloud.Error{Kind: cloud.Denied}, exit.Denied},
 		{"a platform is out of machines", &cloud.Error{Kind: cloud.NoCapacity}, exit.Capacity},
@@ -48,6 +51,11 @@ type refusal bool
 
 func (r refusal) Error() string { return "refused" }
 func (r refusal) Denied() bool  { return bool(r) }
+
+type unanswered struct{ error }
+
+func (u unanswered) Unwrap() error    { return u.error }
+func (u unanswered) Unanswered() bool { return true }
 
 type given bool
 

@@ -3,6 +3,7 @@ package term
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,12 +37,17 @@ func (s *Streams) Confirm(ctx context.Context, q Question) (bool, error) {
 	}
 }
 
-// Agreed is like Confirm for the flag --yes. It returns true without asking if yes is set.
+// Agreed is like Confirm for the flag --yes, before anything is changed. It returns true without asking if
+// yes is set.
 func (s *Streams) Agreed(ctx context.Context, yes bool, text string) (bool, error) {
 	if yes {
 		return true, nil
 	}
-	return s.Confirm(ctx, Question{Text: text, Flag: "--yes"})
+	agreed, err := s.Confirm(ctx, Question{Text: text, Flag: "--yes"})
+	if err == nil && !agreed {
+		s.Notef("Nothing was changed.")
+	}
+	return agreed, err
 }
 
 // ConfirmTyped asks the user to type want, for irreversible operations.
@@ -70,7 +76,7 @@ func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	if err != nil {
 		// An interrupted read leaves the echo off.
 		_ = term.Restore(fd, saved) // the error of the read takes precedence
-		return "", fmt.Errorf("cannot read the answer to %q: %w", q.Text, err)
+		return "", &answerError{q.Text, err}
 	}
 	return typed, nil
 }
@@ -83,10 +89,25 @@ func (s *Streams) askQuestion(ctx context.Context, q Question, suffix string) (s
 	answer, err := wait(ctx, s.readLine)
 	if err != nil {
 		s.promptLine("\n")
-		return "", fmt.Errorf("cannot read the answer to %q: %w", q.Text, err)
+		return "", &answerError{q.Text, err}
 	}
 	return strings.TrimSpace(answer), nil
 }
+
+// answerError reports a question without an answer.
+type answerError struct {
+	question string
+	err      error
+}
+
+func (e *answerError) Error() string {
+	return fmt.Sprintf("cannot read the answer to %q: %v", e.question, e.err)
+}
+
+func (e *answerError) Unwrap() error { return e.err }
+
+// Unanswered reports whether the user interrupted the question.
+func (e *answerError) Unanswered() bool { return errors.Is(e.err, context.Canceled) }
 
 // readLine reads byte by byte, so that the remaining input is left for the next question.
 func (s *Streams) readLine() (string, error) {

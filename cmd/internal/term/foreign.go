@@ -16,10 +16,19 @@ import (
 // and of a line that overwrites itself, such as a progress bar, the final state is printed. To other
 // outputs, the text is written unchanged.
 func (s *Streams) PrintForeign(head, text string) error {
-	if s.outTerminal {
-		head, text = tame(head, s.colourOut()), tame(lastWritten(text), s.colourOut())
+	return printForeign(s.Out, head, text, s.outTerminal, s.colourOut())
+}
+
+// PrintForeignErr is PrintForeign for what a program wrote to its stderr. It writes to Err.
+func (s *Streams) PrintForeignErr(head, text string) error {
+	return printForeign(s.Err, head, text, s.errTerminal, s.colourErr())
+}
+
+func printForeign(to io.Writer, head, text string, terminal, colours bool) error {
+	if terminal {
+		head, text = tame(head, colours), tame(lastWritten(text), colours)
 	}
-	if _, err := io.WriteString(s.Out, head+text); err != nil {
+	if _, err := io.WriteString(to, head+text); err != nil {
 		return fmt.Errorf("cannot print the log: %w", err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package term
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -75,7 +74,10 @@ func (s *Streams) drawForm(ctx context.Context, f Form) (Answers, error) {
 	}
 	m := &formModel{form: f, page: first, first: field, width: 80, height: 24, load: loadField(ctx, f), check: checkAnswer(ctx)}
 	if _, err := s.runModel(ctx, s.Err, m); err != nil {
-		return nil, err
+		if ctx.Err() == nil {
+			return nil, err
+		}
+		_ = m.interrupt() // the program has quit
 	}
 	return m.answers, m.err
 }
@@ -260,22 +262,10 @@ func (m *formModel) goBack() tea.Cmd {
 	return m.loadPage()
 }
 
-// stoppedError reports that the user left a form.
-type stoppedError struct{ question string }
-
-func (e *stoppedError) Error() string {
-	return fmt.Sprintf("cannot read the answer to %q: %v", e.question, context.Canceled)
-}
-
-func (*stoppedError) Unwrap() error { return context.Canceled }
-
-// Hint says that a form changes nothing.
-func (*stoppedError) Hint() string { return "nothing was changed; run the same command again" }
-
 func (m *formModel) interrupt() tea.Cmd {
 	m.ended, m.err = true, context.Canceled
 	if m.entry != nil {
-		m.err = &stoppedError{m.entry.field.Label}
+		m.err = &answerError{m.entry.field.Label, context.Canceled}
 	}
 	return tea.Quit
 }

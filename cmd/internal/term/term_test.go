@@ -40,6 +40,16 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+func TestDeclinedChangeIsConfirmed(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{"n\n": "Go on? [y/N] Nothing was changed.\n", "y\n": "Go on? [y/N] "} {
+		s, _, errs := term.Test(typed, true)
+		if _, err := s.Agreed(t.Context(), false, "Go on?"); err != nil || errs.String() != want {
+			t.Errorf("%q: got %q and %v, want %q", typed, errs, err, want)
+		}
+	}
+}
+
 func TestPromptWithoutTerminalNamesFlag(t *testing.T) {
 	t.Parallel()
 	s, _, errs := term.Test("y\n", false)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
@@ -45,7 +46,7 @@ func (o Options) Install(ctx context.Context, s *term.Streams, role string, u Un
 		return err
 	}
 	if err := Do(ctx, steps, func(what string) { s.Notef("%s", what) }); err != nil {
-		return err
+		return exit.Continuing(err)
 	}
 	s.Notef("Installed the %s; it starts at every boot. Log: journalctl -u %s", role, u.Name)
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -133,6 +135,21 @@ func (q queue) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
 		}
 	}
 	return jobs, err
+}
+
+// PlaceSearched is the number of queued jobs among which Place searches.
+const PlaceSearched = 100
+
+// Place returns the place of a job among the queued jobs of a pool, from 1, and their number. The place is 0
+// if the job is not queued or not among the first PlaceSearched.
+func (q queue) Place(ctx context.Context, pool, job string) (place, total int, err error) {
+	query := url.Values{
+		"orderBy": {"ORDER_BY_ASC"}, "resourcePool": {pool}, "states": {apiv1.Job_STATE_QUEUED.String()}, "limit": {strconv.Itoa(PlaceSearched)},
+	}
+	out := &apiv1.GetJobsV2Response{}
+	err = q.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
+	i := slices.IndexFunc(out.GetJobs(), func(j *apiv1.RBACJob) bool { return j.GetFull().GetJobId() == job })
+	return i + 1, int(out.GetPagination().GetTotal()), err
 }
 
 // UpdateJob changes one job's position in the queue.

@@ -10,6 +10,7 @@ import (
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/unit"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -135,7 +136,7 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	}
 	for _, s := range steps {
 		if err := s.Do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", s.What, err)
+			return exit.Continuing(fmt.Errorf("%s: %w", s.What, err))
 		}
 	}
 	if o.Role == agent && o.Runtime == agentconfig.RuntimeDocker {

@@ -22,6 +22,8 @@ type runOptions struct {
 	ContextDir string
 	Array      string
 	Detach     bool
+
+	shown
 }
 
 // wanted holds the flags that override keys of the task's configuration. Keys without a flag come from the
@@ -44,9 +46,11 @@ func newRun(s *term.Streams) *cobra.Command {
 		Short: "Run a program on the cluster and show its output",
 		Long: `Run a program on the cluster and show its output.
 
-The exit code is that of the program, or 125 if det-deploy or the cluster failed. Ctrl-C
-asks whether to kill the task; without a terminal, it kills the task. A single argument
-is a shell command line; several arguments are a program and its arguments.
+The program's stdout and stderr go to stdout and stderr, and everything else to stderr. While
+the task waits, a line shows the reason, its place in the queue and the time. The exit code is
+that of the program, or 125 if det-deploy or the cluster failed. Ctrl-C kills the task and waits
+for its end, with exit code 130; a second Ctrl-C does not wait. A single argument is a shell
+command line; several arguments are a program and its arguments.
 
 With --array, many tasks are created at once, all or none, and the ID of the array is
 printed without waiting for them. The environment of each task contains
@@ -54,6 +58,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 "task list --array-id", and kill them with "task kill" and the ID of the array.`,
 		Example: `  det-deploy task run -- python train.py --epochs 3
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
+  det-deploy task run --quiet -- cat results.json | jq .accuracy
   det-deploy task run --detach --config job.yaml
   det-deploy task run --array 100 -- 'python evaluate.py --part $DET_TASK_ARRAY_INDEX'`,
 	})
@@ -71,6 +76,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount as HOST:CONTAINER[:ro]; repeatable")
 	f.StringVar(&o.Array, "array", "", "number of tasks with indices from 0, or FIRST-LAST for the indices")
 	f.BoolVarP(&o.Detach, "detach", "d", false, "print the task ID and exit")
+	o.addShownFlags(f)
 	return c
 }
 
@@ -95,6 +101,9 @@ func (o *runOptions) checkFlags() error {
 	case o.Output == term.JSON && !o.Detach && o.Array == "":
 		return usage.Errorf("--output json: requires --detach, because the output is that of the task")
 	}
+	if err := o.checkShown(o.Detach || o.Array != ""); err != nil {
+		return err
+	}
 	_, err := parseArray(o.Array)
 	return err
 }
@@ -110,6 +119,10 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	defer master.Close()
 	launched, err := master.Launch(ctx, req)
+	if ctx.Err() != nil {
+		o.Notef("The task may have been created. See: det-deploy task list")
+		return exit.With(exit.Canceled, nil)
+	}
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
 	}
@@ -120,7 +133,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if o.Detach {
 		return o.detached(launched)
 	}
-	return o.attendTask(ctx, master, launched.GetCommand().GetId())
+	return o.attendTask(ctx, master, launched.GetCommand())
 }
 
 // buildRequest returns the launch request.
@@ -159,6 +172,9 @@ func (o *runOptions) readContext() ([]*apiv1.File, error) {
 // announceTask prints the launched task to stderr, because stdout is the task's output.
 func (o *runOptions) announceTask(launched *apiv1.LaunchCommandResponse) {
 	c := launched.GetCommand()
+	if o.Quiet {
+		return
+	}
 	o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())
 	o.tellWarnings(launched)
 }

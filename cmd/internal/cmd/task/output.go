@@ -1,0 +1,80 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// shown holds the flags of `task run` about its output.
+type shown struct {
+	Quiet       bool
+	Timestamps  bool
+	Prefix      bool
+	Interactive bool
+	TTY         bool
+}
+
+func (w *shown) addShownFlags(f *pflag.FlagSet) {
+	f.BoolVarP(&w.Quiet, "quiet", "q", false, "print only the output of the program and errors")
+	f.BoolVar(&w.Timestamps, "timestamps", false, "begin each line with its time")
+	f.BoolVar(&w.Prefix, "prefix", false, "begin each line with the rank of the process")
+	f.BoolVarP(&w.Interactive, "interactive", "i", false, "not supported yet: forward standard input to the program")
+	f.BoolVarP(&w.TTY, "tty", "t", false, "not supported yet: run the program on a terminal")
+}
+
+// checkShown returns an error for a flag without an effect. Unattended reports that the command does not
+// show the task's output.
+func (w *shown) checkShown(unattended bool) error {
+	switch {
+	case w.Interactive || w.TTY:
+		return usage.Errorf("--interactive and --tty: standard input and terminals are not forwarded to tasks yet; put the input into a file of the --context directory")
+	case unattended && (w.Timestamps || w.Prefix):
+		return usage.Errorf("--timestamps and --prefix: require the output, which --detach and --array do not show; use task logs")
+	}
+	return nil
+}
+
+// masterSource is the source of the master's own lines in a log.
+const masterSource = "master"
+
+// printLine prints a line of the program to the stream that the program wrote it to.
+func (w *shown) printLine(s *term.Streams, line *apiv1.TaskLogsResponse) error {
+	text := line.GetLog()
+	if level := line.GetLevel(); level != apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
+		// The master has cut it from the text.
+		text = strings.TrimPrefix(level.String(), "LOG_LEVEL_") + ": " + text
+	}
+	if line.GetStdtype() == "stderr" {
+		return s.PrintForeignErr(w.headOf(line), text)
+	}
+	return s.PrintForeign(w.headOf(line), text)
+}
+
+// headOf returns the beginning of a line that the flags select.
+func (w *shown) headOf(line *apiv1.TaskLogsResponse) string {
+	var b strings.Builder
+	if w.Timestamps {
+		b.WriteString(line.GetTimestamp().AsTime().UTC().Format(time.RFC3339Nano) + " ")
+	}
+	if w.Prefix {
+		fmt.Fprintf(&b, "[rank=%d] ", line.GetRankId())
+	}
+	return b.String()
+}
+
+// tellWords prints a line of the master about the task, if it says more than the live line and the outcome.
+func (w *shown) tellWords(s *term.Streams, line *apiv1.TaskLogsResponse, lives bool) {
+	level := line.GetLevel()
+	switch {
+	case w.Quiet, level >= apiv1.LogLevel_LOG_LEVEL_ERROR, lives && level < apiv1.LogLevel_LOG_LEVEL_WARNING:
+	default:
+		s.Notef("%s", term.Harmless(line.GetLog()))
+	}
+}

@@ -11,7 +11,7 @@ import (
 // New returns `det-deploy experiment`.
 func New(s *term.Streams) *cobra.Command {
 	c := command.NewNoun(s, noun, "Manage experiments", "  det-deploy experiment preview search.yaml\n  det-deploy experiment list",
-		newPreview, newCreate, newList, newDescribe, newHistory,
+		newPreview, newCreate, newList, newDescribe, newHistory, newWait,
 		newPause, newActivate, newCancel, newKill, newArchive, newUnarchive, newDelete)
 	c.Aliases = []string{"exp"}
 	return c

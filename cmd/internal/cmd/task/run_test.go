@@ -3,7 +3,6 @@ package task_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,6 +23,8 @@ type master struct {
 	// state and log are the task and its log in the format of the API.
 	state string
 	log   []string
+	// allocation is the newest allocation.
+	allocation string
 
 	once   sync.Once
 	killed chan struct{}
@@ -44,7 +45,7 @@ func newMaster(t *testing.T, state string, log ...string) *master {
 	})
 	mux.HandleFunc("GET /api/v1/tasks/{id}/logs", m.sendLog)
 	mux.HandleFunc("GET /api/v1/tasks/{id}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"task":{"endTime":"2026-01-02T03:04:05Z"}}`)
+		fmt.Fprintf(w, `{"task":{"endTime":"2026-01-02T03:04:05Z","allocations":[{%s}]}}`, m.allocation)
 	})
 	m.Server = httptest.NewServer(mux)
 	t.Cleanup(m.Close)

@@ -1,0 +1,103 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// The states of --for.
+const (
+	ended     = "ended"
+	running   = "running"
+	completed = "completed"
+)
+
+func newWait(s *term.Streams) *cobra.Command {
+	o := &command.Await{Remote: command.Remote{Names: client.Experiments}}
+	c := command.NewRemote(s, o, runWait, &cobra.Command{
+		Use:   "wait EXPERIMENT…",
+		Short: "Wait until experiments have ended or reached a state",
+		Long: `Wait until all experiments have ended or reached the state of --for. If an experiment can no
+longer reach it, because it ended otherwise, the command fails at once.`,
+		Example: "  det-deploy experiment wait 7\n  det-deploy experiment wait --for completed --timeout 12h 7 8",
+	})
+	o.AddAwaitFlags(c, ended, running, completed)
+	return c
+}
+
+func runWait(ctx context.Context, o *command.Await, master *client.Client) error {
+	found := map[string]*apiv1.Experiment{}
+	err := o.Until(ctx, func(ctx context.Context) (string, error) {
+		var left []string
+		for _, text := range o.Args {
+			if found[text] != nil {
+				continue
+			}
+			id, err := command.ReadNumber(noun, text)
+			if err != nil {
+				return "", err
+			}
+			reply, err := master.Experiment(ctx, id)
+			if err != nil {
+				return "", err
+			}
+			switch e := reply.GetExperiment(); {
+			case hasReached(o.For, e.GetState()):
+				found[text] = e
+			case hasReached(ended, e.GetState()):
+				return "", &missedError{state: o.For, e: e}
+			default:
+				left = append(left, fmt.Sprintf("experiment %d is %s", id, show.Enum(e.GetState(), "STATE_")))
+			}
+		}
+		return command.Left(left), nil
+	})
+	if err != nil {
+		return err
+	}
+	all := &apiv1.GetExperimentsResponse{}
+	for _, text := range o.Args {
+		e := found[text]
+		o.Tell("Experiment %d: %s.", e.GetId(), show.Enum(e.GetState(), "STATE_"))
+		all.Experiments = append(all.Experiments, e)
+	}
+	return o.AnswerJSON(all)
+}
+
+// hasReached reports whether an experiment in a state has reached the one of --for.
+func hasReached(want string, have apiv1.Experiment_State) bool {
+	over := []apiv1.Experiment_State{
+		apiv1.Experiment_STATE_COMPLETED, apiv1.Experiment_STATE_CANCELED, apiv1.Experiment_STATE_ERROR,
+		apiv1.Experiment_STATE_DELETED, apiv1.Experiment_STATE_DELETING, apiv1.Experiment_STATE_DELETE_FAILED,
+	}
+	switch want {
+	case ended:
+		return slices.Contains(over, have)
+	case running:
+		return have == apiv1.Experiment_STATE_RUNNING || have == apiv1.Experiment_STATE_COMPLETED
+	}
+	return have == apiv1.Experiment_STATE_COMPLETED
+}
+
+// missedError reports an experiment that cannot reach a state any more.
+type missedError struct {
+	state string
+	e     *apiv1.Experiment
+}
+
+func (e *missedError) Error() string {
+	return fmt.Sprintf("experiment %d is not %s: it is %s", e.e.GetId(), e.state, show.Enum(e.e.GetState(), "STATE_"))
+}
+
+func (e *missedError) Hint() string {
+	return fmt.Sprintf("det-deploy experiment describe %d", e.e.GetId())
+}

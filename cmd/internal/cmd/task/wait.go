@@ -1,0 +1,125 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// ended is the state of --for that stands for any end.
+const ended = "ended"
+
+func newWait(s *term.Streams) *cobra.Command {
+	o := &command.Await{Remote: command.Remote{Names: client.Tasks}}
+	c := command.NewRemote(s, o, runWait, &cobra.Command{
+		Use:   "wait TASK…",
+		Short: "Wait until tasks have ended or reached a state",
+		Long: `Wait until all tasks, or all tasks of an array, have ended or reached the state of --for. A
+task that has passed the state has reached it. If a task can no longer reach it, because it ended
+otherwise, the command fails at once.`,
+		Example: `  det-deploy task wait 5d1f6f2e
+  det-deploy task wait --for succeeded --timeout 2h train evaluate
+  det-deploy task wait --for running 5d1f6f2e`,
+	})
+	o.AddAwaitFlags(c, ended, string(apiv1.StatusRunning), string(apiv1.StatusSucceeded), string(apiv1.StatusFailed), string(apiv1.StatusKilled))
+	return c
+}
+
+func runWait(ctx context.Context, o *command.Await, master *client.Client) error {
+	found := map[string][]*apiv1.Command{} // by argument; only those that have reached the state
+	err := o.Until(ctx, func(ctx context.Context) (string, error) {
+		var left []string
+		for _, id := range o.Args {
+			if found[id] != nil {
+				continue
+			}
+			list, err := commandsOf(ctx, master, id)
+			if err != nil {
+				return "", err
+			}
+			open, err := openFor(o.For, list)
+			if err != nil {
+				return "", err
+			}
+			if left = append(left, open...); len(open) == 0 {
+				found[id] = list
+			}
+		}
+		return command.Left(left), nil
+	})
+	if err != nil {
+		return err
+	}
+	all := &apiv1.GetCommandsResponse{}
+	for _, id := range o.Args {
+		for _, c := range found[id] {
+			o.Tell("Task %s: %s.", c.GetId(), stateWithCode(c))
+		}
+		all.Commands = append(all.Commands, found[id]...)
+	}
+	return o.AnswerJSON(all)
+}
+
+// commandsOf returns a task, or the tasks of an array.
+func commandsOf(ctx context.Context, master *client.Client, id string) ([]*apiv1.Command, error) {
+	reply, err := master.Command(ctx, id)
+	if client.KindOf(err) == client.NotFound {
+		return findArray(ctx, master, id, err)
+	}
+	return []*apiv1.Command{reply.GetCommand()}, err
+}
+
+// openFor describes the tasks that have not reached a state. It returns an error if one of them cannot any
+// more.
+func openFor(state string, list []*apiv1.Command) (open []string, err error) {
+	for _, c := range list {
+		switch {
+		case hasReached(state, c):
+		case hasEnded(c):
+			return nil, &missedError{state: state, c: c}
+		default:
+			open = append(open, fmt.Sprintf("task %s is %s", c.GetId(), show.TaskState(c)))
+		}
+	}
+	return open, nil
+}
+
+// hasReached reports whether a task has reached a state or passed it.
+func hasReached(state string, c *apiv1.Command) bool {
+	switch state {
+	case ended:
+		return hasEnded(c)
+	case string(apiv1.StatusRunning):
+		ran := []string{string(apiv1.StatusRunning), string(apiv1.StatusSucceeded)}
+		return slices.Contains(ran, show.TaskState(c)) || c.ExitCode != nil
+	}
+	return show.TaskState(c) == state
+}
+
+// stateWithCode returns the state of a task, with the exit code of one that failed.
+func stateWithCode(c *apiv1.Command) string {
+	if c.GetExitCode() == 0 {
+		return show.TaskState(c)
+	}
+	return fmt.Sprintf("%s with exit code %d", show.TaskState(c), c.GetExitCode())
+}
+
+// missedError reports a task that cannot reach a state any more.
+type missedError struct {
+	state string
+	c     *apiv1.Command
+}
+
+func (e *missedError) Error() string {
+	return fmt.Sprintf("task %s is not %s: it is %s", e.c.GetId(), e.state, stateWithCode(e.c))
+}
+
+func (e *missedError) Hint() string { return "det-deploy task describe " + e.c.GetId() }

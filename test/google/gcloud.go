@@ -29,7 +29,8 @@ func Gcloud(t testing.TB, s Site, out any, args ...string) {
 	cmd := exec.CommandContext(t.Context(), path, append(args, "--format=json")...)
 	cmd.Env = append(os.Environ(),
 		"CLOUDSDK_CONFIG="+config, "CLOUDSDK_CORE_PROJECT="+gcptest.Project, "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE="+token,
-		"CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE="+s.URL+"/compute/v1/", "CLOUDSDK_CORE_DISABLE_PROMPTS=1",
+		"CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE="+s.URL+"/compute/v1/", "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAM="+s.URL+"/",
+		"CLOUDSDK_CORE_DISABLE_PROMPTS=1",
 		"CLOUDSDK_CORE_DISABLE_USAGE_REPORTING=1", "CLOUDSDK_COMPONENT_MANAGER_DISABLE_UPDATE_CHECK=1",
 		"CLOUDSDK_CORE_CHECK_GCE_METADATA=false", "NO_PROXY=127.0.0.1")
 	runCommand(t, cmd, nil, out)

@@ -52,8 +52,46 @@ func interfaceHolder(c *mark.Cluster, filter, id string) func(context.Context, e
 		for _, n := range ns {
 			users = append(users, aws.ToString(n.NetworkInterfaceId)+" ("+describeUser(n)+")")
 		}
-		return infra.Holder{Names: strings.Join(users, ", "), Command: freeingCommand(c.Clients.Region, ns[0])}
+		out := infra.Holder{Names: strings.Join(users, ", "), Command: freeingCommand(c.Clients.Region, ns[0])}
+		if foreign := foreignMachine(ctx, c, ns); foreign != "" {
+			out.Command, out.Foreign = terminatingCommand(c.Clients.Region, foreign), true
+		}
+		return out
 	}
+}
+
+// foreignMachine returns the ID of a machine with one of the interfaces that is not the cluster's and is
+// not being terminated, or "".
+func foreignMachine(ctx context.Context, c *mark.Cluster, ns []types.NetworkInterface) string {
+	var ids []string
+	for _, n := range ns {
+		if n.Attachment != nil && aws.ToString(n.Attachment.InstanceId) != "" {
+			ids = append(ids, aws.ToString(n.Attachment.InstanceId))
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	out, err := c.Clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	if err != nil {
+		return "" // one of them may be gone
+	}
+	for _, r := range out.Reservations {
+		for _, i := range r.Instances {
+			if mark.EC2TagMap(i.Tags)[mark.ClusterTag] != c.ID && !isTerminating(i) {
+				return aws.ToString(i.InstanceId)
+			}
+		}
+	}
+	return ""
+}
+
+func isTerminating(i types.Instance) bool {
+	return i.State != nil && (i.State.Name == types.InstanceStateNameShuttingDown || i.State.Name == types.InstanceStateNameTerminated)
+}
+
+func terminatingCommand(region, id string) string {
+	return "aws ec2 terminate-instances --region " + region + " --instance-ids " + id
 }
 
 // freeingCommand returns the command that deletes the owner of an interface. An interface of a
@@ -61,7 +99,7 @@ func interfaceHolder(c *mark.Cluster, filter, id string) func(context.Context, e
 func freeingCommand(region string, n types.NetworkInterface) string {
 	switch {
 	case n.Attachment != nil && aws.ToString(n.Attachment.InstanceId) != "":
-		return "aws ec2 terminate-instances --region " + region + " --instance-ids " + aws.ToString(n.Attachment.InstanceId)
+		return terminatingCommand(region, aws.ToString(n.Attachment.InstanceId))
 	case aws.ToBool(n.RequesterManaged):
 		return "delete its owner: " + describeUser(n)
 	default:

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud/gcp/api"
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
@@ -20,12 +21,30 @@ var gcloudGroups = map[string]string{
 }
 
 // lookUpHolder returns the user of an object from Google's error message.
-func lookUpHolder(_ context.Context, refusal error) infra.Holder {
+func (c *Cluster) lookUpHolder(ctx context.Context, refusal error) infra.Holder {
 	m := userPath.FindStringSubmatch(refusal.Error())
 	if m == nil {
 		return infra.Holder{}
 	}
-	return infra.Holder{Command: deletingCommand(strings.Split(m[1], "/"))}
+	user := strings.Split(m[1], "/")
+	return infra.Holder{Command: deletingCommand(user), Foreign: c.isForeign(ctx, user)}
+}
+
+// isForeign reports whether a path is that of an object that is not the cluster's and is not being deleted.
+// It returns false for kinds that Google deletes by itself, such as routes.
+func (c *Cluster) isForeign(ctx context.Context, user []string) bool {
+	n := len(user)
+	if n < 5 || strings.HasPrefix(user[n-1], c.FullName("")+"-") {
+		return false
+	}
+	switch user[n-2] {
+	case "addresses", "firewalls", "forwardingRules", "instanceTemplates", "routers", "vpnTunnels":
+		return true
+	case "instances":
+		live, err := api.Do(ctx, c.Clients.Compute.Instances.Get(user[1], user[3], user[n-1]))
+		return err == nil && live.Labels[ClusterLabel] != c.ID && live.Status != "STOPPING"
+	}
+	return false
 }
 
 // deletingCommand returns the command that deletes the object of a path such as

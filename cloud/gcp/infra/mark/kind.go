@@ -56,7 +56,7 @@ func KindOf[T any](c *Cluster, name, filter string, of Calls[T], observe func(*T
 		Name: name, Observe: observe,
 		List: func(ctx context.Context, _ map[string]string) ([]*T, error) { return of.List(ctx, filter) },
 		Delete: func(ctx context.Context, identity string) error {
-			return c.Waiter().RetryWhileHeld(ctx, identity, lookUpHolder, func() error { return of.Delete(ctx, identity) })
+			return c.Waiter().RetryWhileHeld(ctx, identity, c.lookUpHolder, func() error { return of.Delete(ctx, identity) })
 		},
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -66,6 +67,14 @@ var ErrNotAwaited = errors.New("did not wait for the cluster")
 // Check runs all checks. It changes nothing.
 func (in *Installer) Check(ctx context.Context) doctor.Report {
 	return doctor.Run(ctx, in.Deployment.Checks())
+}
+
+// CheckPlan runs the checks whose problems are shown with a plan, and returns those that did not pass.
+func (in *Installer) CheckPlan(ctx context.Context) doctor.Report {
+	checks := slices.DeleteFunc(in.Deployment.Checks(), func(c doctor.Check) bool { return !c.Plan })
+	report := doctor.Run(ctx, checks)
+	report.Results = slices.DeleteFunc(report.Results, func(r doctor.Result) bool { return r.Answer == doctor.Pass })
+	return report
 }
 
 // Plan returns the plan of Up. It changes nothing.

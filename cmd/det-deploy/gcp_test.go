@@ -141,13 +141,19 @@ func accountKey(account, tokens string) ([]byte, error) {
 //	google log CLUSTER INSTANCE UNIT TEXT
 //	google disable API
 func askGoogle(ts *testscript.TestScript, neg bool, args []string) {
-	const usage = "usage: google lose bucket object, or: google log cluster instance unit text, or: google disable API"
+	const usage = "usage: google lose bucket object, or: google log cluster instance unit text, or: google disable API, or: google deny network port"
 	if neg || len(args) < 2 || args[0] != "disable" && len(args) < 3 {
 		ts.Fatalf(usage)
 	}
 	switch args[0] {
 	case "disable":
 		sendGoogle(ts, http.MethodPost, ts.Getenv(endpointVariable("serviceusage"))+"v1/projects/"+gcptest.Project+"/services/"+args[1]+":disable", map[string]any{})
+		return
+	case "deny":
+		sendGoogle(ts, http.MethodPost, ts.Getenv(endpointVariable("compute"))+"projects/"+gcptest.Project+"/global/firewalls", map[string]any{
+			"name": "closed", "network": "global/networks/" + args[1], "sourceRanges": []string{"0.0.0.0/0"},
+			"denied": []any{map[string]any{"IPProtocol": "tcp", "ports": []string{args[2]}}},
+		})
 		return
 	case "lose":
 		sendGoogle(ts, http.MethodDelete, ts.Getenv(endpointVariable("storage"))+"b/"+args[1]+"/o/"+url.PathEscape(args[2]), nil)

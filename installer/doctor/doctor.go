@@ -54,6 +54,8 @@ func (r Result) As(kind cloud.Kind) Result {
 type Check struct {
 	Name string
 	Look func(context.Context) Result
+	// Plan reports that a problem is shown with a plan, too: a setting of others that overrides the cluster's.
+	Plan bool
 }
 
 // Report holds the results in the order of the checks.

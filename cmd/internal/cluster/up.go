@@ -87,7 +87,8 @@ func planHelp() Help {
 	return Help{
 		Short: "Show the plan of up for a cluster on {on}",
 		Long: `Show what up with the same flags would create, change, replace and delete, with
-reasons. Nothing is checked or changed.`,
+reasons. Nothing is changed, and nothing is checked but rules of others that override
+the cluster's.`,
 	}
 }
 

@@ -70,8 +70,13 @@ func (c *Cluster) Fits(context.Context) error {
 	return nil
 }
 
-// Warn does nothing: no cloud adds a warning to a plan.
-func (c *Cluster) Warn(context.Context, cluster.Verb) error { return nil }
+// Warn prints, with a plan, what overrides the cluster's settings. Up shows it with the other checks.
+func (c *Cluster) Warn(ctx context.Context, v cluster.Verb) error {
+	if v != cluster.Plan {
+		return nil
+	}
+	return c.CheckPlan(ctx).Render(c.Err)
+}
 
 // Recover reads back the settings of a cluster that has lost its record. It returns an *absentError if
 // there is no such cluster.

@@ -64,7 +64,7 @@ func (s Subject) List() []doctor.Check {
 	if s.Spec.Network.Firewall == spec.ExistingFirewall {
 		firewall = c.checkFirewall
 	}
-	out = append(out, doctor.Check{Name: "firewall rules", Look: firewall})
+	out = append(out, doctor.Check{Name: "firewall rules", Look: firewall, Plan: true})
 	out = append(out, c.baseConfigChecks()...)
 	return append(out, c.existingChecks()...)
 }

@@ -58,27 +58,10 @@ func takesRest(c *cobra.Command) bool { return strings.Contains(c.Use, "…]") }
 func TestExamplesNameCommandsThatExist(t *testing.T) {
 	t.Parallel()
 	all := tree(t)
-	root := all[0]
 	for _, c := range all {
 		for line := range strings.Lines(c.Example) {
-			words := strings.Fields(strings.TrimSpace(line))
-			if len(words) < 2 || words[0] != "det-deploy" {
-				continue
-			}
-			found, rest, err := root.Find(words[1:])
-			if err != nil || found == root {
-				t.Errorf("%s: the example %q names no command", c.CommandPath(), strings.TrimSpace(line))
-				continue
-			}
-			for _, w := range rest {
-				if w == "--" {
-					break
-				}
-				name, isFlag := strings.CutPrefix(w, "--")
-				name, _, _ = strings.Cut(name, "=")
-				if isFlag && found.Flags().Lookup(name) == nil {
-					t.Errorf("%s: the example %q uses --%s, which %s lacks", c.CommandPath(), strings.TrimSpace(line), name, found.CommandPath())
-				}
+			if fault := faultOf(all[0], line); fault != "" {
+				t.Errorf("%s: the example %q %s", c.CommandPath(), strings.TrimSpace(line), fault)
 			}
 		}
 	}

@@ -31,6 +31,16 @@ help: ## list the targets
 build: ## build bin/det-deploy
 	$(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/det-deploy ./cmd/det-deploy
 
+PREFIX ?= $(HOME)/.local
+.PHONY: install
+install: build ## install det-deploy into PREFIX/bin (~/.local/bin)
+	install -D -m 0755 bin/det-deploy $(DESTDIR)$(PREFIX)/bin/det-deploy
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH; add it: export PATH=$(PREFIX)/bin:\$$PATH" ;; esac
+
+.PHONY: release
+release: ## write archives for linux on amd64 and arm64, with checksums, into dist
+	./test/release.sh $(VERSION) $(TAGS) '$(LDFLAGS)'
+
 .PHONY: image
 image: ## write dist/det-deploy-VERSION-linux-ARCH.tar, the container image, without a daemon
 	GOOS=linux GOARCH=$(ARCH) CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/linux-$(ARCH)/det-deploy ./cmd/det-deploy

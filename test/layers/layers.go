@@ -52,7 +52,7 @@ func commands() []Row {
 		{"cmd/internal/config", []string{"cloud/secret"}, "it knows flags and variables, not what they configure"},
 		{"cmd/internal/verdict", []string{"cmd/internal/command", "cmd/internal/term"}, "it tells what a document came to"},
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "master/api/client"}, "it remembers masters and dials them"},
-		{"cmd/internal/command", []string{"cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/usage", "master/api/client", "master/api/v1"}, "it makes commands, whatever they do"},
+		{"cmd/internal/command", []string{"cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/show", "cmd/internal/term", "cmd/internal/usage", "master/api/client", "master/api/v1"}, "it makes commands, whatever they do"},
 		{"cmd/internal/directory", []string{"cmd/internal/usage", "master/api/v1"}, "it reads what is sent"},
 		{"cmd/internal/show", []string{"master/api/v1"}, "it has the words for what the API says"},
 		{"cmd/internal/unit", []string{"cmd/internal/command", "cmd/internal/exit", "cmd/internal/term"}, "it installs a unit, whatever the role"},
@@ -259,7 +259,7 @@ type Home struct {
 func Homes() []Home {
 	tests := []string{"test/..."}
 	return []Home{
-		{"k8s.io/client-go/", append([]string{"k8s/..."}, tests...), "a move of client-go touches the packages that speak to Kubernetes, and nothing that uses them"},
+		{"k8s.io/client-go/", append([]string{"k8s/...", "cmd/internal/term"}, tests...), "a move of client-go touches the packages that speak to Kubernetes, and nothing that uses them; term has its jsonpath, a text format"},
 		{"charm.land/huh/", []string{"cmd/internal/term"}, "forms are asked in one place, which also has the lines for who cannot see them"},
 		{"charm.land/", []string{"cmd/internal/term", "cmd/internal/cmd/top"}, "what is drawn is drawn by term; top is a model that term runs, and a wrapper around it would be bubbletea's API again"},
 		{"github.com/charmbracelet/", []string{"cmd/internal/term"}, "widths and sequences are term's"},

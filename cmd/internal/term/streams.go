@@ -35,7 +35,11 @@ type Streams struct {
 	// program is the command that starts det-deploy; the default is "det-deploy".
 	program string
 	getenv  func(string) string
+	// size is the size of the terminal of Out in tests.
+	size screenSize
 }
+
+type screenSize struct{ columns, rows int }
 
 // System returns the streams of this process.
 func System() *Streams {
@@ -108,6 +112,26 @@ func (s *Streams) colourErr() bool { return s.errTerminal && !s.noColour }
 
 // colourOut reports whether Out may be colored.
 func (s *Streams) colourOut() bool { return s.outTerminal && !s.noColour }
+
+// outSize returns the size of the terminal of Out, or zeros if it is none.
+func (s *Streams) outSize() (columns, rows int) {
+	f, file := s.Out.(*os.File)
+	if !file || !s.outTerminal {
+		return s.size.columns, s.size.rows
+	}
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil || columns <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return columns, rows
+}
+
+// WithSize returns s with a terminal of this size, for tests.
+func (s *Streams) WithSize(columns, rows int) *Streams {
+	c := *s
+	c.size = screenSize{columns, rows}
+	return &c
+}
 
 // WithEnv returns s with another environment, for tests.
 func (s *Streams) WithEnv(getenv func(string) string) *Streams {

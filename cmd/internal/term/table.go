@@ -3,7 +3,9 @@ package term
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pterm/pterm"
 
@@ -13,51 +15,71 @@ import (
 // columnGap is the space between two columns of a table.
 const columnGap = "  "
 
-// Table is a table of text. Columns are as wide as their widest cell, and cells are never truncated, so
-// that the output suits both people and tools such as cut and awk.
+// Table is a table of typed cells. On a terminal it fits the width: long cells are shortened, and then
+// columns of little importance are left out. Elsewhere nothing is cut, which suits tools such as cut and awk.
 type Table struct {
-	heads []string
-	rows  [][]string
-	right map[int]bool
+	columns []Column
+	rows    [][]any
 }
 
 // NewTable returns an empty table with the given headings. A heading with the prefix ">" right-aligns its
-// column, for numbers.
+// column, for numbers. On a narrow terminal, the last columns are left out first.
 func NewTable(heads ...string) *Table {
-	t := &Table{right: map[int]bool{}}
+	columns := make([]Column, 0, len(heads))
 	for i, h := range heads {
-		if rest, ok := strings.CutPrefix(h, ">"); ok {
-			t.right[i] = true
-			h = rest
-		}
-		t.heads = append(t.heads, h)
+		columns = append(columns, Column{Head: h, Rank: i, Shortest: shortestCell})
+	}
+	return TableOf(columns...)
+}
+
+// TableOf returns an empty table with the given columns.
+func TableOf(columns ...Column) *Table {
+	t := &Table{columns: slices.Clone(columns)}
+	for i := range t.columns {
+		t.columns[i].read()
 	}
 	return t
 }
 
-// Row adds a row. An empty cell is printed as "-", so that the number of columns is constant.
+// Row adds a row. Cells are formatted according to their types; see ID, and formatCell. Missing cells are
+// empty.
 func (t *Table) Row(cells ...any) {
-	row := make([]string, len(t.heads))
-	for i := range row {
-		if i < len(cells) {
-			row[i] = oneLine(fmt.Sprint(cells[i]))
-		}
-		if row[i] == "" {
-			row[i] = "-"
-		}
-	}
+	row := make([]any, len(t.columns))
+	copy(row, cells)
 	t.rows = append(t.rows, row)
 }
 
 // Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Lines returns the headings and the rows as they are printed, without colors.
-func (t *Table) Lines() (head string, rows []string) {
+// Look is how a table is shown.
+type Look struct {
+	// Wide shows all columns, whole IDs, and dates instead of ages.
+	Wide bool
+	// UTC shows dates in UTC instead of the local time zone.
+	UTC bool
+	// Now is the time from which ages are counted.
+	Now time.Time
+
+	// width is that of the terminal, or 0 if nothing may be cut.
+	width int
+}
+
+// Lines returns the headings and the rows without colors, not fitted to any width.
+func (t *Table) Lines() (head string, rows []string) { return t.lines(Look{Now: time.Now()}) }
+
+func (t *Table) lines(l Look) (head string, rows []string) {
+	var columns [][]string
+	var shown []Column
+	for i, c := range t.columns {
+		if !c.Wide || l.Wide {
+			columns, shown = append(columns, t.format(i, l)), append(shown, c)
+		}
+	}
+	columns, shown = fit(columns, shown, l)
 	cells := make([][]string, 1+len(t.rows))
-	for i := range t.heads {
-		column := t.column(i)
-		if t.right[i] {
+	for i, column := range columns {
+		if shown[i].right {
 			alignRight(column)
 		}
 		for j, cell := range column {
@@ -65,13 +87,28 @@ func (t *Table) Lines() (head string, rows []string) {
 		}
 	}
 	lines := layOut(pterm.TablePrinter{Data: cells, Separator: columnGap, LeftAlignment: true})
+	if l.width > 0 && !l.Wide {
+		for i := range lines {
+			lines[i] = CutLine(lines[i], l.width)
+		}
+	}
 	return lines[0], lines[1:]
 }
 
-func (t *Table) column(i int) []string {
-	out := []string{t.heads[i]}
+// format returns the heading and the cells of a column. An empty cell is "-", so that the number of columns
+// is constant.
+func (t *Table) format(i int, l Look) []string {
+	out := []string{t.columns[i].Head}
+	short := shortIDs(t.rows, i, l)
 	for _, row := range t.rows {
-		out = append(out, row[i])
+		text := oneLine(formatCell(row[i], l))
+		if id, ok := row[i].(ID); ok {
+			text = oneLine(cutID(string(id), short))
+		}
+		if text == "" {
+			text = "-"
+		}
+		out = append(out, text)
 	}
 	return out
 }
@@ -95,17 +132,26 @@ func layOut(t pterm.TablePrinter) []string {
 	return out
 }
 
-// PrintTable writes t to Out.
-func (s *Streams) PrintTable(t *Table) error {
-	head, rows := t.Lines()
-	if s.colourOut() {
-		head = Bold.Paint(head)
-	}
-	text := strings.Join(append([]string{head}, rows...), "\n") + "\n"
+// PrintTable writes t to Out, fitted to the terminal.
+func (s *Streams) PrintTable(t *Table) error { return s.PrintTableAs(t, Look{Now: time.Now()}) }
+
+// PrintTableAs writes t to Out as l says, fitted to the terminal.
+func (s *Streams) PrintTableAs(t *Table, l Look) error {
+	text := strings.Join(s.TableLines(t, l), "\n") + "\n"
 	if _, err := io.WriteString(s.Out, text); err != nil {
 		return fmt.Errorf("cannot print the table: %w", err)
 	}
 	return nil
+}
+
+// TableLines returns the lines of PrintTableAs.
+func (s *Streams) TableLines(t *Table, l Look) []string {
+	l.width, _ = s.outSize()
+	head, rows := t.lines(l)
+	if s.colourOut() {
+		head = Bold.Paint(head)
+	}
+	return append([]string{head}, rows...)
 }
 
 // oneLine replaces control characters by spaces, so that names given by users or tasks cannot break the

@@ -134,11 +134,3 @@ func TestErrorsHaveNoColorWithoutTerminal(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-func TestFormatRejectsUnknownValue(t *testing.T) {
-	t.Parallel()
-	var f term.Format
-	if err := f.Set("yaml"); err == nil || err.Error() != "must be text or json" {
-		t.Errorf("got %v, want an error with the formats", err)
-	}
-}

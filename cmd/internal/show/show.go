@@ -19,6 +19,14 @@ func Time(t *timestamppb.Timestamp) string {
 	return t.AsTime().Local().Format(time.DateTime)
 }
 
+// When returns a time for a table, which is zero for nil.
+func When(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
 // Enum returns the name of an enum value without its prefix, such as "aws" for RESOURCE_POOL_TYPE_AWS. It
 // returns "" for an unspecified value.
 func Enum(value fmt.Stringer, prefix string) string {

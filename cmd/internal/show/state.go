@@ -10,3 +10,12 @@ func TaskState(c *apiv1.Command) string {
 	}
 	return c.GetStatus()
 }
+
+// ExperimentState returns the state of an experiment.
+func ExperimentState(x *apiv1.Experiment) string { return Enum(x.GetState(), "STATE_") }
+
+// TrialState returns the state of a trial.
+func TrialState(m *apiv1.Trial) string { return Enum(m.GetState(), "STATE_") }
+
+// JobState returns the state of a job.
+func JobState(j *apiv1.Job) string { return Enum(j.GetSummary().GetState(), "STATE_") }

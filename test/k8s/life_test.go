@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func (p *person) drains(program string) {
 	id := p.starts(program, "--slots", "0", "--", "sh", "-c", "echo started; sleep 600")
 	p.eventually("the task runs", time.Minute, func() error {
 		all, err := p.tasks(program)
-		if err == nil && !strings.Contains(all[id], "RUNNING") {
+		if err == nil && !strings.Contains(all[id], "running") {
 			err = fmt.Errorf("it is %s", all[id])
 		}
 		return err
@@ -112,7 +113,7 @@ func (p *person) drains(program string) {
 	p.c.Kubectl("uncordon", "node1")
 	p.eventually("the task has ended with its node", 2*time.Minute, func() error {
 		all, err := p.tasks(program)
-		if err == nil && strings.Contains(all[id], "RUNNING") {
+		if err == nil && strings.Contains(all[id], "running") {
 			err = fmt.Errorf("it is %s", all[id])
 		}
 		return err
@@ -127,7 +128,7 @@ func (p *person) pauses(from, to string) {
 	running := func(id string) {
 		p.eventually("task "+id+" runs", time.Minute, func() error {
 			all, err := p.tasks(from)
-			if err == nil && !strings.Contains(all[id], "RUNNING") {
+			if err == nil && !strings.Contains(all[id], "running") {
 				err = fmt.Errorf("it is %s", all[id])
 			}
 			return err
@@ -163,7 +164,7 @@ func (p *person) ends(program, id string, limit time.Duration) {
 	p.t.Helper()
 	p.eventually("task "+id, limit, func() error {
 		all, err := p.tasks(program)
-		if err == nil && !strings.Contains(all[id], "TERMINATED") {
+		if err == nil && !slices.Contains([]string{"terminated", "succeeded", "failed", "killed", "preempted", "lost"}, all[id]) {
 			err = fmt.Errorf("it is %q", all[id])
 		}
 		return err

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,13 +99,13 @@ func (p *person) starts(program string, args ...string) string {
 	return words[len(words)-1] // the ID is the last word
 }
 
-// task is a task in `task list`; TERMINATED includes all ended tasks.
+// task is a task in `task list`.
 type task struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
 }
 
-// tasks returns the states of all tasks by ID.
+// tasks returns the states of all tasks by ID, in lower case. Earlier versions have another JSON output.
 func (p *person) tasks(program string) (map[string]string, error) {
 	cmd := exec.CommandContext(p.t.Context(), program, "task", "list", "--all", "--output", "json")
 	cmd.Env = []string{"HOME=" + p.home}
@@ -113,14 +114,15 @@ func (p *person) tasks(program string) (map[string]string, error) {
 		return nil, err
 	}
 	var answer struct {
+		Items    []task `json:"items"`
 		Commands []task `json:"commands"`
 	}
 	if err := json.Unmarshal(out, &answer); err != nil {
 		return nil, err
 	}
 	all := make(map[string]string)
-	for _, t := range answer.Commands {
-		all[t.ID] = t.State
+	for _, t := range slices.Concat(answer.Items, answer.Commands) {
+		all[t.ID] = strings.ToLower(strings.TrimPrefix(t.State, "STATE_"))
 	}
 	if len(all) == 0 {
 		return nil, errors.New("there are none: " + string(out[:min(len(out), 300)]))

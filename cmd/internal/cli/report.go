@@ -89,5 +89,5 @@ func wantsJSON(c *cobra.Command) bool {
 		return false
 	}
 	f := c.Flags().Lookup("output")
-	return f != nil && f.Value.String() == string(term.JSON)
+	return f != nil && (f.Value.String() == string(term.JSON) || f.Value.String() == string(term.JSONv1))
 }

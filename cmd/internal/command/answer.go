@@ -2,18 +2,29 @@ package command
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"iter"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
-// PrintAnswer prints v, an API message or another value, as JSON if requested. Otherwise it calls text.
+// PrintAnswer calls text, or prints v, an API message or another value, in the requested format.
 func (o *Local) PrintAnswer(v any, text func() error) error {
-	if o.Output != term.JSON {
+	if o.Output.IsTable() {
 		return text()
+	}
+	if o.Output != term.JSONv1 {
+		object, err := objectOf(v)
+		if err != nil {
+			return err
+		}
+		return o.PrintObject(o.Output, object)
 	}
 	if m, ok := v.(proto.Message); ok {
 		return o.PrintMessage(m)
@@ -21,14 +32,56 @@ func (o *Local) PrintAnswer(v any, text func() error) error {
 	return o.PrintJSON(v)
 }
 
-// AnswerTable prints v as JSON or t as text.
-func (o *Local) AnswerTable(v any, t *term.Table) error {
-	return o.PrintAnswer(v, func() error { return o.PrintTable(t) })
+// objectOf returns v in the form of encoding/json, so that paths find its keys.
+func objectOf(v any) (object any, err error) {
+	if m, ok := v.(proto.Message); ok {
+		return show.Object(m)
+	}
+	raw, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(raw, &object)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot print JSON: %w", err)
+	}
+	return object, nil
 }
 
-// AnswerPairs prints v as JSON or pairs as text, one per line.
+// AnswerTable prints t, or v in formats that are not tables.
+func (o *Local) AnswerTable(v any, t *term.Table) error {
+	return o.PrintAnswer(v, func() error {
+		switch o.Output {
+		case term.Name:
+			return o.PrintNames(t)
+		case term.CSV:
+			return o.PrintCSV(t)
+		default:
+			return o.PrintTableAs(t, o.look())
+		}
+	})
+}
+
+func (o *Local) look() term.Look {
+	return term.Look{Wide: o.Output == term.Wide, UTC: o.UTC, Now: time.Now()}
+}
+
+// AnswerPairs prints pairs, one per line, or v in formats that are not tables. The first pair is the name.
 func (o *Local) AnswerPairs(v any, pairs ...[2]string) error {
-	return o.PrintAnswer(v, func() error { return o.PrintPairs(pairs...) })
+	return o.PrintAnswer(v, func() error {
+		switch o.Output {
+		case term.Name:
+			o.Printf("%s", pairs[0][1])
+			return nil
+		case term.CSV:
+			t := term.NewTable("NAME", "VALUE")
+			for _, p := range pairs {
+				t.Row(p[0], p[1])
+			}
+			return o.PrintCSV(t)
+		default:
+			return o.PrintPairs(pairs...)
+		}
+	})
 }
 
 // AnswerLine prints v as JSON or a line of text.
@@ -52,15 +105,15 @@ func (o *Local) AnswerJSON(v any) error {
 	return o.PrintAnswer(v, func() error { return nil })
 }
 
-// Tell prints a note on stderr, unless the output is JSON.
+// Tell prints a note on stderr, unless programs read the output.
 func (o *Local) Tell(format string, args ...any) {
-	if o.Output != term.JSON {
+	if o.Output.IsText() {
 		o.Notef(format, args...)
 	}
 }
 
-// AnswerStream prints lines as they arrive: as JSON messages, or by calling text. It returns nil if it is
-// interrupted.
+// AnswerStream prints lines as they arrive: as messages in the requested format, or by calling text. It
+// returns nil if it is interrupted.
 func AnswerStream[L any, M proto.Message](
 	ctx context.Context, o *Local, lines iter.Seq2[L, error], message func(L) M, text func(M) error,
 ) error {
@@ -69,10 +122,11 @@ func AnswerStream[L any, M proto.Message](
 			return exit.Followed(ctx, err)
 		}
 		m := message(line)
-		if o.Output == term.JSON {
+		switch o.Output {
+		case term.JSON, term.JSONv1:
 			err = o.PrintMessageLine(m)
-		} else {
-			err = text(m)
+		default:
+			err = o.PrintAnswer(m, func() error { return text(m) })
 		}
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 
 // Description defines a command that shows the item T named by its argument.
 type Description[T any] struct {
-	// Fetch requests the item from the master. Its result is the JSON output.
+	// Fetch requests the item from the master. Its result is the output as JSON.
 	Fetch func(ctx context.Context, master *client.Client, name string) (T, error)
 	// Pairs returns the names and values of the text output. Empty values are omitted.
 	Pairs func(T) [][2]string
@@ -19,9 +19,9 @@ type Description[T any] struct {
 	Names client.Noun
 }
 
-// NewDescribe returns a command that shows the item named by its argument, as text or JSON.
+// NewDescribe returns a command that shows the item named by its argument.
 func NewDescribe[T any](s *term.Streams, d Description[T], c *cobra.Command) *cobra.Command {
-	return NewRemote(s, &Remote{Names: d.Names}, func(ctx context.Context, o *Remote, master *client.Client) error {
+	return NewRemote(s, &Remote{Local: Local{Shows: true}, Names: d.Names}, func(ctx context.Context, o *Remote, master *client.Client) error {
 		found, err := d.Fetch(ctx, master, o.Args[0])
 		if err != nil {
 			return err

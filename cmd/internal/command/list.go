@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
@@ -13,28 +14,101 @@ import (
 type List[O remoteOptions, T any] struct {
 	// Fetch requests the items from the master.
 	Fetch func(ctx context.Context, o O, master *client.Client) ([]T, error)
-	// Reply returns the JSON output, in the format of the API.
+	// Reply returns the items as an answer of the API.
 	Reply func([]T) any
-	// Heads are the table headings in the format of term.NewTable. Row returns the cells of an item.
-	Heads []string
-	Row   func(T) []any
+	// Columns are the columns of the table.
+	Columns []Column[T]
+	// None is printed if there are no items.
+	None string
+	// Explain, if set, prints notes on the items below the table.
+	Explain func(o O, items []T)
 }
 
-// NewList returns a command that lists items of the master, as a table or JSON.
-func NewList[O remoteOptions, T any](s *term.Streams, o O, l List[O, T], c *cobra.Command) *cobra.Command {
-	return NewRemote(s, o, func(ctx context.Context, o O, master *client.Client) error {
-		items, err := l.Fetch(ctx, o, master)
-		if err != nil {
-			return err
-		}
-		return o.AnswerTable(l.Reply(items), l.table(items))
-	}, c)
+// ListFlags are the flags of all lists.
+type ListFlags struct {
+	SortBy string
+	Limit  int
+	Watch  bool
 }
 
-func (l List[O, T]) table(items []T) *term.Table {
-	t := term.NewTable(l.Heads...)
-	for _, item := range items {
-		t.Row(l.Row(item)...)
+// ServerLimit returns the maximum number of items to request, or 0 for all: the first ones in another order
+// may be any.
+func (g *ListFlags) ServerLimit() int {
+	if g.SortBy != "" {
+		return 0
 	}
-	return t
+	return g.Limit
+}
+
+// NewList returns a command that lists items of the master.
+func NewList[O remoteOptions, T any](s *term.Streams, o O, l List[O, T], c *cobra.Command) *cobra.Command {
+	o.local().Shows = true
+	c = NewRemote(s, o, l.Run, c)
+	o.local().AddListFlags(c, l.ColumnNames())
+	return c
+}
+
+// ColumnNames returns the values of --sort-by.
+func (l List[O, T]) ColumnNames() []string {
+	names := make([]string, 0, len(l.Columns))
+	for _, c := range l.Columns {
+		names = append(names, c.name())
+	}
+	return names
+}
+
+// Run lists the items once, or until it is interrupted.
+func (l List[O, T]) Run(ctx context.Context, o O, master *client.Client) error {
+	base := o.local()
+	if err := base.List.validate(l.ColumnNames()); err != nil {
+		return err
+	}
+	if base.List.Watch {
+		return l.watch(ctx, o, master)
+	}
+	items, err := l.fetch(ctx, o, master)
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 && l.None != "" && base.Output.IsText() {
+		base.Notef("%s", l.None)
+		return nil
+	}
+	err = base.AnswerTable(l.Reply(items), Tabulate(l.Columns, items))
+	if l.Explain != nil {
+		l.Explain(o, items)
+	}
+	return err
+}
+
+// AddListFlags declares the flags of a list with these columns.
+func (o *Local) AddListFlags(c *cobra.Command, columns []string) {
+	f := c.Flags()
+	f.StringVar(&o.List.SortBy, "sort-by", "", "sort by this column, or by -COLUMN for the reverse order")
+	f.IntVar(&o.List.Limit, "limit", 0, "maximum number of lines (default all)")
+	f.BoolVarP(&o.List.Watch, "watch", "w", false, "show changes until interrupted")
+	f.BoolVar(&o.UTC, "utc", false, "with --output wide, show dates in UTC instead of the local time zone")
+	// It fails only for an unknown or a completed flag.
+	_ = c.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(columns, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (g *ListFlags) validate(columns []string) error {
+	if g.Limit < 0 {
+		return usage.Errorf("--limit %d: must be 1 or more", g.Limit)
+	}
+	return checkColumn(columns, g.SortBy)
+}
+
+// fetch returns the items in the order and number that the flags request.
+func (l List[O, T]) fetch(ctx context.Context, o O, master *client.Client) ([]T, error) {
+	items, err := l.Fetch(ctx, o, master)
+	if err != nil {
+		return nil, err
+	}
+	flags := o.local().List
+	sortItems(l.Columns, items, flags.SortBy)
+	if flags.Limit > 0 && len(items) > flags.Limit {
+		items = items[:flags.Limit]
+	}
+	return items, nil
 }

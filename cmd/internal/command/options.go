@@ -30,11 +30,21 @@ type Local struct {
 	Base
 
 	Output term.Format
+	// Shows is true if the answer is a table or a description, which further formats show.
+	Shows bool
+	// UTC shows dates in UTC.
+	UTC bool
+	// List are the flags of a list.
+	List ListFlags
 }
 
 func (o *Local) addFlags(c *cobra.Command, s *term.Streams) {
 	o.Base.addFlags(c, s)
-	o.Output.AddFlag(c.Flags())
+	if !o.Shows {
+		o.Output.AddAnswerFlag(c.Flags())
+		return
+	}
+	o.Output.AddShownFlag(c.Flags())
 }
 
 // Remote holds the options of a command that connects to the master.
@@ -61,8 +71,10 @@ type remoteOptions interface {
 	Options
 	DialMaster() (*client.Client, error)
 	resolveArgs(ctx context.Context, master *client.Client) error
-	AnswerTable(v any, t *term.Table) error
+	local() *Local
 }
+
+func (o *Local) local() *Local { return o }
 
 func (o *Remote) addFlags(c *cobra.Command, s *term.Streams) {
 	o.Local.addFlags(c, s)

@@ -18,6 +18,9 @@ func completeWords(c *cobra.Command) {
 		if _, has := c.GetFlagCompletionFunc(f.Name); has || len(values) < 2 {
 			return
 		}
+		for i := range values {
+			values[i] = strings.TrimSuffix(values[i], "…") // an expression follows
+		}
 		// It fails only for an unknown or a completed flag.
 		_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	})

@@ -73,10 +73,16 @@ func newListTokens(s *term.Streams) *cobra.Command {
 			return master.JoinTokens(ctx)
 		},
 		Reply: func(list []*apiv1.JoinToken) any { return &apiv1.GetJoinTokensResponse{JoinTokens: list} },
-		Heads: []string{"ID", "POOL", "STATE", "USED", "EXPIRES", "CREATED BY", "LAST AGENT"},
-		Row: func(j *apiv1.JoinToken) []any {
-			return []any{j.GetId(), j.GetResourcePool(), tokenState(j), usesOf(j), show.Time(j.GetExpiresAt()), j.GetCreatedBy(), j.GetLastAgent()}
+		Columns: []command.Column[*apiv1.JoinToken]{
+			{Head: "ID", Value: func(x *apiv1.JoinToken) any { return x.GetId() }},
+			{Head: "POOL", Rank: 3, Value: func(x *apiv1.JoinToken) any { return x.GetResourcePool() }},
+			{Head: "STATE", Rank: 1, Value: func(x *apiv1.JoinToken) any { return tokenState(x) }},
+			{Head: "USED", Rank: 2, Value: func(x *apiv1.JoinToken) any { return usesOf(x) }},
+			{Head: "EXPIRES", Rank: 2, Value: func(x *apiv1.JoinToken) any { return show.When(x.GetExpiresAt()) }},
+			{Head: "CREATED BY", Rank: 4, Shortest: 10, Value: func(x *apiv1.JoinToken) any { return x.GetCreatedBy() }},
+			{Head: "LAST AGENT", Rank: 5, Shortest: 12, Value: func(x *apiv1.JoinToken) any { return x.GetLastAgent() }},
 		},
+		None: "No join tokens are in use.",
 	}, &cobra.Command{
 		Use:   "list",
 		Short: "List the join tokens that have not expired",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,16 +22,19 @@ type listOptions struct {
 
 	BySlot  bool
 	Revoked bool
+	Pool    string
 }
 
 func newList(s *term.Streams) *cobra.Command {
-	o := &listOptions{}
+	o := &listOptions{Remote: command.Remote{Local: command.Local{Shows: true}}}
 	c := command.NewRemote(s, o, runList, &cobra.Command{
 		Use: "list", Short: "List agents or their slots",
 		Example: "  det-deploy agent list\n  det-deploy agent list --by-slot",
 	})
+	o.AddListFlags(c, agentList().ColumnNames())
 	c.Flags().BoolVar(&o.BySlot, "by-slot", false, "list slots, one per line")
 	c.Flags().BoolVar(&o.Revoked, "revoked", false, "list revoked agents")
+	c.Flags().StringVar(&o.Pool, "pool", "", "show only this resource pool")
 	return c
 }
 
@@ -40,28 +42,62 @@ func (o *listOptions) Validate() error {
 	if o.BySlot && o.Revoked {
 		return usage.Errorf("use either --by-slot or --revoked")
 	}
+	if o.BySlot && o.List.Watch {
+		return usage.Errorf("--watch: not possible with --by-slot; leave one out")
+	}
 	return nil
 }
 
 func runList(ctx context.Context, o *listOptions, master *client.Client) error {
-	if o.Revoked {
-		return o.listRevoked(ctx, master)
+	switch {
+	case o.Revoked:
+		return revokedList().Run(ctx, o, master)
+	case o.BySlot:
+		return slotList().Run(ctx, o, master)
+	default:
+		return agentList().Run(ctx, o, master)
 	}
+}
+
+type agentItems = command.List[*listOptions, *apiv1.Agent]
+
+func agentList() agentItems {
+	return agentItems{
+		Fetch: fetchAgents,
+		Reply: func(agents []*apiv1.Agent) any { return &apiv1.GetAgentsResponse{Agents: agents} },
+		Columns: []command.Column[*apiv1.Agent]{
+			{Head: "ID", Value: func(a *apiv1.Agent) any { return a.GetId() }},
+			{Head: "STATE", Rank: 1, Shortest: 20, Value: func(a *apiv1.Agent) any { return show.AgentState(a) }},
+			{Head: "POOL", Rank: 2, Shortest: 8, Value: func(a *apiv1.Agent) any { return strings.Join(a.GetResourcePools(), ",") }},
+			{Head: "SLOTS", Rank: 1, Value: func(a *apiv1.Agent) any { return busyOf(a) }},
+			{Head: "DEVICE", Rank: 4, Shortest: 12, Value: func(a *apiv1.Agent) any { return nameDevices(a) }},
+			{Head: "AGE", Rank: 3, Value: func(a *apiv1.Agent) any { return show.When(a.GetRegisteredTime()) }},
+			{Head: "ADDRESS", Rank: 5, Shortest: 15, Value: func(a *apiv1.Agent) any { return strings.Join(a.GetAddresses(), ",") }},
+			{Head: "VERSION", Rank: 6, Value: func(a *apiv1.Agent) any { return cmp.Or(a.GetDetDeployVersion(), a.GetVersion()) }},
+		},
+		Explain: explain,
+		None:    "No agents are connected.",
+	}
+}
+
+// fetchAgents returns the agents of the pool by ID.
+func fetchAgents(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Agent, error) {
 	agents, err := master.Agents(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	agents = slices.DeleteFunc(agents, func(a *apiv1.Agent) bool { return o.Pool != "" && !slices.Contains(a.GetResourcePools(), o.Pool) })
 	slices.SortFunc(agents, func(x, y *apiv1.Agent) int { return cmp.Compare(x.GetId(), y.GetId()) })
-	reply := &apiv1.GetAgentsResponse{Agents: agents}
-	if o.BySlot {
-		return o.AnswerTable(reply, slotTable(agents))
-	}
-	defer o.explain(agents)
-	return o.AnswerTable(reply, agentTable(agents))
+	return agents, nil
+}
+
+func busyOf(a *apiv1.Agent) string {
+	used, all := show.CountBusy(a)
+	return fmt.Sprintf("%d/%d", used, all)
 }
 
 // explain prints the reason for each agent that cannot start containers or is restricted.
-func (o *listOptions) explain(agents []*apiv1.Agent) {
+func explain(o *listOptions, agents []*apiv1.Agent) {
 	for _, a := range agents {
 		for _, line := range show.Restrictions(a) {
 			o.Tell("Agent %s: %s", a.GetId(), line)
@@ -72,37 +108,19 @@ func (o *listOptions) explain(agents []*apiv1.Agent) {
 	}
 }
 
-func (o *listOptions) listRevoked(ctx context.Context, master *client.Client) error {
-	list, err := master.RevokedAgents(ctx)
-	if err != nil {
-		return err
+func revokedList() command.List[*listOptions, *apiv1.RevokedAgent] {
+	return command.List[*listOptions, *apiv1.RevokedAgent]{
+		Fetch: func(ctx context.Context, _ *listOptions, master *client.Client) ([]*apiv1.RevokedAgent, error) {
+			return master.RevokedAgents(ctx)
+		},
+		Reply: func(list []*apiv1.RevokedAgent) any { return &apiv1.GetRevokedAgentsResponse{Agents: list} },
+		Columns: []command.Column[*apiv1.RevokedAgent]{
+			{Head: "ID", Value: func(a *apiv1.RevokedAgent) any { return a.GetId() }},
+			{Head: "REVOKED", Rank: 1, Value: func(a *apiv1.RevokedAgent) any { return show.When(a.GetRevokedAt()) }},
+			{Head: "BY", Rank: 2, Value: func(a *apiv1.RevokedAgent) any { return a.GetRevokedBy() }},
+		},
+		None: "No agents are revoked.",
 	}
-	t := term.NewTable("AGENT", "REVOKED", "BY")
-	for _, a := range list {
-		t.Row(a.GetId(), show.Time(a.GetRevokedAt()), a.GetRevokedBy())
-	}
-	return o.AnswerTable(&apiv1.GetRevokedAgentsResponse{Agents: list}, t)
-}
-
-func agentTable(agents []*apiv1.Agent) *term.Table {
-	t := term.NewTable("AGENT", "STATE", "POOL", "BUSY", "DEVICES", "SINCE", "ADDRESS", "VERSION")
-	for _, a := range agents {
-		used, all := show.CountBusy(a)
-		t.Row(a.GetId(), show.AgentState(a), strings.Join(a.GetResourcePools(), ","), fmt.Sprintf("%d/%d", used, all), nameDevices(a),
-			show.Time(a.GetRegisteredTime()), strings.Join(a.GetAddresses(), ","), cmp.Or(a.GetDetDeployVersion(), a.GetVersion()))
-	}
-	return t
-}
-
-func slotTable(agents []*apiv1.Agent) *term.Table {
-	t := term.NewTable("AGENT", "SLOT", "STATE", "DEVICE", "CONTAINER")
-	for _, a := range agents {
-		for _, key := range slices.Sorted(maps.Keys(a.GetSlots())) {
-			s := a.GetSlots()[key]
-			t.Row(a.GetId(), s.GetId(), slotState(s), s.GetDevice().GetBrand(), s.GetContainer().GetId())
-		}
-	}
-	return t
 }
 
 func slotState(s *apiv1.Slot) string {

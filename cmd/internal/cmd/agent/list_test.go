@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -23,13 +24,13 @@ func TestListShowsReasonOfSickAgent(t *testing.T) {
 	var out, notes bytes.Buffer
 	o := &listOptions{}
 	o.Streams = &term.Streams{Out: &out, Err: &notes}
-	if err := o.PrintTable(agentTable(agents)); err != nil {
+	if err := o.PrintTable(command.Tabulate(agentList().Columns, agents)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "sick (disk)") || strings.Count(out.String(), "sick") != 1 {
 		t.Errorf("got\n%s", out.String())
 	}
-	o.explain(agents)
+	explain(o, agents)
 	if got := notes.String(); !strings.Contains(got, "Agent a has been unable") || !strings.Contains(got, "no space left on device") || strings.Contains(got, "Agent b") {
 		t.Errorf("got %q", got)
 	}
@@ -46,13 +47,13 @@ func TestListShowsRestrictionsOfAgents(t *testing.T) {
 	var out, notes bytes.Buffer
 	o := &listOptions{}
 	o.Streams = &term.Streams{Out: &out, Err: &notes}
-	if err := o.PrintTable(agentTable(agents)); err != nil {
+	if err := o.PrintTable(command.Tabulate(agentList().Columns, agents)); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(out.String(), "administrators only") != 1 || strings.Count(out.String(), "enabled") != 2 {
 		t.Errorf("got\n%s", out.String())
 	}
-	o.explain(agents)
+	explain(o, agents)
 	for _, want := range []string{"Agent a: only administrators' tasks run there", "Agent a: no trials", "Agent b: tasks of all users run without isolation", "apt-get install runc"} {
 		if !strings.Contains(notes.String(), want) {
 			t.Errorf("got %q, want %q", notes.String(), want)

@@ -43,7 +43,7 @@ func runDelete(ctx context.Context, o *deleteOptions, master *client.Client) err
 		return err
 	}
 	o.Tell("Deleting the files of %s.", term.Count(len(o.Args), "checkpoint"))
-	if o.Output != term.JSON {
+	if o.Output.IsText() {
 		return nil
 	}
 	list, err := command.ForEach(o.Args, func(id string) (*apiv1.Checkpoint, error) { return master.Checkpoint(ctx, id) })

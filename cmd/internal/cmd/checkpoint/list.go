@@ -38,13 +38,17 @@ func newList(s *term.Streams) *cobra.Command {
 			return master.Checkpoints(ctx, o.query())
 		},
 		Reply: func(list []*apiv1.Checkpoint) any { return &apiv1.GetCheckpointsResponse{Checkpoints: list} },
-		Heads: []string{"CHECKPOINT", ">EXPERIMENT", ">TRIAL", ">STEPS", "STATE", ">BYTES", "REPORTED", "FAILURE"},
-		Row: func(c *apiv1.Checkpoint) []any {
-			return []any{
-				c.GetUuid(), c.GetTraining().GetExperimentId().GetValue(), c.GetTraining().GetTrialId().GetValue(), stepsOf(c),
-				stateOf(c), bytesOf(c), show.Time(c.GetReportTime()), c.GetDeletion().GetFailure(),
-			}
+		Columns: []command.Column[*apiv1.Checkpoint]{
+			{Head: "ID", Value: func(x *apiv1.Checkpoint) any { return term.ID(x.GetUuid()) }},
+			{Head: ">EXPERIMENT", Rank: 4, Value: func(x *apiv1.Checkpoint) any { return x.GetTraining().GetExperimentId().GetValue() }},
+			{Head: ">TRIAL", Rank: 3, Value: func(x *apiv1.Checkpoint) any { return x.GetTraining().GetTrialId().GetValue() }},
+			{Head: ">STEPS", Rank: 2, Value: func(x *apiv1.Checkpoint) any { return stepsOf(x) }},
+			{Head: "STATE", Rank: 1, Value: func(x *apiv1.Checkpoint) any { return stateOf(x) }},
+			{Head: ">BYTES", Rank: 3, Value: func(x *apiv1.Checkpoint) any { return bytesOf(x) }},
+			{Head: "AGE", Rank: 2, Value: func(x *apiv1.Checkpoint) any { return show.When(x.GetReportTime()) }},
+			{Head: "REASON", Rank: 5, Shortest: 20, Value: func(x *apiv1.Checkpoint) any { return x.GetDeletion().GetFailure() }},
 		},
+		None: "No checkpoints found.",
 	}, &cobra.Command{
 		Use:   "list",
 		Short: "List checkpoints, oldest first",

@@ -32,7 +32,7 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"User", x.GetUsername()},
 		{"Project", x.GetWorkspaceName() + " / " + x.GetProjectName()},
 		{"Labels", strings.Join(x.GetLabels(), ", ")},
-		{"State", show.Enum(x.GetState(), "STATE_")},
+		{"State", show.ExperimentState(x)},
 		{"Reason", reply.GetFailure()},
 		{"Deletion", describeDeletions(reply.GetDeletions())},
 		{"Progress", formatPercent(x.GetProgress())},

@@ -18,9 +18,11 @@ func newHistory(s *term.Streams) *cobra.Command {
 			return command.ByNumber(noun, (*client.Client).ExperimentHistory)(ctx, master, o.Args[0])
 		},
 		Reply: func(events []*apiv1.ExperimentEvent) any { return &apiv1.GetExperimentHistoryResponse{Events: events} },
-		Heads: []string{">EVENT", "TIME", "BY", "WHAT"},
-		Row: func(e *apiv1.ExperimentEvent) []any {
-			return []any{e.GetNumber(), show.Time(e.GetTime()), e.GetUsername(), e.GetText()}
+		Columns: []command.Column[*apiv1.ExperimentEvent]{
+			{Head: ">EVENT", Value: func(x *apiv1.ExperimentEvent) any { return x.GetNumber() }},
+			{Head: "AGE", Rank: 2, Value: func(x *apiv1.ExperimentEvent) any { return show.When(x.GetTime()) }},
+			{Head: "USER", Rank: 3, Shortest: 8, Value: func(x *apiv1.ExperimentEvent) any { return x.GetUsername() }},
+			{Head: "WHAT", Rank: 1, Shortest: 20, Value: func(x *apiv1.ExperimentEvent) any { return x.GetText() }},
 		},
 	}, &cobra.Command{
 		Use: "history EXPERIMENT", Short: "Show the history of an experiment",

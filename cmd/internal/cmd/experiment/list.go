@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -24,10 +25,10 @@ type listOptions struct {
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
 	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Experiment]{
-		Fetch: fetchExperiments,
-		Reply: func(list []*apiv1.Experiment) any { return &apiv1.GetExperimentsResponse{Experiments: list} },
-		Heads: []string{">ID", "NAME", "USER", "STATE", ">PROGRESS", ">TRIALS", "SEARCHER", "BEST", "POOL", "STARTED"},
-		Row:   formatExperiment,
+		Fetch:   fetchExperiments,
+		Reply:   func(list []*apiv1.Experiment) any { return &apiv1.GetExperimentsResponse{Experiments: list} },
+		Columns: columns(),
+		None:    "No experiments of yours. With --all, those of other users are listed.",
 	}, &cobra.Command{
 		Use: "list", Short: "List your experiments, newest first",
 		Example: "  det-deploy experiment list\n  det-deploy experiment list --all --state active --limit 20 --output json",
@@ -37,15 +38,11 @@ func newList(s *term.Streams) *cobra.Command {
 	f.BoolVar(&o.Archived, "archived", false, "include archived experiments")
 	f.StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
 	f.StringSliceVar(&o.Labels, "label", nil, "show only experiments with all of these labels")
-	f.IntVar(&o.Limit, "limit", 0, "maximum number of experiments (default all)")
 	return c
 }
 
 // Validate returns an error for a state that experiments do not have.
 func (o *listOptions) Validate() error {
-	if o.Limit < 0 {
-		return usage.Errorf("--limit %d: must be 1 or more", o.Limit)
-	}
 	for i, s := range o.States {
 		name := strings.ReplaceAll(strings.ToUpper(s), " ", "_")
 		if n, found := apiv1.Experiment_State_value["STATE_"+name]; !found || n == 0 {
@@ -61,13 +58,23 @@ func fetchExperiments(ctx context.Context, o *listOptions, master *client.Client
 	if o.Users, err = o.Owners(ctx, master); err != nil {
 		return nil, err
 	}
+	o.Limit = o.List.ServerLimit()
 	return master.Experiments(ctx, o.ExperimentQuery)
 }
 
-func formatExperiment(x *apiv1.Experiment) []any {
-	return []any{
-		x.GetId(), x.GetName(), x.GetUsername(), show.Enum(x.GetState(), "STATE_"), formatPercent(x.GetProgress()), x.GetNumTrials(),
-		x.GetSearcherType(), formatBest(x), x.GetResourcePool(), show.Time(x.GetStartTime()),
+func columns() []command.Column[*apiv1.Experiment] {
+	return []command.Column[*apiv1.Experiment]{
+		{Head: ">ID", Value: func(x *apiv1.Experiment) any { return x.GetId() }},
+		{Head: "NAME", Rank: 2, Shortest: 16, Value: func(x *apiv1.Experiment) any { return x.GetName() }},
+		{Head: "USER", Rank: 6, Shortest: 8, Value: func(x *apiv1.Experiment) any { return x.GetUsername() }},
+		{Head: "STATE", Rank: 1, Value: func(x *apiv1.Experiment) any { return show.ExperimentState(x) }},
+		{Head: ">PROGRESS", Rank: 3, Value: func(x *apiv1.Experiment) any { return formatPercent(x.GetProgress()) }},
+		{Head: ">TRIALS", Rank: 5, Value: func(x *apiv1.Experiment) any { return x.GetNumTrials() }},
+		{Head: "SEARCHER", Rank: 8, Value: func(x *apiv1.Experiment) any { return x.GetSearcherType() }},
+		{Head: "BEST", Rank: 4, Shortest: 16, Value: func(x *apiv1.Experiment) any { return formatBest(x) }},
+		{Head: "POOL", Rank: 9, Shortest: 8, Value: func(x *apiv1.Experiment) any { return x.GetResourcePool() }},
+		{Head: "AGE", Rank: 3, Value: func(x *apiv1.Experiment) any { return show.When(x.GetStartTime()) }},
+		{Head: "DURATION", Rank: 7, Value: func(x *apiv1.Experiment) any { return show.Between(x.GetStartTime(), x.GetEndTime(), time.Now()) }},
 	}
 }
 

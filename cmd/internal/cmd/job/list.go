@@ -27,14 +27,19 @@ func newList(s *term.Streams) *cobra.Command {
 			return master.Jobs(ctx, o.Pool)
 		},
 		Reply: replyJobs,
-		Heads: []string{"JOB", "NAME", "TYPE", "USER", "POOL", "STATE", ">AHEAD", "SLOTS", ">PRIORITY", "SUBMITTED"},
-		Row: func(j *apiv1.Job) []any {
-			return []any{
-				j.GetJobId(), j.GetName(), show.Enum(j.GetType(), "TYPE_"), j.GetUsername(),
-				j.GetResourcePool(), show.Enum(j.GetSummary().GetState(), "STATE_"), j.GetSummary().GetJobsAhead(),
-				fmt.Sprintf("%d/%d", j.GetAllocatedSlots(), j.GetRequestedSlots()), priority(j), show.Time(j.GetSubmissionTime()),
-			}
+		Columns: []command.Column[*apiv1.Job]{
+			{Head: "ID", Value: func(x *apiv1.Job) any { return term.ID(x.GetJobId()) }},
+			{Head: "NAME", Rank: 2, Shortest: 16, Value: func(x *apiv1.Job) any { return x.GetName() }},
+			{Head: "TYPE", Rank: 7, Value: func(x *apiv1.Job) any { return show.Enum(x.GetType(), "TYPE_") }},
+			{Head: "USER", Rank: 4, Shortest: 8, Value: func(x *apiv1.Job) any { return x.GetUsername() }},
+			{Head: "POOL", Rank: 6, Shortest: 8, Value: func(x *apiv1.Job) any { return x.GetResourcePool() }},
+			{Head: "STATE", Rank: 1, Value: func(x *apiv1.Job) any { return show.JobState(x) }},
+			{Head: ">AHEAD", Rank: 3, Value: func(x *apiv1.Job) any { return x.GetSummary().GetJobsAhead() }},
+			{Head: "SLOTS", Rank: 2, Value: func(x *apiv1.Job) any { return fmt.Sprintf("%d/%d", x.GetAllocatedSlots(), x.GetRequestedSlots()) }},
+			{Head: ">PRIORITY", Rank: 8, Value: func(x *apiv1.Job) any { return priority(x) }},
+			{Head: "AGE", Rank: 5, Value: func(x *apiv1.Job) any { return show.When(x.GetSubmissionTime()) }},
 		},
+		None: "No jobs wait or run.",
 	}, &cobra.Command{
 		Use: "list", Short: "List waiting and running jobs in queue order", Example: "  det-deploy job list --pool gpu",
 	})

@@ -82,7 +82,7 @@ func runUpdate(ctx context.Context, o *updateOptions, master *client.Client) err
 	if err := master.UpdateJob(ctx, o.change()); err != nil {
 		return err
 	}
-	if o.Output != term.JSON {
+	if o.Output.IsText() {
 		o.Notef("Updated job %s.", o.Args[0])
 		return nil
 	}
@@ -97,8 +97,8 @@ func (o *updateOptions) printJob(ctx context.Context, master *client.Client) err
 	}
 	for _, j := range jobs {
 		if j.GetJobId() == o.Args[0] {
-			return o.PrintMessage(j)
+			return o.AnswerJSON(j)
 		}
 	}
-	return o.PrintMessage(&apiv1.Job{JobId: o.Args[0]})
+	return o.AnswerJSON(&apiv1.Job{JobId: o.Args[0]})
 }

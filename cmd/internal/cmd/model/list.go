@@ -24,10 +24,10 @@ type listOptions struct {
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
 	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Model]{
-		Fetch: fetchModels,
-		Reply: func(list []*apiv1.Model) any { return &apiv1.GetModelsResponse{Models: list} },
-		Heads: []string{">ID", "NAME", "USER", "WORKSPACE", ">VERSIONS", "LABELS", "UPDATED", "DESCRIPTION"},
-		Row:   o.formatModel,
+		Fetch:   fetchModels,
+		Reply:   func(list []*apiv1.Model) any { return &apiv1.GetModelsResponse{Models: list} },
+		Columns: o.columns(),
+		None:    "No models found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List the models of the registry, oldest first",
 		Example: "  det-deploy model list\n  det-deploy model list --workspace vision --label production --output json",
@@ -47,9 +47,15 @@ func fetchModels(ctx context.Context, o *listOptions, master *client.Client) (li
 	return master.Models(ctx, o.ModelQuery)
 }
 
-func (o *listOptions) formatModel(m *apiv1.Model) []any {
-	return []any{
-		m.GetId(), m.GetName(), m.GetUsername(), o.workspaces[m.GetWorkspaceId()], m.GetNumVersions(),
-		strings.Join(m.GetLabels(), ", "), show.Time(m.GetLastUpdatedTime()), m.GetDescription(),
+func (o *listOptions) columns() []command.Column[*apiv1.Model] {
+	return []command.Column[*apiv1.Model]{
+		{Head: ">ID", Value: func(x *apiv1.Model) any { return x.GetId() }},
+		{Head: "NAME", Rank: 1, Shortest: 16, Value: func(x *apiv1.Model) any { return x.GetName() }},
+		{Head: "USER", Rank: 4, Shortest: 8, Value: func(x *apiv1.Model) any { return x.GetUsername() }},
+		{Head: "WORKSPACE", Rank: 5, Shortest: 12, Value: func(x *apiv1.Model) any { return o.workspaces[x.GetWorkspaceId()] }},
+		{Head: ">VERSIONS", Rank: 2, Value: func(x *apiv1.Model) any { return x.GetNumVersions() }},
+		{Head: "LABELS", Rank: 6, Shortest: 12, Value: func(x *apiv1.Model) any { return strings.Join(x.GetLabels(), ", ") }},
+		{Head: "UPDATED", Rank: 3, Value: func(x *apiv1.Model) any { return show.When(x.GetLastUpdatedTime()) }},
+		{Head: "DESCRIPTION", Rank: 7, Shortest: 16, Value: func(x *apiv1.Model) any { return x.GetDescription() }},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
@@ -48,7 +49,8 @@ func TestListAndDescribeModels(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("got %v, %v, want one model", list, err)
 	}
-	if got := fmt.Sprint(o.formatModel(list[0])[:6]); got != "[3 digits ada vision 2 a, b]" {
+	_, rows := command.Tabulate(o.columns(), list).Lines()
+	if got := strings.Join(strings.Fields(rows[0]), " "); !strings.HasPrefix(got, "3 digits ada vision 2 a, b ") {
 		t.Errorf("got the row %s", got)
 	}
 	reply, err := fetchModel(t.Context(), master, "digits")

@@ -23,13 +23,17 @@ func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
 	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Project]{
 		Fetch: fetchProjects, Reply: func(list []*apiv1.Project) any { return reply(list) },
-		Heads: []string{">ID", "WORKSPACE", "NAME", "USER", "STATE", ">EXPERIMENTS", ">ACTIVE", "LAST STARTED"},
-		Row: func(p *apiv1.Project) []any {
-			return []any{
-				p.GetId(), p.GetWorkspaceName(), p.GetName(), p.GetUsername(), stateOf(p), p.GetNumExperiments(), p.GetNumActiveExperiments(),
-				show.Time(p.GetLastExperimentStartedAt()),
-			}
+		Columns: []command.Column[*apiv1.Project]{
+			{Head: ">ID", Value: func(x *apiv1.Project) any { return x.GetId() }},
+			{Head: "NAME", Rank: 1, Shortest: 16, Value: func(x *apiv1.Project) any { return x.GetName() }},
+			{Head: "WORKSPACE", Rank: 2, Shortest: 12, Value: func(x *apiv1.Project) any { return x.GetWorkspaceName() }},
+			{Head: "USER", Rank: 4, Shortest: 8, Value: func(x *apiv1.Project) any { return x.GetUsername() }},
+			{Head: "STATE", Rank: 3, Value: func(x *apiv1.Project) any { return stateOf(x) }},
+			{Head: ">EXPERIMENTS", Rank: 3, Value: func(x *apiv1.Project) any { return x.GetNumExperiments() }},
+			{Head: ">ACTIVE", Rank: 5, Value: func(x *apiv1.Project) any { return x.GetNumActiveExperiments() }},
+			{Head: "LAST STARTED", Rank: 6, Value: func(x *apiv1.Project) any { return show.When(x.GetLastExperimentStartedAt()) }},
 		},
+		None: "No projects found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List projects, oldest first",
 		Example: "  det-deploy project list\n  det-deploy project list --workspace vision --output json",

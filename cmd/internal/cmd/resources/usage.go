@@ -33,8 +33,14 @@ func newUsage(s *term.Streams) *cobra.Command {
 			return master.ResourceUsage(ctx, o.group, o.from, o.until)
 		},
 		Reply: func(list []*apiv1.ResourceUsage) any { return &apiv1.ResourceUsageResponse{Usage: list} },
-		Heads: []string{">ID", "NAME", ">SLOT-HOURS", ">COST", ">WITHOUT PRICE"},
-		Row:   formatUsage,
+		Columns: []command.Column[*apiv1.ResourceUsage]{
+			{Head: ">ID", Value: func(x *apiv1.ResourceUsage) any { return usageID(x) }},
+			{Head: "NAME", Rank: 1, Shortest: 16, Value: func(x *apiv1.ResourceUsage) any { return x.GetName() }},
+			{Head: ">SLOT-HOURS", Rank: 1, Value: func(x *apiv1.ResourceUsage) any { return hours(x.GetSlotHours()) }},
+			{Head: ">COST", Rank: 2, Value: func(x *apiv1.ResourceUsage) any { return show.Costs(x.GetCosts()) }},
+			{Head: ">WITHOUT PRICE", Rank: 3, Value: func(x *apiv1.ResourceUsage) any { return hours(x.GetUnpricedSlotHours()) }},
+		},
+		None: "No slots were used in this period.",
 	}, &cobra.Command{
 		Use: "usage", Short: "Show slot-hours and cost by experiment, project, workspace, user or pool",
 		Long: `Show the slot-hours of a period and their cost, largest first. The cost is based on the
@@ -58,13 +64,17 @@ func (o *usageOptions) Validate() (err error) {
 	return err
 }
 
-func formatUsage(u *apiv1.ResourceUsage) []any {
-	id, unpriced := "", ""
-	if u.GetId() != 0 {
-		id = fmt.Sprint(u.GetId())
+// usageID returns the ID of what used the slots, or "" if it has none.
+func usageID(u *apiv1.ResourceUsage) any {
+	if u.GetId() == 0 {
+		return ""
 	}
-	if u.GetUnpricedSlotHours() > 0 {
-		unpriced = fmt.Sprintf("%.2f", u.GetUnpricedSlotHours())
+	return u.GetId()
+}
+
+func hours(n float64) string {
+	if n == 0 {
+		return ""
 	}
-	return []any{id, u.GetName(), fmt.Sprintf("%.2f", u.GetSlotHours()), show.Costs(u.GetCosts()), unpriced}
+	return fmt.Sprintf("%.2f", n)
 }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -41,11 +40,7 @@ func parseArray(text string) (*apiv1.TaskArray, error) {
 func (o *runOptions) announceArray(launched *apiv1.LaunchCommandResponse) error {
 	o.Notef("Launched array %s (%s and following).", launched.GetArrayId(), launched.GetCommand().GetDescription())
 	o.tellWarnings(launched)
-	if o.Output == term.JSON {
-		return o.PrintMessage(launched)
-	}
-	o.Printf("%s", launched.GetArrayId())
-	return nil
+	return o.AnswerLine(launched, "%s", launched.GetArrayId())
 }
 
 // findArray returns the tasks of an array by index. It returns noTask if there is no array with this ID.

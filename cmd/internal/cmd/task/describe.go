@@ -14,7 +14,7 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{Names: client.Tasks}, runDescribe, &cobra.Command{
+	return command.NewRemote(s, &command.Remote{Local: command.Local{Shows: true}, Names: client.Tasks}, runDescribe, &cobra.Command{
 		Use: "describe TASK", Short: "Show a task, or the tasks of an array",
 		Example: "  det-deploy task describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
@@ -37,11 +37,7 @@ func describeArray(ctx context.Context, o *command.Remote, master *client.Client
 	if err != nil {
 		return err
 	}
-	t := term.NewTable(heads()...)
-	for _, c := range list {
-		t.Row(row(c)...)
-	}
-	return o.AnswerTable(&apiv1.GetCommandsResponse{Commands: list}, t)
+	return o.AnswerTable(&apiv1.GetCommandsResponse{Commands: list}, command.Tabulate(columns(), list))
 }
 
 func pairs(reply *apiv1.GetCommandResponse) [][2]string {

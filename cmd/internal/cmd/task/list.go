@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +25,10 @@ type listOptions struct {
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
 	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Command]{
-		Fetch: fetchTasks,
-		Reply: func(list []*apiv1.Command) any { return &apiv1.GetCommandsResponse{Commands: list} },
-		Heads: heads(),
-		Row:   row,
+		Fetch:   fetchTasks,
+		Reply:   func(list []*apiv1.Command) any { return &apiv1.GetCommandsResponse{Commands: list} },
+		Columns: columns(),
+		None:    "No tasks of yours. With --all, those of other users are listed.",
 	}, &cobra.Command{
 		Use: "list", Short: "List your tasks, newest first",
 		Example: "  det-deploy task list\n  det-deploy task list --all --output json",
@@ -37,15 +38,27 @@ func newList(s *term.Streams) *cobra.Command {
 	return c
 }
 
-func heads() []string {
-	return []string{"ID", "NAME", "USER", "STATE", "POOL", "STARTED", ">EXIT", "NOTE"}
+func columns() []command.Column[*apiv1.Command] {
+	return []command.Column[*apiv1.Command]{
+		{Head: "ID", Value: func(c *apiv1.Command) any { return term.ID(c.GetId()) }},
+		{Head: "NAME", Rank: 2, Shortest: 16, Value: func(c *apiv1.Command) any { return c.GetDescription() }},
+		{Head: "USER", Rank: 5, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetUsername() }},
+		{Head: "STATE", Rank: 1, Value: func(c *apiv1.Command) any { return show.TaskState(c) }},
+		{Head: "POOL", Rank: 7, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetResourcePool() }},
+		{Head: ">SLOTS", Rank: 6, Value: func(c *apiv1.Command) any { return c.GetSlots() }},
+		{Head: "AGE", Rank: 3, Value: func(c *apiv1.Command) any { return show.When(c.GetStartTime()) }},
+		{Head: "DURATION", Rank: 4, Value: func(c *apiv1.Command) any { return duration(c) }},
+		{Head: ">EXIT", Rank: 4, Value: func(c *apiv1.Command) any { return exitCode(c) }},
+		{Head: "REASON", Rank: 6, Shortest: 20, Value: func(c *apiv1.Command) any { return c.GetReason() }},
+	}
 }
 
-func row(c *apiv1.Command) []any {
-	return []any{
-		c.GetId(), c.GetDescription(), c.GetUsername(), show.TaskState(c), c.GetResourcePool(),
-		show.Time(c.GetStartTime()), exitCode(c), c.GetReason(),
+// duration returns how long a task ran or has run, or "" if it was never started.
+func duration(c *apiv1.Command) any {
+	if slices.Contains([]apiv1.Status{apiv1.StatusQueued, apiv1.StatusScheduled}, apiv1.Status(show.TaskState(c))) {
+		return ""
 	}
+	return show.Between(c.GetStartTime(), c.GetEndTime(), time.Now())
 }
 
 func fetchTasks(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Command, error) {

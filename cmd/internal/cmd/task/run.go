@@ -98,8 +98,8 @@ func (o *runOptions) checkFlags() error {
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
 	case o.Array != "" && o.ContextDir != "":
 		return usage.Errorf("use either --context or --array; the tasks of an array get files from the image or a mounted directory")
-	case o.Output == term.JSON && !o.Detach && o.Array == "":
-		return usage.Errorf("--output json: requires --detach, because the output is that of the task")
+	case !o.Output.IsText() && !o.Detach && o.Array == "":
+		return usage.Errorf("--output %s: requires --detach, because the output is that of the task", o.Output)
 	}
 	if err := o.checkShown(o.Detach || o.Array != ""); err != nil {
 		return err
@@ -188,9 +188,5 @@ func (o *runOptions) tellWarnings(launched *apiv1.LaunchCommandResponse) {
 }
 
 func (o *runOptions) detached(launched *apiv1.LaunchCommandResponse) error {
-	if o.Output == term.JSON {
-		return o.PrintMessage(launched)
-	}
-	o.Printf("%s", launched.GetCommand().GetId())
-	return nil
+	return o.AnswerLine(launched, "%s", launched.GetCommand().GetId())
 }

@@ -31,10 +31,14 @@ func newList(s *term.Streams) *cobra.Command {
 			return master.Templates(ctx)
 		},
 		Reply: reply,
-		Heads: []string{"NAME", "WORKSPACE", "SETS"},
-		Row: func(t *apiv1.Template) []any {
-			return []any{t.GetName(), o.workspaces[t.GetWorkspaceId()], strings.Join(slices.Sorted(maps.Keys(t.GetConfig().GetFields())), ", ")}
+		Columns: []command.Column[*apiv1.Template]{
+			{Head: "NAME", Value: func(x *apiv1.Template) any { return x.GetName() }},
+			{Head: "WORKSPACE", Rank: 2, Shortest: 12, Value: func(x *apiv1.Template) any { return o.workspaces[x.GetWorkspaceId()] }},
+			{Head: "SETS", Rank: 1, Shortest: 20, Value: func(x *apiv1.Template) any {
+				return strings.Join(slices.Sorted(maps.Keys(x.GetConfig().GetFields())), ", ")
+			}},
 		},
+		None: "No templates found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List templates by name", Example: "  det-deploy template list",
 	})

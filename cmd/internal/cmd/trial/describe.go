@@ -34,7 +34,7 @@ func pairs(reply *apiv1.GetTrialResponse) [][2]string {
 	return [][2]string{
 		{"ID", strconv.Itoa(int(m.GetId()))},
 		{"Experiment", strconv.Itoa(int(m.GetExperimentId()))},
-		{"State", show.Enum(m.GetState(), "STATE_")},
+		{"State", show.TrialState(m)},
 		{"Reason", m.GetReason()},
 		{"Runner state", m.GetRunnerState()},
 		{"Hyperparameters", formatHyperparameters(m)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,13 +21,19 @@ func newList(s *term.Streams) *cobra.Command {
 			return command.ByNumber("experiment", (*client.Client).ExperimentTrials)(ctx, master, o.Args[0])
 		},
 		Reply: func(trials []*apiv1.Trial) any { return &apiv1.GetExperimentTrialsResponse{Trials: trials} },
-		Heads: []string{">ID", "STATE", ">RUN", ">RESTARTS", ">STEPS", ">BEST", "HYPERPARAMETERS", "NOTE"},
-		Row: func(m *apiv1.Trial) []any {
-			return []any{
-				m.GetId(), show.Enum(m.GetState(), "STATE_"), m.GetRun(), m.GetRestarts(), m.GetTotalBatchesProcessed(),
-				formatBest(m), formatHyperparameters(m), m.GetReason(),
-			}
+		Columns: []command.Column[*apiv1.Trial]{
+			{Head: ">ID", Value: func(x *apiv1.Trial) any { return x.GetId() }},
+			{Head: "STATE", Rank: 1, Value: func(x *apiv1.Trial) any { return show.TrialState(x) }},
+			{Head: ">RUN", Rank: 7, Value: func(x *apiv1.Trial) any { return x.GetRun() }},
+			{Head: ">RESTARTS", Rank: 6, Value: func(x *apiv1.Trial) any { return x.GetRestarts() }},
+			{Head: ">STEPS", Rank: 3, Value: func(x *apiv1.Trial) any { return x.GetTotalBatchesProcessed() }},
+			{Head: ">BEST", Rank: 2, Value: func(x *apiv1.Trial) any { return formatBest(x) }},
+			{Head: "AGE", Rank: 5, Value: func(x *apiv1.Trial) any { return show.When(x.GetStartTime()) }},
+			{Head: "DURATION", Rank: 5, Value: func(x *apiv1.Trial) any { return show.Between(x.GetStartTime(), x.GetEndTime(), time.Now()) }},
+			{Head: "HYPERPARAMETERS", Rank: 4, Shortest: 20, Value: func(x *apiv1.Trial) any { return formatHyperparameters(x) }},
+			{Head: "REASON", Rank: 8, Shortest: 20, Value: func(x *apiv1.Trial) any { return x.GetReason() }},
 		},
+		None: "The experiment has no trials yet.",
 	}, &cobra.Command{
 		Use: "list EXPERIMENT", Short: "List the trials of an experiment", Example: "  det-deploy trial list 7",
 	})

@@ -26,7 +26,7 @@ type metricsOptions struct {
 }
 
 func newMetrics(s *term.Streams) *cobra.Command {
-	o := &metricsOptions{}
+	o := &metricsOptions{Remote: command.Remote{Local: command.Local{Shows: true}}}
 	c := command.NewRemote(s, o, runMetrics, &cobra.Command{
 		Use: "metrics TRIAL", Short: "Show the metrics of a trial",
 		Long: `Show a summary of each metric of a trial or, with --group, each report of a group. The
@@ -95,7 +95,7 @@ func tabulateReports(reports []*apiv1.MetricsReport) *term.Table {
 	}
 	t := term.NewTable(heads...)
 	for _, r := range reports {
-		row := []any{r.GetTotalBatches(), show.Time(r.GetEndTime())}
+		row := []any{r.GetTotalBatches(), show.When(r.GetEndTime())}
 		for _, name := range columns {
 			row = append(row, formatValue(averages(r)[name]))
 		}

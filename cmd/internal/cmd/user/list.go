@@ -25,12 +25,13 @@ func newList(s *term.Streams) *cobra.Command {
 			return master.Users(ctx, o.All)
 		},
 		Reply: func(users []*apiv1.User) any { return &apiv1.GetUsersResponse{Users: users} },
-		Heads: []string{"USER", "NAME", "ADMIN", "ACTIVE", "RUNS AS", "LAST LOGIN"},
-		Row: func(u *apiv1.User) []any {
-			return []any{
-				u.GetUsername(), u.GetDisplayName(), show.YesNo(u.GetAdmin()), show.YesNo(u.GetActive()),
-				u.GetAgentUserGroup().GetAgentUser(), show.Time(u.GetLastAuthAt()),
-			}
+		Columns: []command.Column[*apiv1.User]{
+			{Head: "NAME", Value: func(x *apiv1.User) any { return x.GetUsername() }},
+			{Head: "DISPLAY NAME", Rank: 3, Shortest: 12, Value: func(x *apiv1.User) any { return x.GetDisplayName() }},
+			{Head: "ADMIN", Rank: 1, Value: func(x *apiv1.User) any { return show.YesNo(x.GetAdmin()) }},
+			{Head: "ACTIVE", Rank: 1, Value: func(x *apiv1.User) any { return show.YesNo(x.GetActive()) }},
+			{Head: "RUNS AS", Rank: 4, Shortest: 8, Value: func(x *apiv1.User) any { return x.GetAgentUserGroup().GetAgentUser() }},
+			{Head: "LAST LOGIN", Rank: 2, Value: func(x *apiv1.User) any { return show.When(x.GetLastAuthAt()) }},
 		},
 	}, &cobra.Command{
 		Use: "list", Short: "List users", Example: "  det-deploy user list --all",

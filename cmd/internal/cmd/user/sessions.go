@@ -43,8 +43,14 @@ func newSessionsList(s *term.Streams) *cobra.Command {
 	return o.addUser(command.NewList(s, o, command.List[*sessionsOptions, *apiv1.Session]{
 		Fetch: fetchSessions,
 		Reply: func(list []*apiv1.Session) any { return &apiv1.GetSessionsResponse{Sessions: list} },
-		Heads: []string{"SESSION", "FROM", "SINCE", "LAST USED", "UNTIL", ""},
-		Row:   formatSession,
+		Columns: []command.Column[*apiv1.Session]{
+			{Head: "ID", Value: func(x *apiv1.Session) any { return x.GetId() }},
+			{Head: "FROM", Rank: 1, Shortest: 15, Value: func(x *apiv1.Session) any { return origin(x) }},
+			{Head: "AGE", Rank: 4, Value: func(x *apiv1.Session) any { return show.When(x.GetCreatedAt()) }},
+			{Head: "LAST USED", Rank: 2, Value: func(x *apiv1.Session) any { return show.When(x.GetLastUsedAt()) }},
+			{Head: "EXPIRES", Rank: 5, Value: func(x *apiv1.Session) any { return show.When(x.GetExpiresAt()) }},
+			{Head: "CURRENT", Rank: 3, Value: func(x *apiv1.Session) any { return current(x) }},
+		},
 	}, &cobra.Command{
 		Use:   "list",
 		Short: "List your sessions, or another user's as an administrator",
@@ -62,16 +68,19 @@ func fetchSessions(ctx context.Context, o *sessionsOptions, master *client.Clien
 	return master.Sessions(ctx, u.GetId())
 }
 
-func formatSession(s *apiv1.Session) []any {
-	this := ""
-	if s.GetCurrent() {
-		this = "current"
-	}
-	from := cmp.Or(s.GetAddress(), "unknown")
+// origin returns where a session was started.
+func origin(s *apiv1.Session) string {
 	if s.GetAllocationId() != "" {
-		from = "allocation " + s.GetAllocationId()
+		return "allocation " + s.GetAllocationId()
 	}
-	return []any{s.GetId(), from, show.Time(s.GetCreatedAt()), show.Time(s.GetLastUsedAt()), show.Time(s.GetExpiresAt()), this}
+	return cmp.Or(s.GetAddress(), "unknown")
+}
+
+func current(s *apiv1.Session) string {
+	if s.GetCurrent() {
+		return "yes"
+	}
+	return ""
 }
 
 func newSessionsEnd(s *term.Streams) *cobra.Command {

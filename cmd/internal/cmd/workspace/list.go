@@ -24,12 +24,16 @@ func newList(s *term.Streams) *cobra.Command {
 			return master.Workspaces(ctx, o.Archived)
 		},
 		Reply: reply,
-		Heads: []string{">ID", "NAME", "USER", "STATE", ">PROJECTS", ">EXPERIMENTS", "POOL"},
-		Row: func(w *apiv1.Workspace) []any {
-			return []any{
-				w.GetId(), w.GetName(), w.GetUsername(), stateOf(w), w.GetNumProjects(), w.GetNumExperiments(), w.GetDefaultComputePool(),
-			}
+		Columns: []command.Column[*apiv1.Workspace]{
+			{Head: ">ID", Value: func(x *apiv1.Workspace) any { return x.GetId() }},
+			{Head: "NAME", Rank: 1, Shortest: 16, Value: func(x *apiv1.Workspace) any { return x.GetName() }},
+			{Head: "USER", Rank: 4, Shortest: 8, Value: func(x *apiv1.Workspace) any { return x.GetUsername() }},
+			{Head: "STATE", Rank: 2, Value: func(x *apiv1.Workspace) any { return stateOf(x) }},
+			{Head: ">PROJECTS", Rank: 3, Value: func(x *apiv1.Workspace) any { return x.GetNumProjects() }},
+			{Head: ">EXPERIMENTS", Rank: 3, Value: func(x *apiv1.Workspace) any { return x.GetNumExperiments() }},
+			{Head: "POOL", Rank: 5, Shortest: 8, Value: func(x *apiv1.Workspace) any { return x.GetDefaultComputePool() }},
 		},
+		None: "No workspaces found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List workspaces, oldest first",
 		Example: "  det-deploy workspace list\n  det-deploy workspace list --archived --output json",

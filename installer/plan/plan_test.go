@@ -275,6 +275,36 @@ func TestRenderGolden(t *testing.T) {
 	golden.Compare(t, "testdata/mixed.json.golden", string(b)+"\n")
 }
 
+func TestRenderFolded(t *testing.T) {
+	t.Parallel()
+	p := mixed(t)
+	for range 30 {
+		for _, kind := range []string{"net", "disk", "a-kind-with-a-long-name", "another-kind-with-a-long-name", "vm"} {
+			p.Steps = append(p.Steps, plan.Step{Verb: plan.Delete, Found: resource.Found{Kind: kind, ID: "x"}, Reason: "belongs to the cluster"})
+		}
+	}
+	var whole, folded, roomy strings.Builder
+	if err := errors.Join(p.Render(&whole), p.RenderFolded(&folded, 24), p.RenderFolded(&roomy, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/folded.golden", folded.String())
+	if roomy.String() != whole.String() {
+		t.Errorf("got %q, want all steps where they fit", roomy.String())
+	}
+}
+
+func TestRenderBoundsDetails(t *testing.T) {
+	t.Parallel()
+	p := plan.Plan{Cluster: "lab", Steps: []plan.Step{{Verb: plan.Update, ID: "x", Reason: "differs", Diff: make([]resource.Drift, 40)}}}
+	var b strings.Builder
+	if err := p.Render(&b); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Count(got, "→") != 30 || !strings.Contains(got, "      and 10 more\n") {
+		t.Errorf("got %q, want 30 details and the number of the others", got)
+	}
+}
+
 func TestSame(t *testing.T) {
 	t.Parallel()
 	p := mixed(t)

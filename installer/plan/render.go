@@ -13,36 +13,59 @@ import (
 // renamed or removed.
 const Schema = "det-deploy.plan/v1"
 
-// Render writes p as text. The same plan always gives the same bytes. Unchanged resources are
-// counted, and listed only if they have a note.
-func (p Plan) Render(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("Plan for cluster " + p.Cluster + ": " + p.Summary() + ".\n")
-	listed := p.changedSteps()
-	if len(listed) > 0 {
-		b.WriteString("\n")
+// Render writes p as text, with the counts in the last line. The same plan always gives the same bytes.
+// Unchanged resources are counted, and listed only if they have a note.
+func (p Plan) Render(w io.Writer) error { return p.RenderFolded(w, 0) }
+
+// RenderFolded is like Render for a screen with a number of rows. If the text is longer, steps that have
+// no details are counted by kind. Zero rows have room for everything.
+func (p Plan) RenderFolded(w io.Writer, rows int) error {
+	text := formatSteps(p.changedSteps())
+	if rows > 0 && strings.Count(text, "\n") > rows-2 {
+		text = foldSteps(p.changedSteps())
 	}
-	width := 0
-	for _, s := range listed {
-		width = max(width, utf8.RuneCountInString(s.stepLabel()))
+	if text != "" {
+		text += "\n"
 	}
-	for _, s := range listed {
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(s.stepLabel()))
-		fmt.Fprintf(&b, "  %s %-7s  %s%s  %s\n", s.Verb.sign(), s.Verb, s.stepLabel(), pad, s.Reason)
-		for _, m := range s.Makes {
-			fmt.Fprintf(&b, "      %s\n", m)
-		}
-		for _, d := range s.Diff {
-			fmt.Fprintf(&b, "      %s: %s → %s\n", d.Path, orNone(d.Have), orNone(d.Want))
-		}
-		if s.Try != "" {
-			fmt.Fprintf(&b, "      try: %s\n", s.Try)
-		}
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
+	if _, err := io.WriteString(w, text+"Plan for cluster "+p.Cluster+": "+p.Summary()+".\n"); err != nil {
 		return fmt.Errorf("render the plan: %w", err)
 	}
 	return nil
+}
+
+// formatSteps returns one line per step, followed by its details.
+func formatSteps(steps []Step) string {
+	width := 0
+	for _, s := range steps {
+		width = max(width, utf8.RuneCountInString(s.stepLabel()))
+	}
+	var b strings.Builder
+	for _, s := range steps {
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(s.stepLabel()))
+		fmt.Fprintf(&b, "  %s %-7s  %s%s  %s\n", s.Verb.sign(), s.Verb, s.stepLabel(), pad, s.Reason)
+		for _, line := range s.details() {
+			b.WriteString("      " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// mostDiff is the number of differing attributes that are shown for a step; the JSON format has all.
+const mostDiff = 30
+
+// details returns the lines about a step.
+func (s Step) details() []string {
+	out := slices.Clone(s.Makes)
+	for _, d := range s.Diff[:min(mostDiff, len(s.Diff))] {
+		out = append(out, d.Path+": "+orNone(d.Have)+" → "+orNone(d.Want))
+	}
+	if more := len(s.Diff) - mostDiff; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	if s.Try != "" {
+		out = append(out, "try: "+s.Try)
+	}
+	return out
 }
 
 // changedSteps returns the steps without those of unchanged resources that have no note.

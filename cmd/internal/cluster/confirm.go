@@ -146,6 +146,9 @@ func (a prompt) printAbandon(cluster string, u installer.Abandoned, dryRun bool)
 	return nil
 }
 
+// questionRows is the room for the question below a plan, and the line of the cursor.
+const questionRows = 2
+
 // showPlan shows a plan that may be applied, and passes its steps to the progress display.
 func (a prompt) showPlan(p plan.Plan) error {
 	if a.Output == term.JSON {
@@ -156,7 +159,7 @@ func (a prompt) showPlan(p plan.Plan) error {
 		steps = append(steps, term.Step(n))
 	}
 	a.progress.Expect(steps)
-	return p.Render(a.Err)
+	return p.RenderFolded(a.Err, max(0, a.ErrRows()-questionRows))
 }
 
 func (a prompt) confirmOperation(ctx context.Context, text string) (bool, error) {

@@ -122,5 +122,19 @@ func (s *Streams) liveSize() (columns, rows int, ok bool) {
 	return columns, rows, true
 }
 
+// ErrRows returns the number of rows of the terminal for Err. It returns 0 if Err is no terminal, or if the
+// output is for a screen reader.
+func (s *Streams) ErrRows() int {
+	f, file := s.Err.(*os.File)
+	if !file || !s.errTerminal || s.isAccessible() {
+		return 0
+	}
+	_, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return rows
+}
+
 // KeepLines prevents overwriting lines on Err, because other output is written there as well.
 func (s *Streams) KeepLines() { s.keepLines = true }

@@ -100,4 +100,6 @@ type Drift struct {
 	Want string `json:"want"`
 	// Replace reports whether the platform cannot change the attribute of a live object.
 	Replace bool `json:"replace,omitempty"`
+	// Digest tells differences of contents apart that are not shown. It is compared, never printed.
+	Digest string `json:"-"`
 }

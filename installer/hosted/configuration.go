@@ -68,7 +68,7 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 	if !ready {
 		return found, []resource.Drift{{Path: "files", Have: "refer to missing resources", Want: "complete"}}, nil
 	}
-	drift := append(f.poolDrift(ctx, m, content[manifest.ConfigFile]), manifests.Compare(m, want)...)
+	drift := append(f.settingsDrift(ctx, m, content[manifest.ConfigFile]), manifests.Compare(m, want)...)
 	same, err := f.settingsStored(ctx)
 	if err == nil && !same {
 		drift = append(drift, resource.Drift{Path: "settings", Have: "outdated", Want: "current"})

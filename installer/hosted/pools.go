@@ -77,9 +77,9 @@ func spotOf(p provider.Provider) provider.Spot {
 	return provider.Spot{}
 }
 
-// poolDrift returns the keys of pools in which the stored master.yaml differs from the wanted one. It
-// returns none if the stored one cannot be read, because its hash shows that it differs.
-func (f *configuration) poolDrift(ctx context.Context, have manifest.Manifest, want []byte) []resource.Drift {
+// settingsDrift returns the keys in which the stored master.yaml differs from the wanted one, those of pools
+// last. It returns none if the stored one cannot be read, because its hash shows that it differs.
+func (f *configuration) settingsDrift(ctx context.Context, have manifest.Manifest, want []byte) []resource.Drift {
 	stored := have.Files[manifest.ConfigFile]
 	if stored.Key == "" || stored.SHA256 == storedFile(want).SHA256 {
 		return nil
@@ -96,7 +96,13 @@ func (f *configuration) poolDrift(ctx context.Context, have manifest.Manifest, w
 	if err != nil {
 		return nil
 	}
-	return comparePools(before.ResourcePools, after.ResourcePools)
+	pools := comparePools(before.ResourcePools, after.ResourcePools)
+	before.ResourcePools, after.ResourcePools = nil, nil
+	var out []resource.Drift
+	for _, d := range config.Compare(before, after) {
+		out = append(out, resource.Drift{Path: d.Path, Have: d.Have, Want: d.Want})
+	}
+	return append(out, pools...)
 }
 
 // comparePools returns the differences between the pools of two configurations: a row for a new or

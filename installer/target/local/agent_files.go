@@ -41,7 +41,7 @@ func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, er
 	}
 	var drift []resource.Drift
 	if !bytes.Equal(have, want) {
-		drift = append(drift, resource.Drift{Path: "agent.yaml", Have: digestOf(have), Want: digestOf(want)})
+		drift = append(drift, contentDrift("agent.yaml", have, want, compareAgents)...)
 	}
 	if have := a.joinToken(time.Now()); have != "" {
 		drift = append(drift, resource.Drift{Path: "join-token", Have: have, Want: "good"})

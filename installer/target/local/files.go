@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
@@ -128,6 +129,9 @@ type file struct {
 	path    string
 	secret  bool
 	content func(context.Context) ([]byte, error)
+	// compare returns the settings that differ; without it, or if it finds none, only that the content
+	// differs is shown.
+	compare func(have, want []byte) []document.Difference
 	retain  string
 }
 
@@ -153,7 +157,7 @@ func (f *file) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 			return resource.Found{}, nil, err
 		}
 		if !bytes.Equal(have, want) {
-			drift = append(drift, resource.Drift{Path: "content", Have: digestOf(have), Want: digestOf(want)})
+			drift = append(drift, contentDrift("content", have, want, f.compare)...)
 		}
 	}
 	return foundFile(f.kind, f.path, f.retain), drift, nil
@@ -220,7 +224,27 @@ func foundFile(kind, path, retain string) resource.Found {
 	return resource.Found{Kind: kind, ID: id, Name: id, Retain: retain}
 }
 
-// digestOf returns a short digest, to show that contents differ without showing them.
+// contentDrift returns the settings in which the contents of a file differ, or else only that they do.
+func contentDrift(path string, have, want []byte, compare func(have, want []byte) []document.Difference) []resource.Drift {
+	var out []resource.Drift
+	if compare != nil {
+		for _, d := range compare(have, want) {
+			out = append(out, resource.Drift{Path: d.Path, Have: d.Have, Want: d.Want})
+		}
+	}
+	if len(out) == 0 {
+		out = []resource.Drift{outdatedDrift(path)}
+	}
+	out[0].Digest = digestOf(have) + " " + digestOf(want)
+	return out
+}
+
+// outdatedDrift describes content that differs and is not shown.
+func outdatedDrift(path string) resource.Drift {
+	return resource.Drift{Path: path, Have: "outdated", Want: "current"}
+}
+
+// digestOf returns a short digest, to compare contents.
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])[:8]

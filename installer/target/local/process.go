@@ -141,7 +141,9 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		return resource.Found{}, nil, err
 	}
 	if u.Generation != generation {
-		drift = append(drift, resource.Drift{Path: "configuration", Have: u.Generation, Want: generation})
+		d := outdatedDrift("configuration")
+		d.Digest = u.Generation + " " + generation
+		drift = append(drift, d)
 	}
 	if p.certs != nil && p.certs.renew {
 		drift = append(drift, resource.Drift{Path: "certificate", Have: "served", Want: "the renewed one"})

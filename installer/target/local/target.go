@@ -58,7 +58,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	data := t.dataResource()
 	password := t.passwordResource()
 	logs := &directory{base{h, kindLogs, "logs", nil}, p.pathOf("logs"), "", ""}
-	settings := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p, t.TasksAt), ""}
+	settings := &file{base: base{h, kindConfig, "master.yaml", nil}, path: p.masterYAML(), content: masterConfig(s, p, t.TasksAt), compare: compareMasters}
 	self := t.programResource(t.Release)
 	boss := t.supervisorResource()
 	boss.needs = []string{logs.ID(), self.ID()}
@@ -101,15 +101,15 @@ func (t *Target) dataResource() *directory {
 // record is restored.
 func (t *Target) masterConfig() *file {
 	say := func(context.Context) ([]byte, error) { return []byte(t.Spec.MasterConfig), nil }
-	return &file{base{t.newHost(), kindConfig, "master-config.yaml", nil}, t.Place.masterConfig(), false, say, ""}
+	return &file{base: base{t.newHost(), kindConfig, "master-config.yaml", nil}, path: t.Place.masterConfig(), content: say}
 }
 
 func (t *Target) passwordResource() *file {
-	return &file{base{t.newHost(), kindSecret, "admin-password", nil}, t.Place.Password(), true, newPassword, opensData}
+	return &file{base: base{t.newHost(), kindSecret, "admin-password", nil}, path: t.Place.Password(), secret: true, content: newPassword, retain: opensData}
 }
 
 func (t *Target) determinedPassword() *file {
-	return &file{base{t.newHost(), kindSecret, "determined-password", nil}, t.Place.determinedPassword(), true, newPassword, opensData}
+	return &file{base: base{t.newHost(), kindSecret, "determined-password", nil}, path: t.Place.determinedPassword(), secret: true, content: newPassword, retain: opensData}
 }
 
 func (t *Target) masterResource() *process {

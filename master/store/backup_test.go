@@ -31,6 +31,11 @@ func fill(t testing.TB, s *store.Store) {
 			errs = append(errs, err)
 		}
 		store.CountBytes(tx, store.UserBytes{UserID: 7, Kind: "logs", Bytes: 1 << 40})
+		set := store.BlobSet{Owner: 7, Context: hashOf("context")}
+		_, err := store.AddBlob(tx, set, hashOf("missing"), nil)
+		errs = append(errs, err, store.AddBlobRefs(tx, set, []store.Hash{hashOf("blob"), hashOf("missing")}))
+		_, err = store.AddBlob(tx, set, hashOf("blob"), bytes.Repeat([]byte{0, 0xff}, 1000))
+		errs = append(errs, err)
 		return errors.Join(append(errs, store.SetLogMark(tx, "t", "c", 300))...)
 	}); err != nil {
 		t.Fatal(err)
@@ -65,7 +70,15 @@ func content(t *testing.T, s *store.Store) string {
 	if err != nil || len(tasks) == 0 {
 		t.Fatalf("got %d listed tasks and %v", len(tasks), err)
 	}
-	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics, groups, tasks, userBytes(t, s))
+	blob, found, err := store.Blob(t.Context(), s, 7, hashOf("blob"))
+	if err != nil || !found {
+		t.Fatalf("got no blob and %v", err)
+	}
+	missing, err := store.MissingBlobs(t.Context(), s, store.BlobSet{Owner: 7, Context: hashOf("context")})
+	if err != nil || len(missing) != 1 {
+		t.Fatalf("got %d missing blobs and %v, want 1", len(missing), err)
+	}
+	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics, groups, tasks, userBytes(t, s), blob, missing)
 }
 
 func roundTrip(t *testing.T, from, to store.Config) {

@@ -52,6 +52,7 @@ var suite = []struct {
 	{"a transaction sees its own writes", testReadsOwnWrites},
 	{"who asked hears how a write ended", testOnEnd},
 	{"bytes of users are counted with the writes that are done", testUserBytes},
+	{"blobs stay as long as a set includes them", testBlobs},
 	{"a store keeps its name", testKeepsName},
 	{"a closed store refuses", testClosed},
 }

@@ -56,6 +56,8 @@ func Tables() []Table {
 			{"id", Bytes}, {"grp", Int}, {"name", Bytes}, {"pool", Bytes}, {"submitted", Int}, {"ended", Int},
 		}},
 		{"user_bytes", 4, []Column{{"user_id", Int}, {"kind", Text}, {"bytes", Int}}},
+		{"blobs", 5, []Column{{"owner", Int}, {"hash", Bytes}, {"data", Bytes}}},
+		{"blob_refs", 5, []Column{{"owner", Int}, {"context", Bytes}, {"hash", Bytes}}},
 	}
 }
 

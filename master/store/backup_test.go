@@ -78,7 +78,7 @@ func content(t *testing.T, s *store.Store) string {
 	if err != nil || len(missing) != 1 {
 		t.Fatalf("got %d missing blobs and %v, want 1", len(missing), err)
 	}
-	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics, groups, tasks, userBytes(t, s), blob, missing)
+	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next, metrics, groups, tasks, userBytes(t, s), string(blob), missing)
 }
 
 func roundTrip(t *testing.T, from, to store.Config) {

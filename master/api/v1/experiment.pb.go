@@ -557,8 +557,11 @@ type CreateExperimentRequest struct {
 	ProjectId       int32                  `protobuf:"varint,6,opt,name=project_id,json=projectId,proto3" json:"project_id,omitempty"`
 	Template        *string                `protobuf:"bytes,7,opt,name=template,proto3,oneof" json:"template,omitempty"`
 	Unmanaged       *bool                  `protobuf:"varint,8,opt,name=unmanaged,proto3,oneof" json:"unmanaged,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// context_id is a context that was sent before, instead of model_definition; upstream has no such
+	// field.
+	ContextId     string `protobuf:"bytes,100,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateExperimentRequest) Reset() {
@@ -645,6 +648,13 @@ func (x *CreateExperimentRequest) GetUnmanaged() bool {
 		return *x.Unmanaged
 	}
 	return false
+}
+
+func (x *CreateExperimentRequest) GetContextId() string {
+	if x != nil {
+		return x.ContextId
+	}
+	return ""
 }
 
 type CreateExperimentResponse struct {
@@ -3207,7 +3217,7 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\x17_external_experiment_idB\x14\n" +
 	"\x12_external_trial_idB\x18\n" +
 	"\x16_model_definition_sizeB\v\n" +
-	"\t_duration\"\xd0\x02\n" +
+	"\t_duration\"\xef\x02\n" +
 	"\x17CreateExperimentRequest\x12A\n" +
 	"\x10model_definition\x18\x01 \x03(\v2\x16.detdeploy.api.v1.FileR\x0fmodelDefinition\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\tR\x06config\x12#\n" +
@@ -3217,7 +3227,9 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\n" +
 	"project_id\x18\x06 \x01(\x05R\tprojectId\x12\x1f\n" +
 	"\btemplate\x18\a \x01(\tH\x00R\btemplate\x88\x01\x01\x12!\n" +
-	"\tunmanaged\x18\b \x01(\bH\x01R\tunmanaged\x88\x01\x01B\v\n" +
+	"\tunmanaged\x18\b \x01(\bH\x01R\tunmanaged\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"context_id\x18d \x01(\tR\tcontextIdB\v\n" +
 	"\t_templateB\f\n" +
 	"\n" +
 	"_unmanaged\"\xef\x01\n" +

@@ -1453,7 +1453,9 @@ type LaunchCommandRequest struct {
 	// array, when set, makes as many commands, all or none; upstream has no such field.
 	Array *TaskArray `protobuf:"bytes,101,opt,name=array,proto3" json:"array,omitempty"`
 	// labels are keys and values by which lists are filtered; upstream has no such field.
-	Labels        map[string]string `protobuf:"bytes,102,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Labels map[string]string `protobuf:"bytes,102,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// context_id is a context that was sent before, instead of files; upstream has no such field.
+	ContextId     string `protobuf:"bytes,103,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1542,6 +1544,13 @@ func (x *LaunchCommandRequest) GetLabels() map[string]string {
 		return x.Labels
 	}
 	return nil
+}
+
+func (x *LaunchCommandRequest) GetContextId() string {
+	if x != nil {
+		return x.ContextId
+	}
+	return ""
 }
 
 // LaunchCommandResponse has the first command of an array.
@@ -3254,7 +3263,7 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\t_attempts\"5\n" +
 	"\tTaskArray\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x05R\x04size\"\xaa\x03\n" +
+	"\x04size\x18\x02 \x01(\x05R\x04size\"\xc9\x03\n" +
 	"\x14LaunchCommandRequest\x12/\n" +
 	"\x06config\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06config\x12#\n" +
 	"\rtemplate_name\x18\x02 \x01(\tR\ftemplateName\x12,\n" +
@@ -3264,7 +3273,9 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18d \x01(\tR\trequestId\x121\n" +
 	"\x05array\x18e \x01(\v2\x1b.detdeploy.api.v1.TaskArrayR\x05array\x12J\n" +
-	"\x06labels\x18f \x03(\v22.detdeploy.api.v1.LaunchCommandRequest.LabelsEntryR\x06labels\x1a9\n" +
+	"\x06labels\x18f \x03(\v22.detdeploy.api.v1.LaunchCommandRequest.LabelsEntryR\x06labels\x12\x1d\n" +
+	"\n" +
+	"context_id\x18g \x01(\tR\tcontextId\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x01\n" +

@@ -95,6 +95,23 @@ func Pack(to io.Writer, files []*apiv1.File, contents Contents) error {
 
 // add writes one file. It uses part as the copy buffer.
 func add(out *tar.Writer, f *apiv1.File, content io.Reader, size int64, part []byte) error {
+	h, err := HeaderOf(f, size)
+	if err != nil || h == nil {
+		return err
+	}
+	if err := out.WriteHeader(h); err != nil {
+		return &PathError{f.GetPath(), err.Error()}
+	}
+	if h.Typeflag == tar.TypeReg {
+		if _, err := io.CopyBuffer(out, content, part); err != nil {
+			return fmt.Errorf("pack the context: %w", err)
+		}
+	}
+	return nil
+}
+
+// HeaderOf returns the header of a file with a content of size bytes, or nil for the root of the context.
+func HeaderOf(f *apiv1.File, size int64) (*tar.Header, error) {
 	name := nameOf(f)
 	h := &tar.Header{
 		Typeflag: byte(f.GetType()), Name: name, Mode: int64(f.GetMode() & 0o7777), Uid: int(f.GetUid()), Gid: int(f.GetGid()),
@@ -106,17 +123,33 @@ func add(out *tar.Writer, f *apiv1.File, content io.Reader, size int64, part []b
 	case tar.TypeDir:
 		h.Name += "/"
 		if name == "." {
-			return nil
+			return nil, nil //nolint:nilnil // see above
 		}
 	default:
-		return &PathError{f.GetPath(), fmt.Sprintf("has type %d; only files (48) and directories (53) can be sent", f.GetType())}
+		return nil, &PathError{f.GetPath(), fmt.Sprintf("has type %d; only files (48) and directories (53) can be sent", f.GetType())}
 	}
-	if err := out.WriteHeader(h); err != nil {
-		return &PathError{f.GetPath(), err.Error()}
-	}
-	if h.Typeflag == tar.TypeReg {
-		if _, err := io.CopyBuffer(out, content, part); err != nil {
-			return fmt.Errorf("pack the context: %w", err)
+	return h, nil
+}
+
+// IsDirectory reports whether a type of file is that of directories.
+func IsDirectory(kind int32) bool { return byte(kind) == tar.TypeDir }
+
+// CheckNames returns a *PathError if files could not be unpacked.
+func CheckNames(files []*apiv1.File) error {
+	known := tree{}
+	for _, f := range files {
+		if err := known.add(f); err != nil {
+			return err
+		}
+		h, err := HeaderOf(f, 0)
+		if err != nil {
+			return err
+		}
+		if h == nil {
+			continue
+		}
+		if err := tar.NewWriter(io.Discard).WriteHeader(h); err != nil {
+			return &PathError{f.GetPath(), err.Error()}
 		}
 	}
 	return nil

@@ -18,9 +18,9 @@ func (q *Quota) Check(u User, more int64) error {
 	case !over:
 		return nil
 	case more > 0:
-		return status.New(status.ResourceExhausted, "user %s stores %s, and with %s more it would be above %s", u.Name, formatSize(total), formatSize(more), q.explain(u))
+		return status.New(status.ResourceExhausted, "user %s stores %s, and with %s more it would be above %s", u.Name, FormatSize(total), FormatSize(more), q.explain(u))
 	}
-	return status.New(status.ResourceExhausted, "user %s stores %s, which reaches %s", u.Name, formatSize(total), q.explain(u))
+	return status.New(status.ResourceExhausted, "user %s stores %s, which reaches %s", u.Name, FormatSize(total), q.explain(u))
 }
 
 // Exceeded reports whether a user may not store anything more.
@@ -49,16 +49,16 @@ func (q *Quota) explain(u User) string {
 	})
 	parts := make([]string, len(kinds))
 	for i, k := range kinds {
-		parts[i] = k.noun() + " " + formatSize(of[k])
+		parts[i] = k.noun() + " " + FormatSize(of[k])
 	}
 	return fmt.Sprintf("the limit security.limits.stored_bytes_per_user of %s (%s); delete experiments that are no longer needed (`det experiment delete ID`), "+
-		"or ask an administrator to raise the limit or to keep logs for fewer days (retention_policy.log_retention_days)", formatSize(q.limit), strings.Join(parts, ", "))
+		"or ask an administrator to raise the limit or to keep logs for fewer days (retention_policy.log_retention_days)", FormatSize(q.limit), strings.Join(parts, ", "))
 }
 
 func (k Kind) noun() string {
 	switch k {
 	case Contexts:
-		return "files of tasks"
+		return "files of tasks and experiments"
 	case Definitions:
 		return "model definitions"
 	case Logs, Metrics:
@@ -66,8 +66,8 @@ func (k Kind) noun() string {
 	return string(k)
 }
 
-// formatSize formats a number of bytes with a unit that is a power of 1024.
-func formatSize(n int64) string {
+// FormatSize formats a number of bytes with a unit that is a power of 1024.
+func FormatSize(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d bytes", n)
 	}

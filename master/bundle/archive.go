@@ -14,6 +14,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/archive"
 )
 
+// UnknownSize is the size of an archive whose size is not known before it is read.
+const UnknownSize = -1
+
 // Archive returns the gzipped tar of a holder's context in parts, and holds one piece in memory at a
 // time. Because a gzip stream may consist of several, the pieces are sent as they are stored.
 func (c *Contexts) Archive(ctx context.Context, holder string) (iter.Seq2[[]byte, error], error) {

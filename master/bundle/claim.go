@@ -46,6 +46,12 @@ func (c *Contexts) Claim(ctx context.Context, tx *store.Tx, holder string, by *a
 // Release reverts Claim. A holder without a context is not an error.
 func Release(tx *store.Tx, holder string) error { return docs().claims.Delete(tx, holder) }
 
+// Held reports whether a holder has a context.
+func (c *Contexts) Held(ctx context.Context, holder string) (bool, error) {
+	_, found, err := docs().claims.Get(ctx, c.cfg.Store, holder)
+	return found, err
+}
+
 // claimedBy returns the context of a holder.
 func (c *Contexts) claimedBy(ctx context.Context, holder string) (set store.BlobSet, err error) {
 	d, found, err := docs().claims.Get(ctx, c.cfg.Store, holder)

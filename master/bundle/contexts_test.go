@@ -194,17 +194,17 @@ func TestAnnounceRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 10, 0)
 	hash := make([]byte, 32)
-	file := func(f apiv1.ContextFile) []*apiv1.ContextFile { return []*apiv1.ContextFile{&f} } //nolint:govet // it is not used elsewhere
+	file := func(f *apiv1.ContextFile) []*apiv1.ContextFile { return []*apiv1.ContextFile{f} }
 	for want, list := range map[string][]*apiv1.ContextFile{
 		"at least one file":                         nil,
 		"must not contain ..":                       files{"a/../../b": ""}.list(),
 		"must be a relative path":                   files{"/etc/passwd": ""}.list(),
 		"below \"a\"":                               files{"a": "x", "a/b": "y"}.list(),
-		"only files (48)":                           file(apiv1.ContextFile{Path: "link", Type: '2'}),
-		"has no content":                            file(apiv1.ContextFile{Path: "d", Type: '5', Size: 1, Pieces: [][]byte{hash}}),
-		"its size is invalid":                       file(apiv1.ContextFile{Path: "a", Type: '0', Size: -1}),
-		"the number of its pieces":                  file(apiv1.ContextFile{Path: "a", Type: '0', Size: 1}),
-		"is not a SHA-256":                          file(apiv1.ContextFile{Path: "a", Type: '0', Size: 1, Pieces: [][]byte{hash[1:]}}),
+		"only files (48)":                           file(&apiv1.ContextFile{Path: "link", Type: '2'}),
+		"has no content":                            file(&apiv1.ContextFile{Path: "d", Type: '5', Size: 1, Pieces: [][]byte{hash}}),
+		"its size is invalid":                       file(&apiv1.ContextFile{Path: "a", Type: '0', Size: -1}),
+		"the number of its pieces":                  file(&apiv1.ContextFile{Path: "a", Type: '0', Size: 1}),
+		"is not a SHA-256":                          file(&apiv1.ContextFile{Path: "a", Type: '0', Size: 1, Pieces: [][]byte{hash[1:]}}),
 		"security.limits.context_bytes of 10 bytes": files{"a": "12345", "b": "678901"}.list(),
 		"at most 100000 are allowed":                make([]*apiv1.ContextFile, bundle.MostFiles+1),
 	} {
@@ -225,7 +225,7 @@ func TestPiecesAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archived := func(h tar.Header, content string) io.Reader { //nolint:govet // it is not used elsewhere
+	archived := func(h tar.Header, content string) io.Reader {
 		var out bytes.Buffer
 		zip := gzip.NewWriter(&out)
 		to := tar.NewWriter(zip)

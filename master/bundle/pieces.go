@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -131,7 +130,7 @@ func (c *Contexts) putPieces(ctx context.Context, by *apiv1.User, set store.Blob
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("store pieces of a context: %w", err)
+		return 0, err
 	}
 	return stored, nil
 }

@@ -40,6 +40,8 @@ type Order struct {
 	Files        []*apiv1.File
 	// Contents returns the contents of the files, which then have none themselves. It may be nil.
 	Contents func(file int) (io.Reader, int64)
+	// Context is the ID of a context that By has sent before, instead of Files, or empty.
+	Context string
 	// Unmanaged experiments run outside the cluster. A repeated order with the same ExternalID
 	// returns the existing experiment.
 	Unmanaged  bool
@@ -126,7 +128,7 @@ func (c *creations) storeExperiment(ctx context.Context, o Order, p *plan) error
 	if !o.Unmanaged {
 		p.config.CheckpointStorage = p.config.CheckpointStorage.InOwnDirectory(newDirectory(p.record.ID))
 	}
-	if p.record.ModelBytes, err = c.saveFiles(ctx, o, p.record.ID); err == nil {
+	if err = c.saveFiles(ctx, o, &p.record); err == nil {
 		err = c.cfg.Quota.Check(storerOf(p.record), p.record.ModelBytes)
 	}
 	if err == nil {
@@ -146,16 +148,27 @@ func newDirectory(experiment int32) string {
 	return masterconfig.OwnDirectory(experiment, uuid.NewString()[:8])
 }
 
-func (c *creations) saveFiles(ctx context.Context, o Order, id int32) (int64, error) {
-	if len(o.Files) > 0 || o.Parent == 0 {
-		return definition.Save(ctx, c.cfg.Store, id, o.Files, o.Contents)
+// saveFiles stores the files of an experiment, or determines the context that it will claim.
+func (c *creations) saveFiles(ctx context.Context, o Order, x *record.Experiment) (err error) {
+	switch {
+	case o.Context != "":
+		x.Context = o.Context
+		return nil
+	case len(o.Files) > 0 || o.Parent == 0:
+		x.ModelBytes, err = definition.Save(ctx, c.cfg.Store, x.ID, o.Files, o.Contents)
+		return err
 	}
-	parent, err := c.reg.find(o.Parent)
+	e, err := c.reg.find(o.Parent)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	size := parent.snapshot().ModelBytes
-	return size, definition.Copy(ctx, c.cfg.Store, o.Parent, id, size)
+	parent := e.snapshot()
+	if parent.Context != "" {
+		x.Context, err = c.cfg.Contexts.Copy(ctx, holderOf(parent.ID), o.By)
+		return err
+	}
+	x.ModelBytes = parent.ModelBytes
+	return definition.Copy(ctx, c.cfg.Store, o.Parent, x.ID, x.ModelBytes)
 }
 
 // writeExperiment stores the experiment and its first trials in one transaction.
@@ -187,7 +200,7 @@ func (c *creations) writeExperiment(ctx context.Context, p *plan) error {
 		}
 		d.Seal()
 		c.cfg.Quota.Add(tx, p.record.UserID, quota.Definitions, p.record.ModelBytes)
-		return c.storeDraft(ctx, tx, d)
+		return errors.Join(c.claimContext(ctx, tx, p.record), c.storeDraft(ctx, tx, d))
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/bundle"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/definition"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
@@ -77,7 +78,7 @@ func dropExperiment(tx *store.Tx, x record.Experiment) error {
 	if x.ExternalID != "" {
 		first = errors.Join(first, docs.External.Delete(tx, x.ExternalID))
 	}
-	return errors.Join(first, second, docs.Configs.Delete(tx, key), definition.Delete(tx, id), docs.Experiments.Delete(tx, key))
+	return errors.Join(first, second, docs.Configs.Delete(tx, key), definition.Delete(tx, id), bundle.Release(tx, holderOf(id)), docs.Experiments.Delete(tx, key))
 }
 
 func (r *reconciler) dropTrials(tx *store.Tx, trials []record.Trial, owner int32) error {

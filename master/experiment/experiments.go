@@ -18,6 +18,7 @@ import (
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/bundle"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/metric"
@@ -43,6 +44,9 @@ type Config struct {
 	Storage *config.CheckpointStorage
 	// Quota limits the storage of each user; nil means no limit.
 	Quota *quota.Quota
+	// Contexts are the directories that users send before their experiments; nil selects those of
+	// Store without a limit.
+	Contexts *bundle.Contexts
 	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 	Log *slog.Logger
@@ -83,6 +87,9 @@ func Open(ctx context.Context, cfg Config) (*Experiments, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Contexts == nil {
+		cfg.Contexts = bundle.New(bundle.Config{Store: cfg.Store, Quota: cfg.Quota, Now: cfg.Now})
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

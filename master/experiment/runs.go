@@ -13,7 +13,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment/change"
 	"github.com/det-deploy/det-deploy/master/experiment/config"
-	"github.com/det-deploy/det-deploy/master/experiment/definition"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/program"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
@@ -79,7 +78,7 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 		Config: c, Written: written, Defaults: o.Defaults, Experiment: int(x.ID), Trial: int(t.ID), Run: o.Run, Seed: int64(t.Seed),
 		HParams: hparams, Steps: int64(t.Base), Checkpoint: source,
 	}.Program()
-	p.HasContext = x.ModelBytes > 0
+	p.HasContext = x.ModelBytes > 0 || x.Context != ""
 	return p, err
 }
 
@@ -120,8 +119,7 @@ func (r *runs) Context(ctx context.Context, id rm.TaskID) (int64, iter.Seq2[[]by
 	if err != nil {
 		return 0, nil, err
 	}
-	x := e.snapshot()
-	return x.ModelBytes, definition.Read(ctx, r.cfg.Store, x.ID, x.ModelBytes), nil
+	return r.archiveOf(ctx, e.snapshot())
 }
 
 // Ended implements task.Owner.

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/det-deploy/det-deploy/master/experiment/change"
-	"github.com/det-deploy/det-deploy/master/experiment/definition"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -96,12 +95,11 @@ func (v *views) History(ctx context.Context, id int32) ([]record.Event, error) {
 }
 
 // ModelDefinition returns the packed files of an experiment in parts and their total size in bytes,
-// which is 0 without files. It returns NotFound if the experiment does not exist.
+// which is 0 without files and negative if it is unknown. It returns NotFound if the experiment does not exist.
 func (v *views) ModelDefinition(ctx context.Context, id int32) (int64, iter.Seq2[[]byte, error], error) {
 	e, err := v.reg.find(id)
 	if err != nil {
 		return 0, nil, err
 	}
-	size := e.snapshot().ModelBytes
-	return size, definition.Read(ctx, v.cfg.Store, id, size), nil
+	return v.archiveOf(ctx, e.snapshot())
 }

@@ -41,7 +41,7 @@ func checkArray(req *apiv1.LaunchCommandRequest) error {
 		return status.New(status.InvalidArgument, "array.first: must be at least 0 (is %d)", a.GetFirst())
 	case int64(a.GetFirst())+int64(a.GetSize())-1 > int64(mostIndex):
 		return status.New(status.InvalidArgument, "array: the last index must be at most %d", mostIndex)
-	case len(req.GetFiles()) > 0:
+	case len(req.GetFiles()) > 0 || req.GetContextId() != "":
 		return status.New(status.InvalidArgument, "files: not supported for arrays; put them into the image, or into a directory that the tasks mount")
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/bundle"
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -44,6 +45,31 @@ func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files [
 	return p.Written, refusedFiles(err)
 }
 
+// filesOf returns the files of a submission, without the contents of those that were sent before. Its
+// error has the code InvalidArgument or NotFound.
+func (c *contexts) filesOf(ctx context.Context, d draft) ([]*apiv1.File, error) {
+	id := d.req.GetContextId()
+	switch {
+	case id == "":
+		return d.req.GetFiles(), nil
+	case len(d.req.GetFiles()) > 0:
+		return nil, status.New(status.InvalidArgument, "context_id: cannot be combined with files; send either")
+	}
+	list, err := c.cfg.Contexts.Files(ctx, d.user, id)
+	return bundle.FilesOf(list), err
+}
+
+// claimContext keeps the context of a task that is stored in the same transaction.
+func (c *contexts) claimContext(ctx context.Context, tx *store.Tx, task rm.TaskID, d draft) error {
+	if d.req.GetContextId() == "" {
+		return nil
+	}
+	return c.cfg.Contexts.Claim(ctx, tx, holderOf(string(task)), d.user, d.req.GetContextId())
+}
+
+// holderOf returns the name with which a task claims its context.
+func holderOf(task string) string { return "task/" + task }
+
 // refusedFiles returns an error with the code InvalidArgument if the files are the cause of err.
 func refusedFiles(err error) error {
 	_, path := errors.AsType[*archive.PathError](err)
@@ -67,8 +93,9 @@ func (c *contexts) dropParts(ctx context.Context, id rm.TaskID) error {
 
 // dropStored deletes the files of a stored task.
 func (c *contexts) dropStored(ctx context.Context, tx *store.Tx, id string) error {
+	released := bundle.Release(tx, holderOf(id))
 	n, err := toDocs().parts.DeleteByParent(tx, id)
-	if err != nil || n == 0 {
+	if err = errors.Join(released, err); err != nil || n == 0 {
 		return err
 	}
 	d, _, err := toDocs().tasks.Get(ctx, tx, id)
@@ -100,7 +127,8 @@ func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
 	return err
 }
 
-// ContextDirectory returns the archive of a task's files in parts, and its size in bytes, 0 for none.
+// ContextDirectory returns the archive of a task's files in parts, and its size in bytes, 0 for none and
+// negative if it is unknown.
 // Its error has the code NotFound.
 func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64, all iter.Seq2[[]byte, error], err error) {
 	e, found, err := c.findTask(ctx, rm.TaskID(id))
@@ -112,6 +140,14 @@ func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64,
 	}
 	if owner, found := c.reg.ownerOf(e.latestSnapshot().task.Kind); found {
 		return owner.Context(ctx, rm.TaskID(id))
+	}
+	held, err := c.cfg.Contexts.Held(ctx, holderOf(id))
+	if err != nil {
+		return 0, nil, err
+	}
+	if held {
+		all, err = c.cfg.Contexts.Archive(ctx, holderOf(id))
+		return bundle.UnknownSize, all, err
 	}
 	// Earlier versions kept it in one document.
 	d, whole, err := toDocs().contexts.Get(ctx, c.cfg.Store, id)

@@ -186,8 +186,11 @@ func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d
 	if task, cfg, err = l.makeTask(manager, d); err != nil {
 		return task, cfg, err
 	}
-	task.HasContext = len(d.req.GetFiles()) > 0
-	task.HasHook = archive.Has(d.req.GetFiles(), spec.HookFile)
+	files, err := l.contexts.filesOf(ctx, d)
+	if err != nil {
+		return task, cfg, err
+	}
+	task.HasContext, task.HasHook = len(files) > 0, archive.Has(files, spec.HookFile)
 	request := l.policies.requestOf(task, lifecycle.First(task, task.Submitted))
 	if err := judgeRefusal(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
 		return task, cfg, err
@@ -211,7 +214,7 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 	if err == nil {
 		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 			l.cfg.Quota.Add(tx, task.UserID, quota.Contexts, task.ContextBytes)
-			return errors.Join(putTask(tx, *task), putAllocation(tx, first))
+			return errors.Join(l.contexts.claimContext(ctx, tx, task.ID, d), putTask(tx, *task), putAllocation(tx, first))
 		})
 	}
 	if errors.Is(err, store.ErrOutcomeUnknown) {

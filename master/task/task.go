@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/bundle"
 	"github.com/det-deploy/det-deploy/master/config/container"
 	"github.com/det-deploy/det-deploy/master/config/security"
 	"github.com/det-deploy/det-deploy/master/log"
@@ -63,6 +64,9 @@ type Config struct {
 	Limits Limits
 	// Quota counts the bytes that users store; nil has no limit.
 	Quota *quota.Quota
+	// Contexts are the directories that users send before their tasks; nil selects those of Store
+	// without a limit.
+	Contexts *bundle.Contexts
 	// WorkspaceName returns the name of a workspace; nil knows only the first one.
 	WorkspaceName func(id int32) string
 	// OpenWorkspace returns a workspace that accepts new tasks, or an error; nil knows only the first
@@ -145,6 +149,9 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	}
 	if cfg.Policy == nil {
 		cfg.Policy = func(string) policy.Policy { return policy.Default() }
+	}
+	if cfg.Contexts == nil {
+		cfg.Contexts = bundle.New(bundle.Config{Store: cfg.Store, Quota: cfg.Quota, Now: cfg.Now})
 	}
 	if cfg.WorkspaceName == nil {
 		cfg.WorkspaceName = func(int32) string { return rm.Uncategorized }

@@ -51,8 +51,10 @@ type Experiment struct {
 	// KeepFiles reports that the deletion leaves the files in the storage.
 	KeepFiles bool `json:"keep_files,omitempty"`
 	// ModelBytes is the packed size of the model definition.
-	ModelBytes int64    `json:"model_bytes,omitempty"`
-	Warnings   []string `json:"warnings,omitempty"`
+	ModelBytes int64 `json:"model_bytes,omitempty"`
+	// Context is the ID of the context with the model definition, if it was sent before.
+	Context  string   `json:"context,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	// Exceeds reports that a trial needs more slots than the resource pool has.
 	Exceeds bool `json:"exceeds,omitempty"`
 	// LogDays is the retention of trial logs in days: -1 keeps them forever, nil uses the cluster's

@@ -22,9 +22,12 @@ func (e *Experiments) create(ctx context.Context, by *apiv1.User, externalID str
 	if r.GetConfig() == "" && r.GetParentId() == 0 {
 		return nil, status.New(status.InvalidArgument, "config: is required: the experiment configuration as YAML")
 	}
+	if r.GetContextId() != "" && len(r.GetModelDefinition()) > 0 {
+		return nil, status.New(status.InvalidArgument, "context_id: cannot be combined with model_definition; send either")
+	}
 	made, err := e.cfg.Experiments.Create(ctx, experiment.Order{
 		By: by, Config: r.GetConfig(), Template: r.GetTemplate(), Project: r.GetProjectId(), Parent: r.GetParentId(),
-		Activate: r.GetActivate(), ValidateOnly: r.GetValidateOnly(), Files: r.GetModelDefinition(), Contents: contents,
+		Activate: r.GetActivate(), ValidateOnly: r.GetValidateOnly(), Files: r.GetModelDefinition(), Contents: contents, Context: r.GetContextId(),
 		Unmanaged: r.GetUnmanaged(), ExternalID: externalID,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/bundle"
 	"github.com/det-deploy/det-deploy/master/config/security"
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/quota"
@@ -56,6 +57,7 @@ func (m *Master) openTasks(ctx context.Context) error {
 	if m.quota, err = quota.Open(ctx, m.store, int64(cfg.Security.Limits.StoredPerUser)); err != nil {
 		return err
 	}
+	m.contexts = bundle.New(bundle.Config{Store: m.store, Quota: m.quota, MaxBytes: int64(cfg.Security.Limits.ContextBytes)})
 	m.policies = taskPolicies(resolved, former)
 	m.logs = mlog.New(ctx, m.store)
 	m.logs.LimitTask(int64(cfg.Security.Limits.LogPerTask))
@@ -64,7 +66,7 @@ func (m *Master) openTasks(ctx context.Context) error {
 		Defaults: taskDefaults(resolved), Policy: m.policies, Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 		AdministratorsOnly: !cfg.Security.TrustUsers,
 		WorkspaceName:      m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
-		Limits: taskLimits(cfg.Security.Limits), Quota: m.quota, Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,
+		Limits: taskLimits(cfg.Security.Limits), Quota: m.quota, Contexts: m.contexts, Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,
 	})
 	return err
 }
@@ -118,7 +120,7 @@ func (m *Master) serverConfig() server.Config {
 	cfg := m.parts.Config
 	c := server.Config{
 		Identity: m.identity, Certificate: m.certificate, Accounts: m.auth, Admissions: m.admissions,
-		Workspaces: m.workspaces, Templates: m.templates, Models: m.models, Tasks: m.tasks, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
+		Workspaces: m.workspaces, Templates: m.templates, Models: m.models, Tasks: m.tasks, Contexts: m.contexts, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
 		MasterLog: m.ring, Binaries: m.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
 		Health: m.checkLease, Readiness: guard.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
 		Audit:       auditAPI{m.audit},

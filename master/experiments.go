@@ -39,7 +39,7 @@ func (m *Master) openExperiments(ctx context.Context) error {
 	m.trialMetrics.LimitUsers(m.quota)
 	m.experiments, err = experiment.Open(ctx, experiment.Config{
 		Store: m.store, Tasks: m.tasks, Places: m.workspaces, Templates: m.templates, Metrics: m.trialMetrics, Checkpoints: m.checkpoints,
-		Storage: storage, Quota: m.quota, Log: m.log,
+		Storage: storage, Quota: m.quota, Contexts: m.contexts, Log: m.log,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/bundle"
 	"github.com/det-deploy/det-deploy/master/certificate"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	checkpointview "github.com/det-deploy/det-deploy/master/checkpoint/view"
@@ -44,6 +45,7 @@ type Master struct {
 	audit    *audit.Log
 	logs     *mlog.Logs
 	quota    *quota.Quota
+	contexts *bundle.Contexts
 	wheels   harness.Wheels
 	tasks    *task.Tasks
 	// policies returns the task policy of a pool.
@@ -199,7 +201,8 @@ func (m *Master) sweepExpired(ctx context.Context) {
 	m.admissions.EndRevoked()
 	for {
 		_, err := m.tasks.Collect(ctx, time.Now(), m.parts.Config.RetentionPolicy.Keep())
-		err = errors.Join(err, m.experiments.SweepLogs(ctx, time.Now(), logDays(m.parts.Config.RetentionPolicy)), m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))
+		_, collected := m.contexts.Collect(ctx, time.Now())
+		err = errors.Join(err, collected, m.experiments.SweepLogs(ctx, time.Now(), logDays(m.parts.Config.RetentionPolicy)), m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))
 		if err != nil && ctx.Err() == nil {
 			m.log.Warn("cannot delete expired data", "err", err)
 		}

@@ -38,7 +38,7 @@ func (f *checkpointFileCalls) download(c *call) error {
 	}
 	if err != nil {
 		f.logFailure(c, err)
-		_ = out.rc.SetWriteDeadline(time.Now().Add(-time.Second)) // aborts the response, so that the client detects the truncation
+		abortAnswer(c.w) // so that the client detects the truncation
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (t *taskCalls) sendContext(c *call) error {
 	return t.sendArchive(c, size, parts)
 }
 
-// sendArchive writes an archive of size bytes part by part.
+// sendArchive writes an archive of size bytes, or of unknown size if it is negative, part by part.
 func (s *shared) sendArchive(c *call, size int64, parts iter.Seq2[[]byte, error]) error {
 	out := newContextAnswer(c.w, size)
 	for part, err := range parts {
@@ -42,7 +42,10 @@ func (s *shared) sendArchive(c *call, size int64, parts iter.Seq2[[]byte, error]
 		}
 		if err != nil {
 			s.logFailure(c, err)
-			return nil // the client detects the truncation by the content length
+			if size < 0 {
+				abortAnswer(c.w)
+			}
+			return nil // the client detects the truncation
 		}
 		if out.writeFile(part) != nil {
 			return nil // the client has disconnected
@@ -59,11 +62,16 @@ const (
 	answerBuffer = 64 << 10
 )
 
-// contextAnswer writes nothing before its first part. It sets the content length, so that clients detect a
-// truncated response.
+// abortAnswer makes the connection fail at its next write, and at the end of the response.
+func abortAnswer(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(-time.Second)) // not supported by recorders in tests
+}
+
+// contextAnswer writes nothing before its first part. It sets the content length if it is known, so that
+// clients detect a truncated response.
 type contextAnswer struct {
 	w       http.ResponseWriter
-	size    int64 // of the archive
+	size    int64 // of the archive, or negative
 	out     *bufio.Writer
 	text    io.WriteCloser
 	started bool
@@ -83,7 +91,9 @@ func (a *contextAnswer) startAnswer() {
 	h := a.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Length", strconv.Itoa(len(beforeContext)+base64.StdEncoding.EncodedLen(int(a.size))+len(afterContext)))
+	if a.size >= 0 {
+		h.Set("Content-Length", strconv.Itoa(len(beforeContext)+base64.StdEncoding.EncodedLen(int(a.size))+len(afterContext)))
+	}
 	_, _ = a.out.WriteString(beforeContext) // out returns its first error at the next write
 }
 

@@ -206,6 +206,21 @@ func (r *intake) whole() ([]byte, error) {
 // receiveLarge spools a large body to a file and waits for its turn to be decoded. The contents of its
 // files remain in the spool.
 func (r *intake) receiveLarge() ([]byte, error) {
+	kept, err := r.spoolBody()
+	if err != nil {
+		return nil, err
+	}
+	parts, err := kept.Sift(body.Limits{Rest: int(min(r.limit, mostRest)), Files: mostFiles, Values: mostValues})
+	if err != nil {
+		return nil, asRefusal(err)
+	}
+	r.contents = parts.Content
+	return parts.Rest, nil
+}
+
+// spoolBody stores the body in a file until the call's resources are released, and waits for its turn to
+// be decoded. So a slow client keeps only disk space from others.
+func (r *intake) spoolBody() (*body.Spool, error) {
 	leave, err := r.room.Uploads.Acquire(r.call.ownerKey())
 	if err != nil {
 		return nil, status.New(status.Unavailable, "%d of your large requests are already in progress; try again when some have ended", r.room.Uploads.Most)
@@ -219,15 +234,7 @@ func (r *intake) receiveLarge() ([]byte, error) {
 		return nil, asRefusal(err)
 	}
 	r.holdUntilEnd(func() { _ = kept.Close() }) // read only
-	if err := r.takeBytes(r.room.Decoding, 1); err != nil {
-		return nil, err
-	}
-	parts, err := kept.Sift(body.Limits{Rest: int(min(r.limit, mostRest)), Files: mostFiles, Values: mostValues})
-	if err != nil {
-		return nil, asRefusal(err)
-	}
-	r.contents = parts.Content
-	return parts.Rest, nil
+	return kept, r.takeBytes(r.room.Decoding, 1)
 }
 
 // plainText returns an error of the JSON decoder without the randomized spaces of protojson and without

@@ -22,6 +22,8 @@ func itemBounds() map[protoreflect.FullName]int {
 	return map[protoreflect.FullName]int{
 		messages + "CreateExperimentRequest.model_definition": mostFiles,
 		messages + "LaunchCommandRequest.files":               mostFiles,
+		messages + "PostContextRequest.files":                 mostFiles,
+		messages + "ContextFile.pieces":                       mostValues,
 		// A report may contain metrics of many batches, and a checkpoint many files.
 		messages + "Metrics.batch_metrics":                       mostValues,
 		messages + "Checkpoint.resources":                        mostValues,

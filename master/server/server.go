@@ -51,6 +51,7 @@ type Config struct {
 	// Admissions controls which machines may join as agents.
 	Admissions Admissions
 	Tasks      Tasks
+	Contexts   Contexts
 	Workspaces Workspaces
 	Templates  Templates
 	Models     Models

@@ -74,7 +74,7 @@ func newWorld(t testing.TB, edit ...func(*Config)) *world {
 	w := &world{auth: a, store: st, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
 	cfg := Config{
 		Identity: Identity{ClusterID: st.Meta().ClusterID, ClusterName: "lab", MasterID: "m1", Version: "1.2.3"},
-		Accounts: a, Admissions: doors{a}, Workspaces: spaces, Templates: templates, Models: models, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
+		Accounts: a, Admissions: doors{a}, Workspaces: spaces, Templates: templates, Models: models, Tasks: w.cluster, Contexts: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
 		Settings: func() map[string]any {
 			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
 		},
@@ -286,6 +286,22 @@ func (c *cluster) ContextDirectory(context.Context, string) (int64, iter.Seq2[[]
 		}
 		yield([]byte{4, 5}, nil)
 	}, nil
+}
+
+func (c *cluster) Limits() *apiv1.GetContextLimitsResponse {
+	return &apiv1.GetContextLimitsResponse{Bytes: 1 << 30, Files: 7, PieceBytes: 1 << 20}
+}
+
+func (c *cluster) Announce(_ context.Context, by *apiv1.User, files []*apiv1.ContextFile) (*apiv1.PostContextResponse, error) {
+	if len(files) == 0 {
+		return nil, status.New(status.InvalidArgument, "no files")
+	}
+	return &apiv1.PostContextResponse{ContextId: by.GetUsername(), Missing: files[0].GetPieces()}, nil
+}
+
+func (c *cluster) AddPieces(_ context.Context, _ *apiv1.User, _ string, from io.Reader) (int, error) {
+	b, err := io.ReadAll(from)
+	return len(b), err
 }
 
 func (c *cluster) Ready(context.Context, string) error   { return nil }

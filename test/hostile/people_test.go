@@ -95,6 +95,9 @@ func (w *world) victims(ctx context.Context) {
 		body: `{"config": {"entrypoint": ["sleep", "1000"], "resources": {"slots": 0}}, "array": {"size": 1}}`,
 	}, &array)
 	w.name("array", array.ArrayID)
+	var sent struct{ ContextID string }
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/contexts", body: `{"files": [{"path": "empty", "type": 48}]}`}, &sent)
+	w.name("context", sent.ContextID)
 	w.name("kind", "users")
 	allocation, container := w.placeOf(ctx, id)
 	w.name("victim", allocation)

@@ -16,7 +16,8 @@ type Limits struct {
 	AgentsInAll      int       `yaml:"unadmitted_agents" doc:"Maximum number of connections of agents that are not admitted yet"`
 	AgentsEach       int       `yaml:"unadmitted_agents_per_address" doc:"Such connections from one address"`
 	TasksPerUser     int       `yaml:"tasks_per_user" doc:"Maximum number of active tasks per user"`
-	ContextsPerUser  ByteLimit `yaml:"context_bytes_per_user" doc:"Total bytes of files of one user's active tasks"`
+	ContextBytes     ByteLimit `yaml:"context_bytes" doc:"Size of the files that det-deploy sends with one task or experiment; the det client sends up to 96 MB"`
+	ContextsPerUser  ByteLimit `yaml:"context_bytes_per_user" doc:"Total bytes of files that the det client sent with one user's active tasks"`
 	StoredPerUser    ByteLimit `yaml:"stored_bytes_per_user" doc:"Bytes stored per user: files of tasks, model definitions of experiments, logs and metrics; beyond the limit, submissions and reports are rejected, and output of tasks is dropped"`
 	LogPerTask       ByteLimit `yaml:"log_bytes_per_task" doc:"Bytes of one task's log; later lines are dropped, after a line that reports this"`
 	SessionsPerUser  int       `yaml:"sessions_per_user" doc:"Maximum number of sessions per user; another login ends the oldest"`
@@ -34,6 +35,7 @@ func DefaultLimits() Limits {
 		// A thousand agents behind one address join within seconds.
 		AgentsInAll: 768, AgentsEach: 256,
 		TasksPerUser:    10_000,
+		ContextBytes:    2 << 30,
 		ContextsPerUser: 16 << 30,
 		StoredPerUser:   100 << 30,
 		LogPerTask:      10 << 30,

@@ -72,5 +72,8 @@ func unnamed(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// Reader reads the body from its beginning.
+func (s *Spool) Reader() io.Reader { return io.NewSectionReader(s.file, 0, s.size) }
+
 // Close closes the file and frees its disk space.
 func (s *Spool) Close() error { return s.file.Close() }

@@ -38,6 +38,12 @@ func TaskIDsBeginning(ctx context.Context, r Reader, prefix string, limit int) (
 	return readTaskIDs(ctx, r, "SELECT id FROM task_rows WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", from, to, limit)
 }
 
+// EndedTaskIDsBeginning is TaskIDsBeginning for tasks of the history.
+func EndedTaskIDsBeginning(ctx context.Context, r Reader, prefix string, limit int) ([]string, error) {
+	from, to := prefixRange(prefix)
+	return readTaskIDs(ctx, r, "SELECT id FROM task_ends WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", from, to, limit)
+}
+
 // TaskIDsNamed returns at most limit IDs of listed tasks whose name begins with prefix: first those with
 // exactly this name, the latest first.
 func TaskIDsNamed(ctx context.Context, r Reader, prefix string, limit int) ([]string, error) {

@@ -50,10 +50,13 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
+// currentSchema is the newest schema version.
+const currentSchema = 6
+
 // older are the statements that convert a store to the form from before schema 2.
 var older = []string{
 	"DROP TABLE metrics", "DROP TABLE task_rows", "DROP TABLE task_groups", "DROP TABLE user_bytes", "DROP TABLE blobs", "DROP TABLE blob_refs",
-	"DELETE FROM schema_version WHERE version_id >= 2",
+	"DROP TABLE task_ends", "DROP TABLE task_labels", "DELETE FROM schema_version WHERE version_id >= 2",
 }
 
 // Trying, backing up and starting a new version on the store of an older one preserves all data and
@@ -87,8 +90,8 @@ func TestOlderPostgresIsMigrated(t *testing.T) {
 		t.Fatalf("copy: got version %d, found %t and %v, want version 1", schema, found, err)
 	}
 	wantCurrent(t, copied)
-	if s := storetest.Open(t, cfg); s.Meta().Schema != 5 || ids(t)(fruits.All(t.Context(), s)) != "a" {
-		t.Errorf("got schema %d, want the store brought to 5 with what it had", s.Meta().Schema)
+	if s := storetest.Open(t, cfg); s.Meta().Schema != currentSchema || ids(t)(fruits.All(t.Context(), s)) != "a" {
+		t.Errorf("got schema %d, want the store brought to %d with what it had", s.Meta().Schema, currentSchema)
 	}
 }
 
@@ -111,8 +114,8 @@ func restoreFrom(t *testing.T, from store.Config, path string) {
 func wantCurrent(t *testing.T, path string) {
 	t.Helper()
 	s := storetest.Open(t, store.Config{Path: path})
-	if got := ids(t)(fruits.All(t.Context(), s)); got != "a" || s.Meta().Schema != 5 {
-		t.Errorf("%s: got %q in schema %d, want a in 5", filepath.Base(path), got, s.Meta().Schema)
+	if got := ids(t)(fruits.All(t.Context(), s)); got != "a" || s.Meta().Schema != currentSchema {
+		t.Errorf("%s: got %q in schema %d, want a in %d", filepath.Base(path), got, s.Meta().Schema, currentSchema)
 	}
 	if err := s.Write(t.Context(), func(tx *store.Tx) error {
 		return store.PutMetric(tx, store.MetricRow{Trial: 1, Group: "training", Run: 1, Doc: []byte("{}")})

@@ -48,6 +48,7 @@ var suite = []struct {
 	{"log chunks are found by line", testChunks},
 	{"tasks are listed in every order, and counted", testTaskRows},
 	{"tasks that ended first are found first", testEndedRows},
+	{"the history of tasks is filtered and paged", testTaskEnds},
 	{"keys are found by their beginning", testBeginnings},
 	{"a transaction sees its own writes", testReadsOwnWrites},
 	{"who asked hears how a write ended", testOnEnd},

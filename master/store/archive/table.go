@@ -58,6 +58,8 @@ func Tables() []Table {
 		{"user_bytes", 4, []Column{{"user_id", Int}, {"kind", Text}, {"bytes", Int}}},
 		{"blobs", 5, []Column{{"owner", Int}, {"hash", Bytes}, {"data", Bytes}}},
 		{"blob_refs", 5, []Column{{"owner", Int}, {"context", Bytes}, {"hash", Bytes}}},
+		{"task_ends", 6, []Column{{"id", Bytes}, {"ended", Int}, {"user_id", Int}, {"pool", Bytes}, {"state", Text}}},
+		{"task_labels", 6, []Column{{"label", Bytes}, {"ended", Int}, {"id", Bytes}}},
 	}
 }
 

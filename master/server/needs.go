@@ -69,6 +69,11 @@ type Tasks interface {
 	// Commands returns a page of the listed commands.
 	Commands(ctx context.Context, q task.CommandQuery) ([]*apiv1.Command, error)
 	Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error)
+	// Detail is Command for a listed command or one of the history, with its place in the queue and the
+	// last lines of its program.
+	Detail(ctx context.Context, id string) (*apiv1.GetCommandResponse, error)
+	// History returns a page of commands, listed or not.
+	History(ctx context.Context, q task.HistoryQuery) (*apiv1.ListTasksResponse, error)
 	// Named returns listed commands and arrays whose ID or name begins with text, or the latest ones
 	// without text. There may be more than limit.
 	Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error)

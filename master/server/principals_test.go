@@ -63,6 +63,7 @@ var decisions = map[string]string{
 	"GET commands":                                    "user tools admin admin-tools",
 	"GET commands/{command}":                          "user tools admin admin-tools",
 	"POST commands/{command}/kill":                    "owner owner-tools admin",
+	"GET task-history":                                "user tools admin admin-tools",
 	"GET task-arrays/{array}":                         "user tools admin admin-tools",
 	"GET names/{kind}":                                "user tools admin admin-tools",
 	"POST task-arrays/{array}/kill":                   "owner owner-tools admin",
@@ -317,7 +318,7 @@ func TestVisibleFieldsOfTask(t *testing.T) {
 		{"admin-tools", "t1", false},
 	}
 	for _, tt := range tests {
-		for _, path := range []string{"commands/" + tt.task, "tasks/" + tt.task} {
+		for _, path := range []string{"commands/" + tt.task, "commands/" + tt.task + "?detail=true", "tasks/" + tt.task} {
 			code, body := seen(path, tt.principal)
 			if got := strings.Contains(body, "hunter2"); code != 200 || got != tt.secret {
 				t.Errorf("%s by %s: got %d %s, want its secrets shown: %v", path, tt.principal, code, body, tt.secret)

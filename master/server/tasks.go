@@ -19,6 +19,7 @@ func (t *taskCalls) routes() []route {
 		sizedCall(postRoute("commands", user, unaryCall(t.launch)), large),
 		getRoute("commands", user, plainCall(t.commands)),
 		getRoute("commands/{command}", user, plainCall(t.command)),
+		getRoute("task-history", user, plainCall(t.history)),
 		auditedRoute("task.kill", postRoute("commands/{command}/kill", user, plainCall(t.killCommand))),
 		getRoute("task-arrays/{array}", user, plainCall(t.array)),
 		auditedRoute("task.kill", postRoute("task-arrays/{array}/kill", user, plainCall(t.killArray))),
@@ -70,7 +71,14 @@ func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 }
 
 func (t *taskCalls) command(c *call) (*apiv1.GetCommandResponse, error) {
-	out, err := t.cfg.Tasks.Command(c.Context(), c.PathValue("command"))
+	get := t.cfg.Tasks.Command
+	if c.query().IsSet("detail") {
+		get = t.cfg.Tasks.Detail
+	}
+	if err := c.query().Err(); err != nil {
+		return nil, err
+	}
+	out, err := get(c.Context(), c.PathValue("command"))
 	if err != nil {
 		return nil, err
 	}

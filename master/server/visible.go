@@ -36,7 +36,7 @@ func (c *call) commandFor(in *apiv1.GetCommandResponse) *apiv1.GetCommandRespons
 	if c.owns(in.GetCommand().GetUserId()) {
 		return in
 	}
-	return &apiv1.GetCommandResponse{Command: in.GetCommand(), Config: shownToAll(in.GetConfig())}
+	return &apiv1.GetCommandResponse{Command: in.GetCommand(), Config: shownToAll(in.GetConfig()), Queue: in.GetQueue()}
 }
 
 // shownToAll returns the public part of a configuration, which is the requested resources.

@@ -148,6 +148,7 @@ type cluster struct {
 	launched []*apiv1.LaunchCommandRequest
 	preempt  chan struct{}
 	fail     error
+	history  task.HistoryQuery // the last one
 	follow   chan string
 	// launching, if not nil, receives each launch, which then waits for goOn.
 	launching, goOn chan struct{}
@@ -213,6 +214,21 @@ func (c *cluster) Command(_ context.Context, id string) (*apiv1.GetCommandRespon
 		}
 	}
 	return nil, status.Missing("command", id)
+}
+
+func (c *cluster) Detail(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
+	out, err := c.Command(ctx, id)
+	if err == nil {
+		out.LastLines, out.Queue = []string{"hunter2"}, &apiv1.QueuePlace{JobsAhead: 3}
+	}
+	return out, err
+}
+
+func (c *cluster) History(_ context.Context, q task.HistoryQuery) (*apiv1.ListTasksResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.history = q
+	return &apiv1.ListTasksResponse{Tasks: commandList(), Next: "more"}, nil
 }
 
 // commandConfig returns a configuration with a secret.

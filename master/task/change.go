@@ -96,7 +96,7 @@ func (c *change) writeTask(tx *store.Tx) error {
 		err = store.MoveTaskRow(tx, string(after.ID), after.Pool)
 	}
 	if err == nil && c.isEnd() {
-		err = store.EndTaskRow(tx, string(after.ID), after.Ended.UnixMicro())
+		err = errors.Join(store.EndTaskRow(tx, string(after.ID), after.Ended.UnixMicro()), store.AddTaskEnd(tx, endOf(c.after)))
 	}
 	return err
 }

@@ -267,6 +267,9 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 	if len(d.req.GetData()) > 0 && !k.takesData {
 		return task, cfg, status.New(status.InvalidArgument, "data: not supported for %ss; send files instead", k.noun)
 	}
+	if err := CheckLabels(d.req.GetLabels()); err != nil {
+		return task, cfg, err
+	}
 	asked, err := spec.Decode(d.config)
 	if err != nil {
 		return task, cfg, status.New(status.InvalidArgument, "%v", err)
@@ -302,7 +305,7 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 		Unix: at.unix, Workspace: at.workspace.ID, Submitted: l.cfg.Now().UTC(),
 		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
 		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: append(d.warnings, warnings...),
-		PodSpec: cfg.Environment.PodSpec.JSON(),
+		PodSpec: cfg.Environment.PodSpec.JSON(), Labels: d.req.GetLabels(),
 	}
 	if r.MaxSlots != nil {
 		task.MaxSlots = *r.MaxSlots

@@ -2,20 +2,24 @@ package task
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Named returns at most limit listed commands and arrays whose ID or name begins with text. Without
-// text these are the latest ones.
+// Named returns listed commands and arrays whose ID or name begins with text, and commands of the history
+// whose ID does, at most limit of each. Without text these are the latest listed ones.
 func (v *views) Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error) {
 	ids, err := v.idsNamed(ctx, text, limit)
 	if err != nil {
 		return nil, err
 	}
 	commands, err := v.appendCommands(ctx, nil, ids)
+	if err == nil && text != "" {
+		commands, err = v.appendPast(ctx, commands, ids, text, limit)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +32,21 @@ func (v *views) Named(ctx context.Context, text string, limit int) ([]*apiv1.Nam
 		out = append(out, &apiv1.Name{Id: c.GetId(), Name: c.GetDescription(), Username: c.GetUsername(), State: c.GetStatus()})
 	}
 	return append(out, arrays...), nil
+}
+
+// appendPast appends the commands of the history that are not listed any more and whose ID begins with text.
+func (v *views) appendPast(ctx context.Context, out []*apiv1.Command, listed []string, text string, limit int) ([]*apiv1.Command, error) {
+	ids, err := store.EndedTaskIDsBeginning(ctx, v.cfg.Store, text, limit)
+	if err != nil {
+		return nil, err
+	}
+	var keys []store.TaskEndKey
+	for _, id := range ids {
+		if !slices.Contains(listed, id) {
+			keys = append(keys, store.TaskEndKey{ID: id})
+		}
+	}
+	return v.appendKeys(ctx, out, keys)
 }
 
 func (v *views) idsNamed(ctx context.Context, text string, limit int) ([]string, error) {

@@ -107,7 +107,7 @@ type collector struct {
 // kept. If keepLogs is not zero, it also deletes tasks with their logs after that time. It returns the
 // number of tasks removed from the lists.
 func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Duration) (int, error) {
-	if err := errors.Join(c.runs.settleAll(ctx), c.records.leaveAll(ctx)); err != nil {
+	if err := errors.Join(c.runs.settleAll(ctx), c.records.leaveAll(ctx), c.records.carryEnds(ctx)); err != nil {
 		return 0, err
 	}
 	n, err := c.unlistBefore(ctx, now.Add(-c.cfg.Listed).UnixMicro()+1, math.MaxInt)
@@ -158,6 +158,15 @@ func (c *collector) unlistBefore(ctx context.Context, before int64, most int) (n
 // unlistTasks keeps only the records of tasks that their logs need.
 func (c *collector) unlistTasks(ctx context.Context, tx *store.Tx, ids []string) error {
 	docs := toDocs()
+	list, err := readEnded(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if _, err := docs.tasks.Replace(tx, string(s.task.ID), withLast(s)); err != nil {
+			return err
+		}
+	}
 	for _, id := range ids {
 		_, gone := docs.allocations.DeleteByParent(tx, id)
 		err := errors.Join(gone, c.contexts.dropStored(ctx, tx, id), docs.contexts.Delete(tx, id), docs.past.Delete(tx, id), docs.tasks.MoveTo(tx, id, docs.past), store.DeleteTaskRow(tx, id))
@@ -181,7 +190,10 @@ func (c *collector) forgetBefore(ctx context.Context, before time.Time) error {
 		if err := c.cfg.Logs.Delete(ctx, d.ID); err != nil {
 			return err
 		}
-		if err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return toDocs().past.Delete(tx, d.ID) }); err != nil {
+		err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+			return errors.Join(toDocs().past.Delete(tx, d.ID), store.DeleteTaskEnd(tx, endOf(&snapshot{task: d.Value})))
+		})
+		if err != nil {
 			return err
 		}
 	}

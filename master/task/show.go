@@ -85,7 +85,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 
 // showOwnFields sets the fields that Determined has not.
 func (v *views) showOwnFields(c *apiv1.Command, s *snapshot, a *lifecycle.Allocation) {
-	status, slots, attempts := string(a.Status()), int32(s.task.Slots), int32(len(s.allocations)) //nolint:gosec // slots of one pool, attempts of one task
+	status, slots, attempts := string(a.Status()), int32(s.task.Slots), int32(a.Number) //nolint:gosec // slots of one pool, attempts of one task
 	c.Status, c.Slots, c.Attempts, c.Labels = &status, &slots, &attempts, s.task.Labels
 	if s.hasEnded() {
 		c.EndTime = timestamppb.New(s.task.Ended)
@@ -93,22 +93,22 @@ func (v *views) showOwnFields(c *apiv1.Command, s *snapshot, a *lifecycle.Alloca
 	if a.Killed != nil && a.Killed.User != "" {
 		c.KilledBy = &a.Killed.User
 	}
-	if why := s.lastPreemption(); why != "" {
-		c.Preemption = &why
+	if stop := s.latestPreemption(); stop != nil {
+		c.Preemption = &stop.Reason
 	}
 	if why := cmp.Or(a.EndNote(), a.StopNote(), v.waitReason(*s)); why != "" {
 		c.Reason = &why
 	}
 }
 
-// lastPreemption returns the reason of the latest preemption of a task, or "".
-func (s *snapshot) lastPreemption() string {
+// latestPreemption returns the latest preemption of a task, or nil.
+func (s *snapshot) latestPreemption() *lifecycle.Stop {
 	for i := len(s.allocations) - 1; i >= 0; i-- {
 		if stop := s.allocations[i].Preempted; stop != nil {
-			return stop.Reason
+			return stop
 		}
 	}
-	return ""
+	return nil
 }
 
 // waitReason returns why a task does not run yet.

@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -331,6 +332,31 @@ func TestKill(t *testing.T) {
 	}
 	if _, err := m.tasks.Kill(t.Context(), ann(), id); err != nil {
 		t.Errorf("one that has ended: got %v, want no error", err)
+	}
+}
+
+// The detail of a command that failed ends with what its program printed last.
+func TestDetailHasTheLastLines(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	id := m.launch(echo).GetCommand().GetId()
+	m.assign(first(id), 1)
+	m.changed(first(id), 0, running, nil)
+	lines := &agentv1.Logs{AllocationId: string(first(id)), ContainerId: string(containerID(first(id), 0))}
+	for i := range 12 {
+		lines.Lines = append(lines.Lines, &agentv1.Line{Text: []byte("line " + strconv.Itoa(i)), Stdtype: "stderr"})
+	}
+	if _, err := m.tasks.AppendLogs(t.Context(), "a1", lines); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.tasks.Detail(t.Context(), id); err != nil || len(got.GetLastLines()) != 0 {
+		t.Errorf("got %v and %v while it runs, want no lines", got, err)
+	}
+	m.changed(first(id), 0, terminated, exit(1))
+	m.ended(first(id), rm.CauseExited, "")
+	got, err := m.tasks.Detail(t.Context(), id)
+	if last := got.GetLastLines(); err != nil || len(last) != 10 || last[0] != "line 2" || last[9] != "line 11" {
+		t.Errorf("got %q and %v, want the last ten", last, err)
 	}
 }
 

@@ -80,6 +80,7 @@ var clusterRequests = []request{
 	{id: "GET /api/v1/job-queues/stats", by: "alice", user: true},
 	{id: "GET /api/v1/commands", by: "alice", user: true},
 	{id: "GET /api/v1/commands/{command}", by: "alice", user: true},
+	{id: "GET /api/v1/task-history", by: "alice", user: true},
 	{id: "GET /api/v1/task-arrays/{array}", by: "alice", user: true},
 	{id: "GET /api/v1/names/{kind}", query: "?text=a", by: "alice", user: true},
 	{id: "GET /api/v1/tasks", by: "alice", user: true},

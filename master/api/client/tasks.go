@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -51,6 +53,52 @@ func (t tasks) Commands(ctx context.Context, users ...string) ([]*apiv1.Command,
 func (t tasks) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
 	out := &apiv1.GetCommandResponse{}
 	return out, t.do(ctx, call{op: "get task " + id, method: http.MethodGet, path: "/api/v1/commands/" + url.PathEscape(id), out: out})
+}
+
+// CommandDetail is Command for a command that need not be listed any more, with its place in the queue while
+// it waits, and the last lines of its program if it did not succeed.
+func (t tasks) CommandDetail(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
+	out := &apiv1.GetCommandResponse{}
+	return out, t.do(ctx, call{
+		op: "get task " + id, method: http.MethodGet, path: "/api/v1/commands/" + url.PathEscape(id),
+		query: url.Values{"detail": {"true"}}, out: out,
+	})
+}
+
+// TaskQuery selects commands. A filter without values selects all; a command has one of the States, Users and
+// Pools, and all of the Labels, which are of the form key=value.
+type TaskQuery struct {
+	States, Users, Pools, Labels []string
+	// Since is the earliest end, zero for all. Commands that have not ended are always selected.
+	Since time.Time
+	// Limit is the maximum number of commands; 0 means no limit.
+	Limit int
+}
+
+// taskPage is the number of commands in one response.
+const taskPage = 500
+
+// TaskHistory returns commands, listed or not: first those that have not ended, the newest first, then the
+// others, the latest end first.
+func (t tasks) TaskHistory(ctx context.Context, q TaskQuery) ([]*apiv1.Command, error) {
+	values := url.Values{"states": q.States, "users": q.Users, "pools": q.Pools, "labels": q.Labels}
+	if !q.Since.IsZero() {
+		values.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	var all []*apiv1.Command
+	for {
+		each := taskPage
+		if q.Limit > 0 {
+			each = min(each, q.Limit-len(all))
+		}
+		values.Set("limit", strconv.Itoa(each))
+		out := &apiv1.ListTasksResponse{}
+		err := t.do(ctx, call{op: "list tasks", method: http.MethodGet, path: "/api/v1/task-history", query: values, out: out})
+		if all = append(all, out.GetTasks()...); err != nil || out.GetNext() == "" || len(all) == q.Limit {
+			return all, err
+		}
+		values.Set("after", out.GetNext())
+	}
 }
 
 // Kill kills a command. It has no effect on a command that has ended.

@@ -74,6 +74,9 @@ type Task struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Exceeds reports that the task needs more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
+
+	// Last is the last allocation of a task that is no longer listed, without its lines.
+	Last *Allocation `json:"last,omitempty"`
 }
 
 // Array is the position of a task within an array submitted at once.

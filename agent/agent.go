@@ -242,7 +242,7 @@ func (a *Agent) addTask(o *agentv1.Start) error {
 // holds mu.
 func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error {
 	u, err := task.Open(task.Config{
-		Runtime: a.runtime, Guard: a.guard, Host: a.awaitHost, Client: a.client,
+		Runtime: a.runtime, Guard: a.guard, Host: a.awaitHost, Client: a.client, Temp: a.cfg.Settings.DataDir,
 		Master:  a.cfg.Settings.Scheme() + "://" + masterAddress(a.cfg.Settings),
 		Changed: a.touchTask, Passing: a.touchPassing, Failed: a.startFailed, Started: a.startWorked,
 		Keep: a.keepsContainers(), Log: a.cfg.Log,

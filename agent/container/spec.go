@@ -2,6 +2,7 @@ package container
 
 import (
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
@@ -85,11 +86,30 @@ type File struct {
 	Path string
 	Dir  bool
 	// Link, if set, is the target of a symbolic link.
-	Link     string
-	Content  []byte
+	Link    string
+	Content []byte
+	// Body, if set, is the content instead of Content. It is valid until the container is started.
+	Body     *io.SectionReader
 	Mode     uint32
 	UID, GID int
 	ModTime  time.Time
+}
+
+// Size returns the size of the content in bytes.
+func (f File) Size() int64 {
+	if f.Body != nil {
+		return f.Body.Size()
+	}
+	return int64(len(f.Content))
+}
+
+// WriteTo writes the content.
+func (f File) WriteTo(w io.Writer) (int64, error) {
+	if f.Body == nil {
+		n, err := w.Write(f.Content)
+		return int64(n), err
+	}
+	return io.Copy(w, io.NewSectionReader(f.Body, 0, f.Body.Size()))
 }
 
 // Mount is a bind mount of a host directory or file.

@@ -8,9 +8,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -57,13 +60,53 @@ func link(name, to string) part {
 	return part{tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}, ""}
 }
 
+// unpacked returns the files of an archive, with their contents in memory.
+func unpacked(t testing.TB, r io.Reader) ([]container.File, error) {
+	t.Helper()
+	files, err := newContextFiles(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = files.Close() }() // it is read only
+	err = files.unpackContext(r, "/w")
+	return held(t, files.list), err
+}
+
+// held returns files with their contents in memory.
+func held(t testing.TB, files []container.File) []container.File {
+	t.Helper()
+	for i, f := range files {
+		if f.Body == nil {
+			continue
+		}
+		var b bytes.Buffer
+		if n, err := f.WriteTo(&b); err != nil || n != f.Size() {
+			t.Fatalf("%s: got %d bytes and %v, want %d", f.Path, n, err, f.Size())
+		}
+		files[i].Content, files[i].Body = b.Bytes(), nil
+	}
+	return files
+}
+
+// fetched returns the files that a master sends.
+func fetched(t *testing.T, s contextSource) ([]container.File, error) {
+	t.Helper()
+	files, err := newContextFiles(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = files.Close() }() // it is read only
+	err = files.fetchContext(t.Context(), s, "/w")
+	return held(t, files.list), err
+}
+
 func TestUnpack(t *testing.T) {
 	t.Parallel()
-	got, err := unpackContext(bytes.NewReader(pack(t,
+	got, err := unpacked(t, bytes.NewReader(pack(t,
 		part{tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, ""},
 		part{tar.Header{Name: "sub/", Typeflag: tar.TypeDir, Mode: 0o755}, ""},
 		file("./sub/model.py", "print()\n"), link("sub/again.py", "model.py"), link("up", "sub/../sub"),
-	)), "/w")
+	)))
 	want := []container.File{
 		{Path: "/w/sub", Dir: true, Mode: 0o755},
 		{Path: "/w/sub/model.py", Content: []byte("print()\n"), Mode: 0o644},
@@ -89,7 +132,7 @@ func TestPathsOutsideContextDirectoryAreRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := unpackContext(bytes.NewReader(pack(t, p)), "/w"); err == nil {
+			if got, err := unpacked(t, bytes.NewReader(pack(t, p))); err == nil {
 				t.Errorf("got %v, want it refused", got)
 			}
 		})
@@ -112,14 +155,14 @@ func TestFetch(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	got, err := fetchContext(t.Context(), contextSource{s.Client(), s.URL, "full", "secret"}, "/w")
+	got, err := fetched(t, contextSource{s.Client(), s.URL, "full", "secret"})
 	if err != nil || len(got) != 1 || got[0].Path != "/w/a" || string(got[0].Content) != "b" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := fetchContext(t.Context(), contextSource{s.Client(), s.URL, "empty", "secret"}, "/w"); err != nil || len(got) != 0 {
+	if got, err := fetched(t, contextSource{s.Client(), s.URL, "empty", "secret"}); err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v, want nothing", got, err)
 	}
-	if _, err := fetchContext(t.Context(), contextSource{s.Client(), s.URL, "full", "wrong"}, "/w"); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := fetched(t, contextSource{s.Client(), s.URL, "full", "wrong"}); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("got %v, want 401", err)
 	}
 }
@@ -138,6 +181,11 @@ func TestFileRequestIsRetried(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		case 3:
 			http.Error(w, "the master starts", http.StatusServiceUnavailable)
+		case 4: // of unknown length
+			text := base64.StdEncoding.EncodeToString(pack(t, file("a", "b")))
+			_, _ = fmt.Fprintf(w, `{"b64Tgz":"%s`, text[:len(text)/2])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
 		default:
 			_, _ = fmt.Fprintf(w, `{"b64Tgz":%q}`, base64.StdEncoding.EncodeToString(pack(t, file("a", "b"))))
 		}
@@ -147,8 +195,8 @@ func TestFileRequestIsRetried(t *testing.T) {
 		cfg: Config{Client: s.Client(), Master: s.URL}, Log: slog.New(slog.DiscardHandler),
 		Order: &agentv1.Start{TaskId: "t", Spec: &agentv1.Spec{WorkDir: "/w"}},
 	}
-	if files, err := u.fetchFiles(t.Context()); err != nil || len(files) != 1 || asked != 4 {
-		t.Errorf("got %v, error %v after %d questions; want one file after four", files, err, asked)
+	if files, err := u.fetchFiles(t.Context()); err != nil || len(files.list) != 1 || asked != 5 {
+		t.Errorf("got %v, error %v after %d questions; want one file after five", files, err, asked)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -157,11 +205,35 @@ func TestFileRequestIsRetried(t *testing.T) {
 	}
 }
 
+// The contents of the files are on disk, in a file that no name leads to.
+func TestFilesAreNotHeldInMemory(t *testing.T) { //nolint:paralleltest // it looks at the memory of the whole process
+	const size = 64 << 20
+	packed := pack(t, file("zeros", strings.Repeat("\x00", size)))
+	dir := t.TempDir()
+	files, err := newContextFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = files.Close() }() // it is read only
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := files.unpackContext(bytes.NewReader(packed), "/w"); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; len(files.list) != 1 || files.list[0].Size() != size || n > size/8 {
+		t.Errorf("got %d files for %d bytes of memory", len(files.list), n)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("got %v and %v, want no names", left, err)
+	}
+}
+
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, file("a", "b"), link("c", "a")))
 	f.Add([]byte("no archive"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		files, err := unpackContext(bytes.NewReader(data), "/w")
+		files, err := unpacked(t, bytes.NewReader(data))
 		for _, file := range files {
 			if err == nil && !strings.HasPrefix(file.Path, "/w/") {
 				t.Errorf("%q leads out", file.Path)

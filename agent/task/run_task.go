@@ -181,7 +181,8 @@ func (u *Task) startContainer(ctx context.Context, h Host) error {
 		if err != nil {
 			return fmt.Errorf("fetch the context directory: %w", err)
 		}
-		spec.Files = append(spec.Files, files...)
+		defer func() { _ = files.Close() }() // it is read only
+		spec.Files = append(spec.Files, files.list...)
 	}
 	if err := u.cfg.Runtime.Prepare(ctx, spec, u.logNote); err != nil {
 		return err

@@ -27,6 +27,9 @@ type Config struct {
 	// Client requests the files of a task from Master, a URL without a path.
 	Client *http.Client
 	Master string
+	// Temp is the directory for the files of a task until its container has them; empty means that of
+	// the system.
+	Temp string
 	// Changed is called with a container ID after each change to report to the master, and Passing
 	// after a change that is soon followed by another.
 	Changed, Passing func(id string)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
 // listing builds an archive from one line per entry: "f name", "d name" or "l name>target".
@@ -137,7 +139,7 @@ func FuzzArchiveIn(f *testing.F) {
 	f.Add([]byte(`{"b64Tgz":""}`))
 	f.Add([]byte(`{"b64Tgz": "AAAA`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := archiveIn(bytes.NewReader(body))
+		r, err := agentv1.ContextArchive(bytes.NewReader(body))
 		if err != nil || r == nil {
 			return
 		}

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// Limits of an archive, the same as for agents. Clients send at most 95 MB of files.
+// Limits of an archive, the same as for agents. The master has lower ones.
 const (
-	maxBytes   = 512 << 20
+	maxBytes   = 64 << 30
 	maxEntries = 200_000
 )
 
@@ -49,7 +49,7 @@ func (u *unpacker) unpackArchive(r io.Reader) error {
 			return finalArchiveError(err)
 		}
 		if entries++; entries > maxEntries || h.Size > left {
-			return final{fmt.Errorf("more than %d files or %d bytes", maxEntries, maxBytes)}
+			return final{fmt.Errorf("more than %d files or %d bytes", maxEntries, int64(maxBytes))}
 		}
 		left -= h.Size
 		if err := u.putEntry(h, archive); err != nil {

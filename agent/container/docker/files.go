@@ -2,43 +2,57 @@ package docker
 
 import (
 	"archive/tar"
-	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
 // copyFiles copies the task's files as one archive.
 func (r *Runtime) copyFiles(ctx context.Context, s container.Spec) error {
-	data, err := archiveFiles(s)
-	if err != nil || data == nil {
-		return err
+	files := filesOf(s)
+	if len(files) == 0 {
+		return nil
 	}
-	_, err = r.api.CopyToContainer(ctx, containerName(s.ID), client.CopyToContainerOptions{
-		// CopyUIDGID would ignore the owners in the archive.
-		DestinationPath: "/", Content: bytes.NewReader(data),
+	from, to := io.Pipe()
+	var writing errgroup.Group
+	writing.Go(func() error {
+		err := archiveFiles(to, s, files)
+		return errors.Join(err, to.CloseWithError(err)) // a failed writer fails the call
 	})
+	_, err := r.api.CopyToContainer(ctx, containerName(s.ID), client.CopyToContainerOptions{
+		// CopyUIDGID would ignore the owners in the archive.
+		DestinationPath: "/", Content: from,
+	})
+	_ = from.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // so that the writer ends; closing a pipe never fails
+	if wrote := writing.Wait(); err == nil && !errors.Is(wrote, io.ErrClosedPipe) {
+		err = wrote
+	}
 	return err
 }
 
-// archiveFiles includes missing parent directories, because those that the engine creates while
-// unpacking are accessible only to root.
-func archiveFiles(s container.Spec) ([]byte, error) {
+// filesOf returns the files of a task and its work directory.
+func filesOf(s container.Spec) []container.File {
 	files := slices.Clone(s.Files)
 	if isUnder(s.WorkDir, "/run/determined") {
 		files = append(files, container.File{Path: s.WorkDir + "/.", Dir: true})
 	}
-	if len(files) == 0 {
-		return nil, nil
-	}
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
+	return files
+}
+
+// archiveFiles includes missing parent directories, because those that the engine creates while
+// unpacking are accessible only to root.
+func archiveFiles(to io.Writer, s container.Spec, files []container.File) error {
+	w := tar.NewWriter(to)
 	done := map[string]bool{}
 	for _, f := range files {
 		if f.Dir {
@@ -47,19 +61,16 @@ func archiveFiles(s container.Spec) ([]byte, error) {
 	}
 	for _, f := range files {
 		if err := writeParents(w, s, path.Dir(f.Path), done); err != nil {
-			return nil, err
+			return err
 		}
 		if strings.HasSuffix(f.Path, "/.") {
 			continue
 		}
 		if err := writeFile(w, f); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return w.Close()
 }
 
 // writeParents writes the directories above a file, outermost first. Top-level directories like
@@ -83,7 +94,7 @@ func writeParents(w *tar.Writer, s container.Spec, dir string, done map[string]b
 func writeFile(w *tar.Writer, f container.File) error {
 	h := &tar.Header{
 		Name: strings.TrimPrefix(path.Clean(f.Path), "/"), Mode: int64(f.Mode & 0o777),
-		Uid: f.UID, Gid: f.GID, ModTime: f.ModTime, Size: int64(len(f.Content)), Typeflag: tar.TypeReg,
+		Uid: f.UID, Gid: f.GID, ModTime: f.ModTime, Size: f.Size(), Typeflag: tar.TypeReg,
 	}
 	switch {
 	case f.Dir:
@@ -98,7 +109,7 @@ func writeFile(w *tar.Writer, f container.File) error {
 	if err := w.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
 		return err
 	}
-	_, err := w.Write(f.Content)
+	_, err := f.WriteTo(w)
 	return err
 }
 

@@ -142,7 +142,7 @@ func (t tree) writeFile(f container.File, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(f.Content)
+	_, err = f.WriteTo(out)
 	if err = errors.Join(err, out.Chmod(os.FileMode(f.Mode&0o777)), out.Close()); err != nil || f.ModTime.IsZero() {
 		return err
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,8 @@ type List[O remoteOptions, T any] struct {
 	Reply func([]T) any
 	// Columns are the columns of the table.
 	Columns []Column[T]
+	// Filters are the columns by which the items are filtered after the request.
+	Filters []Filter
 	// None is printed if there are no items.
 	None string
 	// Explain, if set, prints notes on the items below the table.
@@ -29,12 +32,14 @@ type ListFlags struct {
 	SortBy string
 	Limit  int
 	Watch  bool
+
+	filters []*filterFlag
 }
 
-// ServerLimit returns the maximum number of items to request, or 0 for all: the first ones in another order
-// may be any.
+// ServerLimit returns the maximum number of items to request, or 0 for all: the first ones in another order,
+// or of some, may be any.
 func (g *ListFlags) ServerLimit() int {
-	if g.SortBy != "" {
+	if g.SortBy != "" || slices.ContainsFunc(g.filters, (*filterFlag).isSet) {
 		return 0
 	}
 	return g.Limit
@@ -45,6 +50,11 @@ func NewList[O remoteOptions, T any](s *term.Streams, o O, l List[O, T], c *cobr
 	o.local().Shows = true
 	c = NewRemote(s, o, l.Run, c)
 	o.local().AddListFlags(c, l.ColumnNames())
+	for _, f := range l.Filters {
+		flag := &filterFlag{Filter: f}
+		flag.add(o.remote(), c)
+		o.local().List.filters = append(o.local().List.filters, flag)
+	}
 	return c
 }
 
@@ -71,7 +81,7 @@ func (l List[O, T]) Run(ctx context.Context, o O, master *client.Client) error {
 		return err
 	}
 	if len(items) == 0 && l.None != "" && base.Output.IsText() {
-		base.Notef("%s", l.None)
+		base.Notef("%s", none(o, l.None))
 		return nil
 	}
 	err = base.AnswerTable(l.Reply(items), Tabulate(l.Columns, items))
@@ -96,6 +106,11 @@ func (g *ListFlags) validate(columns []string) error {
 	if g.Limit < 0 {
 		return usage.Errorf("--limit %d: must be 1 or more", g.Limit)
 	}
+	for _, f := range g.filters {
+		if err := CheckWords(f.name(), f.many, f.Words); err != nil {
+			return err
+		}
+	}
 	return checkColumn(columns, g.SortBy)
 }
 
@@ -106,6 +121,10 @@ func (l List[O, T]) fetch(ctx context.Context, o O, master *client.Client) ([]T,
 		return nil, err
 	}
 	flags := o.local().List
+	for _, f := range flags.filters {
+		at := slices.IndexFunc(l.Columns, func(c Column[T]) bool { return c.name() == f.name() })
+		items = slices.DeleteFunc(items, func(x T) bool { return !f.keeps(l.Columns[at].Value(x)) })
+	}
 	sortItems(l.Columns, items, flags.SortBy)
 	if flags.Limit > 0 && len(items) > flags.Limit {
 		items = items[:flags.Limit]

@@ -72,9 +72,12 @@ type remoteOptions interface {
 	DialMaster() (*client.Client, error)
 	resolveArgs(ctx context.Context, master *client.Client) error
 	local() *Local
+	remote() *Remote
 }
 
 func (o *Local) local() *Local { return o }
+
+func (o *Remote) remote() *Remote { return o }
 
 func (o *Remote) addFlags(c *cobra.Command, s *term.Streams) {
 	o.Local.addFlags(c, s)

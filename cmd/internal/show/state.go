@@ -1,6 +1,10 @@
 package show
 
-import apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+import (
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
 
 // TaskState returns the state of a task in one word. A master of an earlier version sends only the state of
 // Determined's API.
@@ -18,4 +22,7 @@ func ExperimentState(x *apiv1.Experiment) string { return Enum(x.GetState(), "ST
 func TrialState(m *apiv1.Trial) string { return Enum(m.GetState(), "STATE_") }
 
 // JobState returns the state of a job.
-func JobState(j *apiv1.Job) string { return Enum(j.GetSummary().GetState(), "STATE_") }
+func JobState(j *apiv1.Job) string {
+	word, _, _ := strings.Cut(Enum(j.GetSummary().GetState(), "STATE_"), " ") // backfilled ones are scheduled, too
+	return word
+}

@@ -34,7 +34,8 @@ func newList(s *term.Streams) *cobra.Command {
 	o.AddListFlags(c, agentList().ColumnNames())
 	c.Flags().BoolVar(&o.BySlot, "by-slot", false, "list slots, one per line")
 	c.Flags().BoolVar(&o.Revoked, "revoked", false, "list revoked agents")
-	c.Flags().StringVar(&o.Pool, "pool", "", "show only this resource pool")
+	c.Flags().StringVar(&o.Pool, "pool", "", "show only this pool")
+	o.CompleteFlag(c, "pool", client.Pools)
 	return c
 }
 

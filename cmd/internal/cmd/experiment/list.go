@@ -28,13 +28,14 @@ func newList(s *term.Streams) *cobra.Command {
 		Fetch:   fetchExperiments,
 		Reply:   func(list []*apiv1.Experiment) any { return &apiv1.GetExperimentsResponse{Experiments: list} },
 		Columns: columns(),
-		None:    "No experiments of yours. With --all, those of other users are listed.",
+		Filters: []command.Filter{{Column: "POOL", Noun: client.Pools}},
+		None:    "No experiments found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List your experiments, newest first",
 		Example: "  det-deploy experiment list\n  det-deploy experiment list --all --state active --limit 20 --output json",
 	})
 	f := c.Flags()
-	o.AddAllFlag(f)
+	o.AddOwnerFlags(c)
 	f.BoolVar(&o.Archived, "archived", false, "include archived experiments")
 	f.StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
 	f.StringSliceVar(&o.Labels, "label", nil, "show only experiments with all of these labels")

@@ -39,11 +39,13 @@ func newList(s *term.Streams) *cobra.Command {
 			{Head: ">PRIORITY", Rank: 8, Value: func(x *apiv1.Job) any { return priority(x) }},
 			{Head: "AGE", Rank: 5, Value: func(x *apiv1.Job) any { return show.When(x.GetSubmissionTime()) }},
 		},
-		None: "No jobs wait or run.",
+		Filters: []command.Filter{{Column: "STATE", Words: []string{"queued", "scheduled"}}, {Column: "USER", Noun: client.Users}},
+		None:    "No jobs wait or run.",
 	}, &cobra.Command{
 		Use: "list", Short: "List waiting and running jobs in queue order", Example: "  det-deploy job list --pool gpu",
 	})
-	c.Flags().StringVar(&o.Pool, "pool", "", "show only this resource pool")
+	c.Flags().StringVar(&o.Pool, "pool", "", "show only this pool")
+	o.CompleteFlag(c, "pool", client.Pools)
 	return c
 }
 

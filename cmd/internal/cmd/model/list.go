@@ -27,6 +27,7 @@ func newList(s *term.Streams) *cobra.Command {
 		Fetch:   fetchModels,
 		Reply:   func(list []*apiv1.Model) any { return &apiv1.GetModelsResponse{Models: list} },
 		Columns: o.columns(),
+		Filters: []command.Filter{{Column: "USER", Noun: client.Users}},
 		None:    "No models found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List the models of the registry, oldest first",

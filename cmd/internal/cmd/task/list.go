@@ -28,28 +28,38 @@ func newList(s *term.Streams) *cobra.Command {
 		Fetch:   fetchTasks,
 		Reply:   func(list []*apiv1.Command) any { return &apiv1.GetCommandsResponse{Commands: list} },
 		Columns: columns(),
-		None:    "No tasks of yours. With --all, those of other users are listed.",
+		Filters: []command.Filter{{Column: "STATE", Words: statuses()}, {Column: "POOL", Noun: client.Pools}},
+		None:    "No tasks found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List your tasks, newest first",
 		Example: "  det-deploy task list\n  det-deploy task list --all --output json",
 	})
-	o.AddAllFlag(c.Flags())
+	o.AddOwnerFlags(c)
 	c.Flags().StringVar(&o.ArrayID, "array-id", "", "show only the tasks of this array, sorted by index")
 	return c
+}
+
+// statuses returns the values of --state.
+func statuses() []string {
+	var out []string
+	for _, s := range slices.Concat(apiv1.OpenStatuses(), apiv1.EndStatuses()) {
+		out = append(out, string(s))
+	}
+	return out
 }
 
 func columns() []command.Column[*apiv1.Command] {
 	return []command.Column[*apiv1.Command]{
 		{Head: "ID", Value: func(c *apiv1.Command) any { return term.ID(c.GetId()) }},
 		{Head: "NAME", Rank: 2, Shortest: 16, Value: func(c *apiv1.Command) any { return c.GetDescription() }},
-		{Head: "USER", Rank: 5, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetUsername() }},
+		{Head: "USER", Rank: 6, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetUsername() }},
 		{Head: "STATE", Rank: 1, Value: func(c *apiv1.Command) any { return show.TaskState(c) }},
-		{Head: "POOL", Rank: 7, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetResourcePool() }},
-		{Head: ">SLOTS", Rank: 6, Value: func(c *apiv1.Command) any { return c.GetSlots() }},
+		{Head: "POOL", Rank: 8, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetResourcePool() }},
+		{Head: ">SLOTS", Rank: 7, Value: func(c *apiv1.Command) any { return c.GetSlots() }},
 		{Head: "AGE", Rank: 3, Value: func(c *apiv1.Command) any { return show.When(c.GetStartTime()) }},
 		{Head: "DURATION", Rank: 4, Value: func(c *apiv1.Command) any { return duration(c) }},
 		{Head: ">EXIT", Rank: 4, Value: func(c *apiv1.Command) any { return exitCode(c) }},
-		{Head: "REASON", Rank: 6, Shortest: 20, Value: func(c *apiv1.Command) any { return c.GetReason() }},
+		{Head: "REASON", Rank: 5, Shortest: 20, Value: func(c *apiv1.Command) any { return c.GetReason() }},
 	}
 }
 

@@ -35,8 +35,39 @@ func (t *Target) Checks() []doctor.Check {
 			return doctor.Result{Answer: doctor.Answer(r.Answer), Found: r.Found, Needed: r.Needed, Fix: r.Fix}
 		}})
 	}
-	return checks
+	return append(checks, doctor.Check{Name: "remains", Look: t.checkRemains})
 }
+
+// checkRemains names what a deleted release has left behind. Helm refuses to install over most of it.
+func (t *Target) checkRemains(ctx context.Context) doctor.Result {
+	const needed = "no objects of a deleted release"
+	_, release, err := t.newRelease().lookUp(ctx)
+	if err != nil {
+		return doctor.FromError(err, needed)
+	}
+	if release.Exists() {
+		return doctor.Passed("the cluster has a release")
+	}
+	left, err := t.Remains(ctx)
+	if err != nil {
+		return doctor.FromError(err, needed)
+	}
+	if len(left) == 0 {
+		return doctor.Passed("none")
+	}
+	names := make([]string, min(len(left), shownRemains))
+	for i := range names {
+		names[i] = left[i].String()
+	}
+	found := strings.Join(names, ", ")
+	if more := len(left) - len(names); more > 0 {
+		found += fmt.Sprintf(" and %d more", more)
+	}
+	return doctor.Unsure(found, needed, "`det-deploy k8s uninstall --cluster-id "+t.Cluster+" --namespace "+t.Namespace+"` deletes them")
+}
+
+// shownRemains is the maximum number of objects that the check names.
+const shownRemains = 5
 
 // brokenCheck returns a failed check for values that the chart rejects.
 func brokenCheck(err error) doctor.Check {

@@ -67,7 +67,13 @@ func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	}
 	parts = append(parts, in.listTaskNamespace, func(ctx context.Context) ([]resource.Found, error) { return in.listAllTasks(ctx, cluster, there) })
 	if t.Unread {
-		parts = append(parts, t.Remains)
+		parts = append(parts, func(ctx context.Context) ([]resource.Found, error) {
+			_, release, err := in.release.lookUp(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return t.chartRemains(ctx, there, release.Exists())
+		})
 	}
 	var out []resource.Found
 	for _, list := range parts {
@@ -156,12 +162,19 @@ func (t inventory) listKept(ctx context.Context, cluster string) ([]resource.Fou
 			out = t.addObject(out, kindSecret, &s.ObjectMeta, opensData)
 		}
 	}
+	jobs, err := t.listErrands(ctx)
+	return append(out, jobs...), err
+}
+
+// listErrands lists the errands that an interrupted run left behind. Their Secrets are deleted with them.
+func (t inventory) listErrands(ctx context.Context) ([]resource.Found, error) {
 	jobs, err := t.API.BatchV1().Jobs(t.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: o.LabelSelector + "," + component + "=" + componentUpgrade,
+		LabelSelector: clusterLabel + "=" + t.Cluster + "," + component + "=" + componentUpgrade,
 	})
 	if err != nil {
 		return nil, t.explainError("list", "jobs", "", err)
 	}
+	var out []resource.Found
 	for _, j := range jobs.Items {
 		out = t.addObject(out, kindErrand, &j.ObjectMeta, "")
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// Remains lists the chart's objects that no Helm release deletes: those applied without Helm, and
-// those left behind by a deleted release or namespace.
+// Remains lists the objects that no Helm release deletes: those of the chart that were applied without
+// Helm or left behind by a deleted release or namespace, and the Jobs of an interrupted upgrade whose
+// release was deleted.
 func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
 	_, release, err := t.newRelease().lookUp(ctx)
 	if err != nil {
@@ -24,6 +25,17 @@ func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	out, err := t.chartRemains(ctx, home, release.Exists())
+	if err != nil || !home || release.Exists() {
+		return out, err
+	}
+	jobs, err := t.newInventory().listErrands(ctx)
+	return append(out, jobs...), err
+}
+
+// chartRemains lists the chart's objects that no Helm release deletes. Home reports whether the cluster's
+// own namespace exists, and released whether it has a release.
+func (t *Target) chartRemains(ctx context.Context, home, released bool) ([]resource.Found, error) {
 	bound, err := t.newInventory().boundNamespaces(ctx)
 	if err != nil {
 		return nil, err
@@ -36,7 +48,7 @@ func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
 				return nil, err
 			}
 			for _, o := range list {
-				if t.newInventory().isLeftover(k, o, release.Exists()) {
+				if t.newInventory().isLeftover(k, o, released) {
 					out = append(out, resource.Found{Kind: k.kind, ID: t.newInventory().idOf(k, o), Name: t.newInventory().idOf(k, o)})
 				}
 			}
@@ -114,7 +126,7 @@ func (t inventory) isLeftover(k chartKind, o unstructured.Unstructured, released
 	case k.kind == kindSecret && (o.GetName() == secretsPrefix+t.Cluster || o.GetName() == recordPrefix+t.Cluster):
 		return false // they are listed as other kinds, or deleted last
 	case labels[component] == componentUpgrade:
-		return false
+		return false // they are listed as errands
 	case a[releaseName] != "":
 		return a[releaseName] == t.Cluster && a[releaseNamespace] == t.Namespace && !released
 	case k.wide:

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,6 +80,52 @@ func TestRemainsOfDeletedNamespaceAreRemoved(t *testing.T) {
 	}
 	if r, err = s.down(t.Context(), true); err != nil || len(r.Removed) > 0 {
 		t.Errorf("again: got %v and %v, want nothing to do", r, err)
+	}
+}
+
+// A failed upgrade leaves a Job, with its Secret, that neither Helm deletes.
+func TestRemainsOfFailedUpgradeAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	for name, part := range map[string]string{"determined-pull-lab": "upgrade", "determined-image-lab-1": "check"} {
+		labels := map[string]string{"det-deploy.dev/cluster": "lab", "app.kubernetes.io/component": part}
+		job, err := s.api.BatchV1().Jobs(s.namespace).Create(t.Context(), &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec: batchv1.JobSpec{Suspend: new(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "i"}},
+			}}},
+		}, metav1.CreateOptions{})
+		must(t, err)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		if part == "upgrade" {
+			secret.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		}
+		_, err = s.api.CoreV1().Secrets(s.namespace).Create(t.Context(), secret, metav1.CreateOptions{})
+		must(t, err)
+	}
+	_, err := s.theirHelm().Uninstall(t.Context(), "lab")
+	must(t, err)
+
+	target := s.installer(t.Context()).Deployment.(*k8s.Target)
+	left, err := target.Remains(t.Context())
+	must(t, err)
+	found := s.result(s.check(), "remains")
+	for _, want := range []string{"errand determined-pull-lab", "job determined-image-lab-1", "secret determined-image-lab-1"} {
+		if !strings.Contains(fmt.Sprint(left), want) || !strings.Contains(found.Found, want) {
+			t.Errorf("got no %q in %v or %q", want, left, found.Found)
+		}
+	}
+	r, err := s.down(t.Context(), true)
+	must(t, err)
+	if len(r.Left) > 0 {
+		t.Errorf("got left %v", r.Left)
+	}
+	if left := s.kubectl("-n", s.namespace, "get", "jobs", "-o", "name"); left != "" {
+		t.Errorf("got %s left", left)
+	}
+	if left, err := target.Remains(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("got %v and %v, want nothing left", left, err)
 	}
 }
 
@@ -198,10 +245,11 @@ func TestTheInventoryKnowsEveryKindOfTheChart(t *testing.T) {
 	words := map[string]string{
 		"PriorityClass": "priority-class", "ClusterRole": "cluster-role", "ClusterRoleBinding": "cluster-role-binding", "ServiceAccount": "service-account",
 		"Role": "role", "RoleBinding": "role-binding", "Secret": "secret", "ConfigMap": "config-map", "NetworkPolicy": "network-policy",
-		"Service": "service", "Ingress": "ingress", "Route": "route", "Deployment": "deployment", "Job": "job",
+		"Service": "service", "Ingress": "ingress", "Route": "route", "Deployment": "deployment", "Job": "job", "ServiceMonitor": "service-monitor",
 	}
 	for _, more := range []chart.Values{
 		{"db": tree{"type": "postgres", "snapshotSuffix": "one"}, "defaultScheduler": "coscheduler", "networkPolicy": tree{"enabled": true}, "ingress": tree{"enabled": true, "host": "lab.example.com"}},
+		{"serviceMonitor": tree{"enabled": true}},
 		{"openshiftRoute": tree{"enabled": true, "host": "lab.example.com"}},
 	} {
 		values := more.Over(chart.Values{"imageRegistry": "", "maxSlotsPerPod": 4})

@@ -134,6 +134,7 @@ func chartKinds() []chartKind {
 		{kind: "service", of: of("", "services")},
 		{kind: "ingress", of: of("networking.k8s.io", "ingresses")},
 		{kind: "route", of: of("route.openshift.io", "routes")},
+		{kind: "service-monitor", of: of("monitoring.coreos.com", "servicemonitors")},
 		{kind: "pod", of: of("", "pods")},
 		{kind: "job", of: of("batch", "jobs")},
 		{kind: "replica-set", of: of("apps", "replicasets")},

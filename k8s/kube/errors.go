@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +42,7 @@ func translateError(call Call, changing bool, err error) error {
 		out.Fix = fixOf(call, status, out.Kind)
 		return out
 	}
-	out.Kind = kindOfNetwork(err)
+	out.Kind, out.Err = kindOfNetwork(err), describeDial(err)
 	if changing && out.Kind == cloud.Unknown {
 		out.Kind = cloud.Ambiguous
 	} else if out.Kind == cloud.Unknown {
@@ -150,6 +151,33 @@ func kindOfNetwork(err error) cloud.Kind {
 		return cloud.Unavailable
 	}
 	return cloud.Unknown
+}
+
+// dialError reports an address that does not answer, in the words of users.
+type dialError struct {
+	text string
+	err  error
+}
+
+func (e *dialError) Error() string { return e.text }
+func (e *dialError) Unwrap() error { return e.err }
+
+// describeDial returns err with a text for users if no connection was made.
+func describeDial(err error) error {
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return &dialError{"cannot find the host " + name.Name + ": " + name.Err, err}
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Op != "dial" || op.Addr == nil {
+		return err
+	}
+	cause := op.Err.Error()
+	if code, ok := errors.AsType[syscall.Errno](op.Err); ok {
+		cause = code.Error()
+	} else if op.Timeout() {
+		cause = "it does not answer"
+	}
+	return &dialError{"cannot connect to " + op.Addr.String() + ": " + cause, err}
 }
 
 func isUntrusted(err error) bool {

@@ -38,7 +38,7 @@ type Agent struct {
 	TaskMemoryLimit             document.Bytes `yaml:"task_memory_limit" doc:"Memory limit per task that is isolated without Docker; empty means only the limit of the cluster's task_policy"`
 	TrustUsers                  bool           `yaml:"trust_users" doc:"Run the tasks of all users, not only of administrators, if they cannot be isolated. Users who may submit tasks can then do everything that this agent's user can"`
 	DockerNetwork               string         `yaml:"docker_network" doc:"Default Docker network of tasks, created if it does not exist; host, or Docker's default if empty or default"`
-	DockerRuntime               string         `yaml:"docker_runtime" doc:"Docker runtime of tasks; empty or runc means the daemon's default"`
+	DockerRuntime               string         `yaml:"docker_runtime" doc:"Runtime of Docker for tasks; empty or runc means the daemon's default"`
 	ContainerAutoRemoveDisabled bool           `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`
 
 	Security Security `yaml:"security" doc:"Security of the connection to the master"`

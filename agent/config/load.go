@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
@@ -61,14 +63,10 @@ func decodeConfig(d *document.Document, given []document.Given) (Loaded, error) 
 func (a Agent) Warnings(given func(path string) bool) document.Errors {
 	var w document.Errors
 	w.Check(!given("config_file"), "config_file", "has no effect in the file; use --config-file or DET_CONFIG_FILE")
-	for _, row := range []struct{ key, why string }{
-		{"fluent", "agents ship logs themselves"},
-		{"label", "agents are grouped by resource_pool"},
-		{"image_root", "images are kept by Docker"},
-		{"singularity_options", "tasks do not run in Singularity"},
-		{"podman_options", "tasks do not run in Podman"},
-	} {
-		w.Check(!given(row.key), row.key, "has no effect: %s", row.why)
+	for _, e := range document.Reference(DefaultAgent()) {
+		if why, without := strings.CutPrefix(e.Doc, "No effect: "); without {
+			w.Check(!given(e.Path), e.Path, "has no effect: %s", why)
+		}
 	}
 	if a.ArtificialSlots > 0 && given("slot_type") {
 		w.Add("slot_type", "has no effect with artificial_slots")

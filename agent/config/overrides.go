@@ -30,7 +30,7 @@ func Overrides() []document.Override {
 // usageOf returns a setting's documentation as the usage of a flag, which begins with a lower-case
 // letter unless its first word is a name or an abbreviation.
 func usageOf(doc string) string {
-	if len(doc) < 2 || strings.HasPrefix(doc, "Docker ") || unicode.IsUpper(rune(doc[1])) {
+	if len(doc) < 2 || unicode.IsUpper(rune(doc[1])) {
 		return doc
 	}
 	return strings.ToLower(doc[:1]) + doc[1:]

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -99,6 +100,20 @@ func (t tasks) TaskHistory(ctx context.Context, q TaskQuery) ([]*apiv1.Command, 
 		}
 		values.Set("after", out.GetNext())
 	}
+}
+
+// ContextDirectory returns the files of a task as a compressed archive, empty if it has none.
+func (t tasks) ContextDirectory(ctx context.Context, id string) ([]byte, error) {
+	out := &apiv1.GetTaskContextDirectoryResponse{}
+	err := t.do(ctx, call{op: "get the files of task " + id, method: http.MethodGet, path: "/api/v1/tasks/" + url.PathEscape(id) + "/context_directory", out: out})
+	if err != nil {
+		return nil, err
+	}
+	archive, err := base64.StdEncoding.DecodeString(out.GetB64Tgz())
+	if err != nil {
+		return nil, &Error{Kind: Internal, Op: "get the files of task " + id, Master: t.URL(), Err: err}
+	}
+	return archive, nil
 }
 
 // Kill kills a command. It has no effect on a command that has ended.

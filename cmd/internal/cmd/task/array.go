@@ -37,7 +37,7 @@ func parseArray(text string) (*apiv1.TaskArray, error) {
 }
 
 // announceArray prints the ID of the launched array.
-func (o *runOptions) announceArray(launched *apiv1.LaunchCommandResponse) error {
+func (o *attended) announceArray(launched *apiv1.LaunchCommandResponse) error {
 	o.Notef("Launched array %s (%s and following).", launched.GetArrayId(), launched.GetCommand().GetDescription())
 	o.tellWarnings(launched)
 	return o.AnswerLine(launched, "%s", launched.GetArrayId())

@@ -15,7 +15,7 @@ const stopLimit = 15 * time.Second
 
 // attendTask prints a task's output until the task ends, and returns its exit code. The first Ctrl-C kills
 // the task, whose end is awaited; the second ends the process.
-func (o *runOptions) attendTask(ctx context.Context, master *client.Client, c *apiv1.Command) error {
+func (o *attended) attendTask(ctx context.Context, master *client.Client, c *apiv1.Command) error {
 	attending, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	wait := o.showWait(attending, master, c)
@@ -38,7 +38,7 @@ func (o *runOptions) attendTask(ctx context.Context, master *client.Client, c *a
 }
 
 // followTask prints the output of a task and returns its outcome.
-func (o *runOptions) followTask(ctx context.Context, master *client.Client, id string, wait *waitView) error {
+func (o *attended) followTask(ctx context.Context, master *client.Client, id string, wait *waitView) error {
 	if err := o.followLog(ctx, master, id, wait); err != nil {
 		o.Notef("The task continues. Follow it with: det-deploy task logs --follow %s", id)
 		return exit.With(exit.NotTheTask, err)
@@ -52,7 +52,7 @@ func (o *runOptions) followTask(ctx context.Context, master *client.Client, id s
 }
 
 // followLog prints the task's output as it arrives.
-func (o *runOptions) followLog(ctx context.Context, master *client.Client, id string, wait *waitView) error {
+func (o *attended) followLog(ctx context.Context, master *client.Client, id string, wait *waitView) error {
 	for line, err := range master.Logs(ctx, id, client.LogQuery{Follow: true}) {
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ func (o *runOptions) followLog(ctx context.Context, master *client.Client, id st
 }
 
 // stopTask kills the task after the first Ctrl-C.
-func (o *runOptions) stopTask(ctx context.Context, master *client.Client, id string) error {
+func (o *attended) stopTask(ctx context.Context, master *client.Client, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
 	o.Notef("Killing task %s. Ctrl-C again to leave without waiting for its end.", id)
@@ -82,7 +82,7 @@ func (o *runOptions) stopTask(ctx context.Context, master *client.Client, id str
 }
 
 // tellOutcome returns the result of `task run`: the task's exit code, or 125 if the task ended without one.
-func (o *runOptions) tellOutcome(c *apiv1.Command) error {
+func (o *attended) tellOutcome(c *apiv1.Command) error {
 	if c.ExitCode == nil {
 		return exit.With(exit.NotTheTask, &failedError{id: c.GetId(), status: c.GetExitStatus()})
 	}

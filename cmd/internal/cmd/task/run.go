@@ -15,15 +15,12 @@ import (
 )
 
 type runOptions struct {
-	command.Remote
+	attended
 	wanted
 
 	ConfigFile string
 	ContextDir string
 	Array      string
-	Detach     bool
-
-	shown
 }
 
 // wanted holds the flags that override keys of the task's configuration. Keys without a flag come from the
@@ -75,8 +72,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	f.StringVar(&o.WorkDir, "work-dir", "", "working directory of the program")
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount as HOST:CONTAINER[:ro]; repeatable")
 	f.StringVar(&o.Array, "array", "", "number of tasks with indices from 0, or FIRST-LAST for the indices")
-	f.BoolVarP(&o.Detach, "detach", "d", false, "print the task ID and exit")
-	o.addShownFlags(f)
+	o.addAttendedFlags(f)
 	return c
 }
 
@@ -118,22 +114,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return exit.With(exit.NotTheTask, err)
 	}
 	defer master.Close()
-	launched, err := master.Launch(ctx, req)
-	if ctx.Err() != nil {
-		o.Notef("The task may have been created. See: det-deploy task list")
-		return exit.With(exit.Canceled, nil)
-	}
-	if err != nil {
-		return exit.With(exit.NotTheTask, err)
-	}
-	if launched.GetArrayId() != "" {
-		return o.announceArray(launched)
-	}
-	o.announceTask(launched)
-	if o.Detach {
-		return o.detached(launched)
-	}
-	return o.attendTask(ctx, master, launched.GetCommand())
+	return o.launch(ctx, master, req)
 }
 
 // buildRequest returns the launch request.
@@ -167,26 +148,4 @@ func (o *runOptions) readContext() ([]*apiv1.File, error) {
 		o.Notef("%s", left)
 	}
 	return d.Files, nil
-}
-
-// announceTask prints the launched task to stderr, because stdout is the task's output.
-func (o *runOptions) announceTask(launched *apiv1.LaunchCommandResponse) {
-	c := launched.GetCommand()
-	if o.Quiet {
-		return
-	}
-	o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())
-	o.tellWarnings(launched)
-}
-
-func (o *runOptions) tellWarnings(launched *apiv1.LaunchCommandResponse) {
-	for _, w := range launched.GetWarnings() {
-		if w == apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED {
-			o.Notef("warning: there are fewer slots than requested; the task waits for more.")
-		}
-	}
-}
-
-func (o *runOptions) detached(launched *apiv1.LaunchCommandResponse) error {
-	return o.AnswerLine(launched, "%s", launched.GetCommand().GetId())
 }

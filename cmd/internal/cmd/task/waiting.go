@@ -29,7 +29,7 @@ type waitView struct {
 }
 
 // showWait begins to show why a task waits.
-func (o *runOptions) showWait(ctx context.Context, master *client.Client, c *apiv1.Command) *waitView {
+func (o *attended) showWait(ctx context.Context, master *client.Client, c *apiv1.Command) *waitView {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &waitView{line: o.NewLiveLine(), stop: cancel, done: make(chan struct{}), ended: o.Quiet}
 	go func() {

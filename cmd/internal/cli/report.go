@@ -52,7 +52,7 @@ func reportError(s *term.Streams, c *cobra.Command, err error) {
 		code := exit.Of(err)
 		line, jsonErr := json.Marshal(failure{Schema, strings.Join(lines, "\n"), hint, code.Name(), code})
 		if jsonErr == nil { // strings and numbers can always be encoded
-			s.Notef("%s", line)
+			_, _ = s.Err.Write(append(line, '\n')) // nowhere to report it
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package term
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -127,9 +128,10 @@ func (s *Streams) Printf(format string, args ...any) {
 	fmt.Fprintf(s.Out, format+"\n", args...)
 }
 
-// Notef writes a line to Err; the newline is added.
+// Notef writes a line to Err; the newline is added. Commands of det-deploy in backticks are spelled so that
+// they can be typed.
 func (s *Streams) Notef(format string, args ...any) {
-	fmt.Fprintf(s.Err, format+"\n", args...)
+	_, _ = io.WriteString(s.Err, s.spellQuoted(fmt.Sprintf(format, args...))+"\n") // nowhere to report it
 }
 
 // Count formats a number of items, such as "1 agent" or "2 agents".

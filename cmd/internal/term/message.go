@@ -61,6 +61,6 @@ func (s *Streams) PrintError(what []string, hint string) {
 	}
 	s.Notef("%s %s", label, strings.Join(what, "\n       "))
 	if hint != "" {
-		s.Notef("  %s %s", try, hint)
+		s.Notef("  %s %s", try, s.spellHint(hint))
 	}
 }

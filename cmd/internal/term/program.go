@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -15,6 +16,20 @@ const defaultProgram = "det-deploy"
 // contains it, or else with the path of this process.
 func (s *Streams) Command(arguments string) string {
 	return cmp.Or(s.program, defaultProgram) + " " + arguments
+}
+
+// spellQuoted spells the commands in a message that stand in backticks so that they can be typed.
+func (s *Streams) spellQuoted(text string) string {
+	return strings.ReplaceAll(text, "`"+defaultProgram+" ", "`"+s.Command(""))
+}
+
+// bareCommand matches a command in a hint that is not in backticks.
+var bareCommand = regexp.MustCompile(`(^|\bsudo |\bor |\brun |: )` + defaultProgram + ` ([a-z])`)
+
+// spellHint spells the commands in a hint so that they can be typed.
+func (s *Streams) spellHint(hint string) string {
+	program := strings.ReplaceAll(cmp.Or(s.program, defaultProgram), "$", "$$")
+	return s.spellQuoted(bareCommand.ReplaceAllString(hint, "${1}"+program+" ${2}"))
 }
 
 // programName returns the command that starts the program with the given os.Args[0]. A name without a

@@ -19,6 +19,10 @@ type Options struct {
 // AddFlags declares the flags.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Print, "print", false, "print the systemd unit, change nothing")
+	o.addConsent(f)
+}
+
+func (o *Options) addConsent(f *pflag.FlagSet) {
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would change, change nothing")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 }
@@ -29,7 +33,7 @@ func (o Options) Install(ctx context.Context, s *term.Streams, role string, u Un
 		_, err := s.Out.Write(u.Text)
 		return err
 	}
-	if err := u.Check(role); err != nil {
+	if err := u.Check(role, "install"); err != nil {
 		return err
 	}
 	steps, err := u.Plan()

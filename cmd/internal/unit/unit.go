@@ -31,6 +31,8 @@ type Unit struct {
 	// existing file.
 	Files map[string][]byte
 	Links map[string]string
+	// Sweep are the arguments of this program that end what the stopped role has left running, or none.
+	Sweep []string
 	// Root is a prefix for all paths in tests.
 	Root string
 	// Systemctl runs systemctl. It is set only in tests.
@@ -45,34 +47,39 @@ type Step struct {
 }
 
 // NoSystemdError reports a machine that does not run systemd.
-type NoSystemdError struct{ Role string }
+type NoSystemdError struct{ Role, Verb string }
 
 // Error implements error.
 func (e *NoSystemdError) Error() string {
-	return "cannot install the " + e.Role + ": this machine does not run systemd"
+	return "cannot " + e.Verb + " the " + e.Role + ": this machine does not run systemd"
 }
 
 // Hint names the alternative.
 func (e *NoSystemdError) Hint() string {
+	if e.Verb != "install" {
+		return ""
+	}
 	return "run it under another supervisor: det-deploy " + e.Role + " run"
 }
 
-// Check returns an error if role cannot be installed on this machine.
-func (u Unit) Check(role string) error {
+// Check returns an error if role cannot be installed on this machine, or uninstalled.
+func (u Unit) Check(role, verb string) error {
 	// sd_booted(3) checks for the same directory.
 	if _, err := os.Stat(filepath.Join(u.Root, "/run/systemd/system")); err != nil {
-		return &NoSystemdError{role}
+		return &NoSystemdError{role, verb}
 	}
 	if u.Root == "" && os.Geteuid() != 0 {
-		return &notRootError{role}
+		return &notRootError{role, verb}
 	}
 	return nil
 }
 
-type notRootError struct{ role string }
+type notRootError struct{ role, verb string }
 
-func (e *notRootError) Error() string { return "cannot install the " + e.role + ": root is required" }
-func (e *notRootError) Hint() string  { return "sudo det-deploy " + e.role + " install" }
+func (e *notRootError) Error() string {
+	return "cannot " + e.verb + " the " + e.role + ": root is required"
+}
+func (e *notRootError) Hint() string { return "sudo det-deploy " + e.role + " " + e.verb }
 
 // Denied selects the exit code for denied requests.
 func (e *notRootError) Denied() bool { return true }

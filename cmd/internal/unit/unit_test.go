@@ -117,3 +117,72 @@ func TestInstallWritesFilesAndLinks(t *testing.T) {
 		t.Errorf("got the link %d times in %q, want it made once", n, out)
 	}
 }
+
+func TestUninstallUndoesInstall(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	u := machine(t, &calls)
+	u.DataDir = "/var/lib/x"
+	u.Files = map[string][]byte{"/usr/local/x/Makefile": []byte("all:\n")}
+	u.Links = map[string]string{"/usr/local/x/etc/x.yaml": "/etc/x.yaml"}
+	s, out, said := term.Test("", false)
+	o := unit.Options{Yes: true}
+	if err := o.Install(t.Context(), s, "master", u); err != nil {
+		t.Fatal(err)
+	}
+	calls = nil
+	out.Reset()
+	if err := (unit.Options{DryRun: true}).Uninstall(t.Context(), s, "master", u, true); err != nil || len(calls) > 0 {
+		t.Fatalf("a dry run: got %v and calls %q", err, calls)
+	}
+	if err := o.Uninstall(t.Context(), s, "master", u, false); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(calls, []string{"disable --now x.service", "daemon-reload"}); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	for path, want := range map[string]bool{
+		"/etc/systemd/system/x.service": false, "/usr/local/x/Makefile": false, "/usr/local/x/etc/x.yaml": false,
+		"/var/lib/x": true, unit.Binary: true,
+	} {
+		if _, err := os.Lstat(filepath.Join(u.Root, path)); (err == nil) != want {
+			t.Errorf("%s: got %v, want that it is there: %t", path, err, want)
+		}
+	}
+	if !strings.Contains(said.String(), "Its data is kept in /var/lib/x.") {
+		t.Errorf("got %q, want the place of the data", said)
+	}
+	for range 2 {
+		if err := o.Uninstall(t.Context(), s, "master", u, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(u.Root, "/var/lib/x")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want the data deleted", err)
+	}
+	if !strings.HasSuffix(said.String(), "The master is not installed as a service.\n") {
+		t.Errorf("got %q, want that nothing is installed", said)
+	}
+}
+
+func TestUninstallKeepsChangedFiles(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	u := machine(t, &calls)
+	u.Files = map[string][]byte{"/usr/local/x/Makefile": []byte("all:\n")}
+	s, _, _ := term.Test("", false)
+	o := unit.Options{Yes: true}
+	if err := o.Install(t.Context(), s, "master", u); err != nil {
+		t.Fatal(err)
+	}
+	changed := filepath.Join(u.Root, "/usr/local/x/Makefile")
+	if err := os.WriteFile(changed, []byte("mine:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Uninstall(t.Context(), s, "master", u, false); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(changed); err != nil || string(data) != "mine:\n" {
+		t.Errorf("got %q and %v, want the user's file", data, err)
+	}
+}

@@ -18,7 +18,7 @@ import (
 // New returns `det-deploy agent`.
 func New(s *term.Streams) *cobra.Command {
 	return command.NewNoun(s, "agent", "Manage agents", "  det-deploy agent list\n  det-deploy agent disable i-0abc --drain",
-		newList, newEnable, newDisable, newRevoke, newAdmit, newJoinToken, newRun, newInstall, newConfig, newSweep)
+		newList, newEnable, newDisable, newRevoke, newAdmit, newJoinToken, newRun, newInstall, newUninstall, newConfig, newSweep)
 }
 
 // newConfig returns `det-deploy agent config`.

@@ -9,8 +9,12 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-func newInstall(s *term.Streams) *cobra.Command {
-	return unit.NewInstall(s, unit.Role{Name: "agent", A: "an agent", ConfigFile: config.DefaultAgent().ConfigFile, Unit: agentUnit})
+func newInstall(s *term.Streams) *cobra.Command { return unit.NewInstall(s, agentRole()) }
+
+func newUninstall(s *term.Streams) *cobra.Command { return unit.NewUninstall(s, agentRole()) }
+
+func agentRole() unit.Role {
+	return unit.Role{Name: "agent", A: "an agent", ConfigFile: config.DefaultAgent().ConfigFile, Unit: agentUnit}
 }
 
 func agentUnit(file string, check bool) (unit.Unit, error) {
@@ -22,5 +26,8 @@ func agentUnit(file string, check bool) (unit.Unit, error) {
 		}
 	}
 	text, err := templates.AgentUnit{Binary: unit.Binary, ConfigFile: file}.Render()
-	return unit.Unit{Name: "det-deploy-agent.service", Text: text, DataDir: cfg.DataDir}, err
+	return unit.Unit{
+		Name: "det-deploy-agent.service", Text: text, DataDir: cfg.DataDir,
+		Sweep: []string{"agent", "sweep", "--config-file", file},
+	}, err
 }

@@ -70,7 +70,7 @@ type sweepOptions struct {
 	configFile
 }
 
-// newSweep returns the hidden command that `local down` runs for each agent.
+// newSweep returns the hidden command that `local down` and `agent uninstall` run for an agent.
 func newSweep(s *term.Streams) *cobra.Command {
 	o := &sweepOptions{}
 	c := command.New(s, o, runSweep, &cobra.Command{

@@ -118,7 +118,7 @@ func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
 }
 
 func runInstall(ctx context.Context, o *installOptions) error {
-	if err := (unit.Unit{}).Check("host"); err != nil {
+	if err := (unit.Unit{}).Check("host", "install"); err != nil {
 		return err
 	}
 	steps, err := o.steps()

@@ -9,8 +9,12 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-func newInstall(s *term.Streams) *cobra.Command {
-	return unit.NewInstall(s, unit.Role{Name: "master", A: "a master", ConfigFile: config.DefaultMaster().ConfigFile, Unit: masterUnit})
+func newInstall(s *term.Streams) *cobra.Command { return unit.NewInstall(s, masterRole()) }
+
+func newUninstall(s *term.Streams) *cobra.Command { return unit.NewUninstall(s, masterRole()) }
+
+func masterRole() unit.Role {
+	return unit.Role{Name: "master", A: "a master", ConfigFile: config.DefaultMaster().ConfigFile, Unit: masterUnit}
 }
 
 func masterUnit(file string, check bool) (unit.Unit, error) {

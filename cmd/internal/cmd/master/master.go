@@ -11,7 +11,7 @@ import (
 // New returns `det-deploy master`.
 func New(s *term.Streams) *cobra.Command {
 	return command.NewNoun(s, "master", "Run or inspect a master", "  det-deploy master info\n  det-deploy master logs --follow",
-		newInfo, newLogs, newConfig, newRun, newInstall, newJoinToken, newRotateKeys, newRehearse, newBackup, newRestore)
+		newInfo, newLogs, newConfig, newRun, newInstall, newUninstall, newJoinToken, newRotateKeys, newRehearse, newBackup, newRestore)
 }
 
 // newConfig returns `det-deploy master config`.

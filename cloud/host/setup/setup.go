@@ -52,6 +52,8 @@ type Step struct {
 	// What describes the step: "write /etc/systemd/system/x.service".
 	What string
 	Do   func(context.Context) error
+	// Optional reports that the machine works without the step.
+	Optional bool
 }
 
 // Unit returns the file of a systemd unit.
@@ -65,7 +67,7 @@ func (m Machine) Plan() ([]Step, error) {
 	}
 	for _, dir := range m.Dirs {
 		if _, err := os.Stat(m.hostPath(dir)); errors.Is(err, fs.ErrNotExist) {
-			steps = append(steps, Step{"create " + dir, func(context.Context) error { return os.MkdirAll(m.hostPath(dir), 0o700) }})
+			steps = append(steps, Step{What: "create " + dir, Do: func(context.Context) error { return os.MkdirAll(m.hostPath(dir), 0o700) }})
 		}
 	}
 	for _, f := range m.Files {
@@ -73,13 +75,13 @@ func (m Machine) Plan() ([]Step, error) {
 		if err == nil && bytes.Equal(have, f.Data) {
 			continue
 		}
-		steps = append(steps, Step{"write " + f.Path, func(context.Context) error {
+		steps = append(steps, Step{What: "write " + f.Path, Do: func(context.Context) error {
 			return disk.Replace(m.hostPath(f.Path), f.Mode, disk.From(bytes.NewReader(f.Data)))
 		}})
 	}
 	changed := len(steps) > 0
 	if changed {
-		steps = append(steps, Step{"reload systemd", func(ctx context.Context) error { return m.Systemctl(ctx, "daemon-reload") }})
+		steps = append(steps, Step{What: "reload systemd", Do: func(ctx context.Context) error { return m.Systemctl(ctx, "daemon-reload") }})
 	}
 	for _, unit := range m.Enable {
 		steps = append(steps, m.startUnit(unit, changed))
@@ -90,9 +92,9 @@ func (m Machine) Plan() ([]Step, error) {
 // startUnit enables and starts a unit, and restarts it if something changed.
 func (m Machine) startUnit(unit string, changed bool) Step {
 	if !changed {
-		return Step{"enable and start " + unit, func(ctx context.Context) error { return m.Systemctl(ctx, "enable", "--now", unit) }}
+		return Step{What: "enable and start " + unit, Do: func(ctx context.Context) error { return m.Systemctl(ctx, "enable", "--now", unit) }}
 	}
-	return Step{"enable and restart " + unit, func(ctx context.Context) error {
+	return Step{What: "enable and restart " + unit, Do: func(ctx context.Context) error {
 		// --no-block, because the unit may wait for Docker or a slow network.
 		return errors.Join(m.Systemctl(ctx, "enable", unit), m.Systemctl(ctx, "restart", "--no-block", unit))
 	}}
@@ -108,7 +110,7 @@ func (m Machine) programSteps() ([]Step, error) {
 	dir := home + "/bin/" + sum
 	var steps []Step
 	if have, err := checksum.File(m.hostPath(dir + "/det-deploy")); err != nil || have != sum {
-		steps = append(steps, Step{"install this program in " + dir, func(context.Context) error {
+		steps = append(steps, Step{What: "install this program in " + dir, Do: func(context.Context) error {
 			in, err := os.Open(m.Self)
 			if err != nil {
 				return err
@@ -121,7 +123,7 @@ func (m Machine) programSteps() ([]Step, error) {
 		if have, err := os.Readlink(m.hostPath(path)); err == nil && (path == current || have == m.hostPath(to)) {
 			continue // the current version may be a later one
 		}
-		steps = append(steps, Step{"link " + path, func(context.Context) error { return disk.Link(m.hostPath(to), m.hostPath(path)) }})
+		steps = append(steps, Step{What: "link " + path, Do: func(context.Context) error { return disk.Link(m.hostPath(to), m.hostPath(path)) }})
 	}
 	return steps, nil
 }

@@ -111,6 +111,9 @@ func AgentMachine(h Host, runArgs []string, configFile string, config []byte, da
 	return planMachine(m)
 }
 
+// HoldEngine returns the step that holds the packages of this machine's container engine, if any.
+func HoldEngine(ctx context.Context) []Step { return setup.HoldEngine(ctx, setup.Exec) }
+
 // AgentImageLacks lists the requirements for running containers that this machine does not meet.
 func AgentImageLacks() []string { return setup.Lacks("/", exec.LookPath) }
 

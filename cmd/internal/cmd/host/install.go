@@ -121,7 +121,7 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	if err := (unit.Unit{}).Check("host", "install"); err != nil {
 		return err
 	}
-	steps, err := o.steps()
+	steps, err := o.steps(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,11 @@ func runInstall(ctx context.Context, o *installOptions) error {
 		return err
 	}
 	for _, s := range steps {
-		if err := s.Do(ctx); err != nil {
+		switch err := s.Do(ctx); {
+		case err == nil:
+		case s.Optional && ctx.Err() == nil:
+			o.Notef("warning: cannot %s: %v", s.What, err)
+		default:
 			return exit.Continuing(fmt.Errorf("%s: %w", s.What, err))
 		}
 	}
@@ -147,7 +151,7 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	return nil
 }
 
-func (o *installOptions) steps() ([]wire.Step, error) {
+func (o *installOptions) steps(ctx context.Context) ([]wire.Step, error) {
 	if o.Role == master {
 		return wire.MasterMachine(o.Host, o.flagArgs(), o.volume(""))
 	}
@@ -159,5 +163,9 @@ func (o *installOptions) steps() ([]wire.Step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", a.ConfigFile, err)
 	}
-	return wire.AgentMachine(o.Host, o.flagArgs(), a.ConfigFile, text, a.DataDir)
+	steps, err := wire.AgentMachine(o.Host, o.flagArgs(), a.ConfigFile, text, a.DataDir)
+	if o.Runtime != agentconfig.RuntimeProcess {
+		steps = append(wire.HoldEngine(ctx), steps...) // before the scripts of the pool run
+	}
+	return steps, err
 }

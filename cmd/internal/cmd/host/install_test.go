@@ -2,6 +2,8 @@ package host
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,11 +107,33 @@ func TestSetUpMachineOnGoogleCloud(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := o.steps()
+	steps, err := o.steps(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(steps, func(s wire.Step) bool { return strings.HasSuffix(s.What, "det-deploy-data.service") }) {
 		t.Errorf("got %+v, want a unit that mounts the disk", steps)
+	}
+}
+
+// Not parallel, because it sets an environment variable.
+func TestEngineIsHeldBeforeScriptsRun(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "dpkg-query"), []byte("#!/bin/sh\necho docker-ce installed install\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	for _, boot := range []string{"aws", "gcp"} {
+		for runtime, want := range map[string]bool{"docker": true, "auto": true, "process": false} {
+			o := &installOptions{Master: "https://10.0.0.5:8443", Runtime: runtime}
+			o.Host = wire.Host{Role: agent, Cloud: boot, Cluster: "lab"}
+			steps, err := o.steps(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := steps[0].What == "hold the packages docker-ce"; got != want {
+				t.Errorf("%s, runtime %s: got %q first, want the packages to be held: %t", boot, runtime, steps[0].What, want)
+			}
+		}
 	}
 }

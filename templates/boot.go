@@ -26,6 +26,8 @@ type MasterBoot struct {
 	Endpoint string
 	// Volume is the data volume, "vol-…". If it is empty, the root disk holds the data.
 	Volume string
+	// Proxy is an environment file with the proxies of the machine; empty without any.
+	Proxy string
 	// Device is the device name of the attached Volume, "/dev/sdf". It identifies the volume on instance
 	// types whose disks do not report their volume's id.
 	Device string
@@ -49,6 +51,8 @@ type AgentBoot struct {
 	Metrics bool
 	// Endpoint is the address of an emulator that replaces AWS's endpoints; empty otherwise.
 	Endpoint string
+	// Proxy is an environment file with the proxies of the machine; empty without any.
+	Proxy string
 	// Runtime is agent.yaml's container_runtime until the master sends another. It defaults to docker: a
 	// machine that was launched to run containers has no substitute.
 	Runtime string
@@ -66,6 +70,7 @@ type boot struct {
 	Master     string            `json:"master,omitempty"`
 	MasterName string            `json:"master_name"`
 	CA         string            `json:"ca"`
+	Proxy      string            `json:"proxy"`
 	Install    []string          `json:"install"`
 }
 
@@ -77,7 +82,7 @@ func (b MasterBoot) Render() ([]byte, error) {
 	install = appendFlag(install, "--device", b.Device)
 	return boot{
 		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Region: b.Region, Bucket: b.Bucket,
-		Endpoint: b.Endpoint, Install: install,
+		Endpoint: b.Endpoint, Proxy: b.Proxy, Install: install,
 	}.renderUserData(requireValue("region", b.Region), requireValue("bucket", b.Bucket))
 }
 
@@ -129,7 +134,10 @@ func (b AgentBoot) boot(cloud ...string) boot {
 	if b.Metrics {
 		install = append(install, "--report-use")
 	}
-	return boot{Role: "agent", Cluster: b.Cluster, SHA256: b.SHA256, Master: b.Master, MasterName: b.Name, CA: b.CA, Install: install}
+	if b.Proxy != "" {
+		install = append(install, "--proxy-file", proxyFile)
+	}
+	return boot{Role: "agent", Cluster: b.Cluster, SHA256: b.SHA256, Master: b.Master, MasterName: b.Name, CA: b.CA, Proxy: b.Proxy, Install: install}
 }
 
 func indentScript(script []byte) string {
@@ -149,6 +157,9 @@ func appendFlag(args []string, name, value string) []string {
 	}
 	return append(args, name, value)
 }
+
+// proxyFile is the path to which the boot script writes the proxies of the machine.
+const proxyFile = "/etc/determined/proxy.env"
 
 func requireValue(what, value string) error {
 	if value == "" {
@@ -175,7 +186,7 @@ func checkHashes(by map[string]string) error {
 // plainText returns an error for characters that YAML or Python would interpret differently from JSON.
 func plainText(b boot) error {
 	var errs []error
-	for _, s := range append(b.Install, b.CA) {
+	for _, s := range append(b.Install, b.CA, b.Proxy) {
 		if i := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && (r < ' ' || r > '~') }); i >= 0 {
 			errs = append(errs, fmt.Errorf("%q: must be printable ASCII", s))
 		}

@@ -19,6 +19,8 @@ type GoogleMasterBoot struct {
 	Bucket string
 	// SHA256 is the program's hash by architecture: "amd64", "arm64".
 	SHA256 map[string]string
+	// Proxy is an environment file with the proxies of the machine; empty without any.
+	Proxy string
 	// Disk is the device name of the data disk: "det-data". If it is empty, the boot disk holds the
 	// data.
 	Disk string
@@ -29,7 +31,7 @@ func (b GoogleMasterBoot) Render() ([]byte, error) {
 	install := append(onGoogle(), "--role", "master", "--cluster-id", b.Cluster, "--control-bucket", b.Bucket)
 	install = appendFlag(install, "--disk-name", b.Disk)
 	return boot{
-		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Bucket: b.Bucket, Install: install,
+		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Bucket: b.Bucket, Proxy: b.Proxy, Install: install,
 	}.renderStartupScript(requireValue("bucket", b.Bucket))
 }
 

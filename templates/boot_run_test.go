@@ -164,6 +164,31 @@ func TestAMasterBootsFromItsBucket(t *testing.T) {
 	wants(t, console, ok, true, "det-deploy: this machine is already the master of a cluster\n")
 }
 
+// The metadata service is never reached through a proxy.
+func TestMasterBootsThroughProxy(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	var through atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		through.Add(1)
+		if want := strings.TrimPrefix(c.s3.URL, "http://"); r.Host != want {
+			t.Errorf("the proxy is asked for %s, want the bucket at %s alone", r.Host, want)
+		}
+		c.bucket(w, r)
+	}))
+	defer proxy.Close()
+	b := c.master()
+	b.Proxy = "HTTP_PROXY=" + proxy.URL + "\nhttp_proxy=" + proxy.URL + "\n"
+	console, ok := c.boot(b)
+	wants(t, console, ok, true, "installing the master of cluster lab", "done")
+	if through.Load() != 1 {
+		t.Errorf("got %d requests through the proxy, want that for the program", through.Load())
+	}
+	if got, err := os.ReadFile(filepath.Join(c.home, "etc/proxy.env")); err != nil || string(got) != b.Proxy {
+		t.Errorf("got %s, %v; want the proxies for the units", got, err)
+	}
+}
+
 func TestBootRetries(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
@@ -228,5 +253,19 @@ func TestAgentBootsFromItsMasterOnly(t *testing.T) {
 	}
 	if got, err := os.ReadFile(filepath.Join(c.home, "etc/ca.pem")); err != nil || string(got) != ca {
 		t.Errorf("got %s, %v; want the CA for the agent", got, err)
+	}
+}
+
+// An agent's machine fetches the program from its master without the proxy.
+func TestAgentBootsWithProxy(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	master := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(program)) }))
+	defer master.Close()
+	b := templates.AgentBoot{Cluster: "lab", Master: master.URL, SHA256: hash(program), Proxy: "HTTP_PROXY=http://127.0.0.1:1\nhttp_proxy=http://127.0.0.1:1\n"}
+	console, ok := c.boot(b)
+	wants(t, console, ok, true, " --proxy-file "+c.home+"/etc/proxy.env", "done")
+	if got, err := os.ReadFile(filepath.Join(c.home, "etc/proxy.env")); err != nil || string(got) != b.Proxy {
+		t.Errorf("got %s, %v; want the proxies for the units", got, err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 const caPEM = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIQ\n-----END CERTIFICATE-----\n"
 
+const proxyText = "HTTPS_PROXY=http://proxy:3128\nhttps_proxy=http://proxy:3128\n"
+
 func boots() map[string]interface{ Render() ([]byte, error) } {
 	sums := map[string]string{"amd64": strings.Repeat("ab", 32), "arm64": strings.Repeat("cd", 32)}
 	return map[string]interface{ Render() ([]byte, error) }{
@@ -22,6 +24,8 @@ func boots() map[string]interface{ Render() ([]byte, error) } {
 			Cluster: "lab", Region: "us-west-2", Bucket: "det-deploy-lab-123456789012", SHA256: sums,
 			Volume: "vol-0123456789abcdef0", Device: "/dev/sdf",
 		},
+		"master-proxy.userdata":      templates.MasterBoot{Cluster: "lab", Region: "us-west-2", Bucket: "b", SHA256: sums, Proxy: proxyText},
+		"google-agent-proxy.startup": templates.GoogleAgentBoot{AgentBoot: templates.AgentBoot{Cluster: "lab", Master: "http://10.0.0.5:8080", SHA256: sums, Proxy: proxyText}},
 		"master-endpoint.userdata": templates.MasterBoot{
 			Cluster: "lab", Region: "cn-north-1", Bucket: "b", SHA256: sums, Endpoint: "http://10.200.0.1:5000",
 		},

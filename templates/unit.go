@@ -19,6 +19,8 @@ type MasterUnit struct {
 	// is started by another unit, not at boot.
 	Needs       string
 	Environment string
+	// Proxy is an environment file with the machine's proxies; it may be missing. It may be empty.
+	Proxy string
 	// Variables are NAME=VALUE pairs that locate the master's cloud services.
 	Variables []string
 }
@@ -26,8 +28,10 @@ type MasterUnit struct {
 // Render returns det-deploy-master.service.
 func (u MasterUnit) Render() ([]byte, error) {
 	paths := []string{u.Binary, u.ConfigFile, u.DataDir}
-	if u.Environment != "" {
-		paths = append(paths, u.Environment)
+	for _, file := range []string{u.Environment, u.Proxy} {
+		if file != "" {
+			paths = append(paths, file)
+		}
 	}
 	if err := errors.Join(plainPaths(paths...), plainWords(append(u.Variables, u.Needs)...)); err != nil {
 		return nil, fmt.Errorf("render the master's unit: %w", err)
@@ -43,13 +47,17 @@ type AgentUnit struct {
 	// DrainDir is the agent's data_dir on a machine whose tasks are notified before it shuts down: the
 	// agent stops after them. It is empty on other machines.
 	DrainDir string
+	// Proxy is an environment file with the machine's proxies; it may be missing. It may be empty.
+	Proxy string
 }
 
 // Render returns det-deploy-agent.service.
 func (u AgentUnit) Render() ([]byte, error) {
 	paths := []string{u.Binary, u.ConfigFile}
-	if u.DrainDir != "" {
-		paths = append(paths, u.DrainDir)
+	for _, path := range []string{u.DrainDir, u.Proxy} {
+		if path != "" {
+			paths = append(paths, path)
+		}
 	}
 	if err := plainPaths(paths...); err != nil {
 		return nil, fmt.Errorf("render the agent's unit: %w", err)
@@ -62,11 +70,17 @@ type HostUnit struct {
 	// Binary is the path of det-deploy, Args the arguments after "host run".
 	Binary string
 	Args   []string
+	// Proxy is an environment file with the machine's proxies; it may be missing. It may be empty.
+	Proxy string
 }
 
 // Render returns det-deploy-host.service.
 func (u HostUnit) Render() ([]byte, error) {
-	if err := errors.Join(plainPaths(u.Binary), plainWords(u.Args...)); err != nil {
+	paths := []string{u.Binary}
+	if u.Proxy != "" {
+		paths = append(paths, u.Proxy)
+	}
+	if err := errors.Join(plainPaths(paths...), plainWords(u.Args...)); err != nil {
 		return nil, fmt.Errorf("render the host's unit: %w", err)
 	}
 	return renderTemplate("host.service.tmpl", u)
@@ -85,6 +99,20 @@ func (u DataUnit) Render() ([]byte, error) {
 		return nil, fmt.Errorf("render the data volume's unit: %w", err)
 	}
 	return renderTemplate("data.service.tmpl", u)
+}
+
+// DockerProxy is an extension of Docker's systemd unit with the machine's proxies.
+type DockerProxy struct {
+	// File is an environment file.
+	File string
+}
+
+// Render returns the drop-in of docker.service.
+func (u DockerProxy) Render() ([]byte, error) {
+	if err := plainPaths(u.File); err != nil {
+		return nil, fmt.Errorf("render Docker's proxies: %w", err)
+	}
+	return renderTemplate("docker-proxy.conf.tmpl", u)
 }
 
 // odd are the characters at which systemd splits, expands or ends a word.

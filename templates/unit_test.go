@@ -17,12 +17,13 @@ func TestUnitsRenderGolden(t *testing.T) {
 		"master.service": templates.MasterUnit{Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/master.yaml", DataDir: "/var/lib/determined"},
 		"master-host.service": templates.MasterUnit{
 			Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/master.yaml", DataDir: "/var/lib/determined",
-			Needs: "det-deploy-data.service", Environment: "/var/lib/det-deploy/master.env",
+			Needs: "det-deploy-data.service", Environment: "/var/lib/det-deploy/master.env", Proxy: "/etc/determined/proxy.env",
 		},
-		"host.service": templates.HostUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--role", "master", "--cluster-id", "lab"}},
-		"data.service": templates.DataUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--volume", "vol-0123456789abcdef0", "--at", "/var/lib/determined"}},
+		"host.service":      templates.HostUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--role", "master", "--cluster-id", "lab"}, Proxy: "/etc/determined/proxy.env"},
+		"docker-proxy.conf": templates.DockerProxy{File: "/etc/determined/proxy.env"},
+		"data.service":      templates.DataUnit{Binary: "/usr/local/bin/det-deploy", Args: []string{"--volume", "vol-0123456789abcdef0", "--at", "/var/lib/determined"}},
 		"agent-drain.service": templates.AgentUnit{
-			Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/agent.yaml", DrainDir: "/var/lib/determined-agent",
+			Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/agent.yaml", DrainDir: "/var/lib/determined-agent", Proxy: "/etc/determined/proxy.env",
 		},
 		"agent.service": templates.AgentUnit{Binary: "/usr/local/bin/det-deploy", ConfigFile: "/etc/determined/agent.yaml"},
 	}

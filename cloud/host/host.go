@@ -88,8 +88,10 @@ type host struct {
 	id Identity
 	// again cancels all services so that the program restarts.
 	again context.CancelFunc
-	// settled reports whether Logs and Metrics are in use.
+	// settled reports whether Logs, Metrics and proxy are in use.
 	settled bool
+	// proxy is the checksum of the proxies' environment file.
+	proxy string
 }
 
 func (h *host) newFollower() (*follow.Follower, error) {
@@ -109,13 +111,13 @@ func (h *host) newFollower() (*follow.Follower, error) {
 	return f, err
 }
 
-// settleReporting takes over a manifest's settings for logs and metrics. It reports whether
+// settleReporting takes over a manifest's settings for logs, metrics and proxies. It reports whether
 // settings already in use have changed, which requires a restart.
 func (h *host) settleReporting(m manifest.Manifest) (anew bool) {
 	if h.settled {
-		return m.Logs != h.Logs || m.Metrics != h.Metrics
+		return m.Logs != h.Logs || m.Metrics != h.Metrics || m.Files[manifest.ProxyFile].SHA256 != h.proxy
 	}
-	h.Logs, h.Metrics = m.Logs, m.Metrics
+	h.Logs, h.Metrics, h.proxy = m.Logs, m.Metrics, m.Files[manifest.ProxyFile].SHA256
 	return false
 }
 

@@ -17,6 +17,10 @@ const Key = "manifest.json"
 // ConfigFile is the path of the master's configuration on its machine.
 const ConfigFile = "/etc/determined/master.yaml"
 
+// ProxyFile is the path of the environment file with the proxies of a machine. A machine that uses
+// none has no such file.
+const ProxyFile = "/etc/determined/proxy.env"
+
 // DataDir is the master's data directory on its machine. It is on the data volume if there is one.
 const DataDir = "/var/lib/determined"
 

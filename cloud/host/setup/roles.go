@@ -31,7 +31,7 @@ type Master struct {
 // Machine returns the setup of a master's machine. The master itself is started by the host service
 // once there is a manifest with its version.
 func (r Master) Machine() (Machine, error) {
-	master := templates.MasterUnit{Binary: Program, ConfigFile: manifest.ConfigFile, DataDir: manifest.DataDir, Environment: environment}
+	master := templates.MasterUnit{Binary: Program, ConfigFile: manifest.ConfigFile, DataDir: manifest.DataDir, Environment: environment, Proxy: manifest.ProxyFile}
 	if r.Region != "" {
 		master.Variables = append(master.Variables, "AWS_REGION="+r.Region)
 	}
@@ -51,7 +51,7 @@ func (r Master) Machine() (Machine, error) {
 	if err != nil {
 		return Machine{}, err
 	}
-	host, err := templates.HostUnit{Binary: Program, Args: r.RunArgs}.Render()
+	host, err := templates.HostUnit{Binary: Program, Args: r.RunArgs, Proxy: manifest.ProxyFile}.Render()
 	if err != nil {
 		return Machine{}, err
 	}
@@ -80,13 +80,15 @@ type Agent struct {
 	ConfigFile string
 	Config     []byte
 	DataDir    string
+	// Proxy is the environment file with the machine's proxies, or empty.
+	Proxy string
 	// Drains delays the shutdown of the machine until its tasks have ended.
 	Drains bool
 }
 
 // Machine returns the setup of an agent's machine.
 func (r Agent) Machine() (Machine, error) {
-	unit := templates.AgentUnit{Binary: Program, ConfigFile: r.ConfigFile}
+	unit := templates.AgentUnit{Binary: Program, ConfigFile: r.ConfigFile, Proxy: r.Proxy}
 	if r.Drains {
 		unit.DrainDir = r.DataDir
 	}
@@ -94,12 +96,27 @@ func (r Agent) Machine() (Machine, error) {
 	if err != nil {
 		return Machine{}, err
 	}
-	host, err := templates.HostUnit{Binary: Program, Args: r.RunArgs}.Render()
+	host, err := templates.HostUnit{Binary: Program, Args: r.RunArgs, Proxy: r.Proxy}.Render()
 	if err != nil {
 		return Machine{}, err
 	}
-	return Machine{
+	m := Machine{
 		Dirs: []string{r.DataDir}, Enable: []string{HostUnit, AgentUnit},
 		Files: []File{{r.ConfigFile, r.Config, 0o600}, Unit(HostUnit, host), Unit(AgentUnit, agent)},
-	}, nil
+	}
+	if r.Proxy != "" {
+		docker, err := templates.DockerProxy{File: r.Proxy}.Render()
+		if err != nil {
+			return Machine{}, err
+		}
+		m.Files = append(m.Files, Unit(dockerProxy, docker))
+		m.Restart = dockerUnit
+	}
+	return m, nil
 }
+
+// dockerUnit is Docker's unit, and dockerProxy the file that extends it.
+const (
+	dockerUnit  = "docker.service"
+	dockerProxy = dockerUnit + ".d/det-deploy-proxy.conf"
+)

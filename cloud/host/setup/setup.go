@@ -41,6 +41,8 @@ type Machine struct {
 	Dirs  []string
 	// Enable lists the units to start now and at every boot.
 	Enable []string
+	// Restart is a unit of the image to restart after a change, if there is one and it runs.
+	Restart string
 	// Root is prepended to every path in tests. Otherwise it is empty.
 	Root string
 	// Systemctl runs systemctl.
@@ -83,6 +85,9 @@ func (m Machine) Plan() ([]Step, error) {
 	if changed {
 		steps = append(steps, Step{What: "reload systemd", Do: func(ctx context.Context) error { return m.Systemctl(ctx, "daemon-reload") }})
 	}
+	if changed && m.Restart != "" {
+		steps = append(steps, Step{What: "restart " + m.Restart, Optional: true, Do: m.restartExisting})
+	}
 	for _, unit := range m.Enable {
 		steps = append(steps, m.startUnit(unit, changed))
 	}
@@ -98,6 +103,14 @@ func (m Machine) startUnit(unit string, changed bool) Step {
 		// --no-block, because the unit may wait for Docker or a slow network.
 		return errors.Join(m.Systemctl(ctx, "enable", unit), m.Systemctl(ctx, "restart", "--no-block", unit))
 	}}
+}
+
+// restartExisting restarts the unit Restart if it exists and runs.
+func (m Machine) restartExisting(ctx context.Context) error {
+	if m.Systemctl(ctx, "cat", m.Restart) != nil {
+		return nil //nolint:nilerr // the image has no such unit
+	}
+	return m.Systemctl(ctx, "try-restart", m.Restart)
 }
 
 // programSteps installs the running program in a directory named by its checksum, as upgrades do,

@@ -2,8 +2,10 @@ package setup_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +156,46 @@ func TestDrainWithoutTasks(t *testing.T) {
 	for _, want := range []string{"ExecStop=/usr/local/bin/det-deploy host drain --data-dir /var/lib/a\n", "After=det-deploy-host.service\n"} {
 		if err != nil || !strings.Contains(string(unit), want) {
 			t.Errorf("got %s, %v; want %s", unit, err, want)
+		}
+	}
+}
+
+// Docker is restarted once it knows the proxies, if the image has it.
+func TestMachineBehindProxy(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		docker bool
+		want   []string
+	}{
+		"with Docker":    {true, []string{"cat docker.service", "try-restart docker.service"}},
+		"without Docker": {false, []string{"cat docker.service"}},
+	} {
+		root := t.TempDir()
+		var calls []string
+		m, err := setup.Agent{ConfigFile: "/etc/determined/agent.yaml", DataDir: "/var/lib/a", Proxy: "/etc/determined/proxy.env"}.Machine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m = on(t, m, root, &calls)
+		record := m.Systemctl
+		m.Systemctl = func(ctx context.Context, args ...string) error {
+			if err := record(ctx, args...); err != nil || args[0] != "cat" || tc.docker {
+				return err
+			}
+			return errors.New("no files found")
+		}
+		run(t, m)
+		if got := slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return !strings.HasSuffix(c, "docker.service") }); !slices.Equal(got, tc.want) || calls[0] != "daemon-reload" {
+			t.Errorf("%s: got %v, want %v after a reload", name, calls, tc.want)
+		}
+		for _, unit := range []string{"det-deploy-host.service", "det-deploy-agent.service", "docker.service.d/det-deploy-proxy.conf"} {
+			text, err := os.ReadFile(filepath.Join(root, "/etc/systemd/system", unit))
+			if err != nil || !strings.Contains(string(text), "EnvironmentFile=-/etc/determined/proxy.env\n") {
+				t.Errorf("%s: got %s, %v; want the proxies", unit, text, err)
+			}
+		}
+		if got := run(t, m); slices.Contains(got, "restart docker.service") {
+			t.Errorf("the second time: got %v, want Docker left alone", got)
 		}
 	}
 }

@@ -26,6 +26,8 @@ type Host struct {
 	Cluster, Region, Bucket string
 	Endpoint, Logs          string
 	Metrics                 bool
+	// Proxy is the environment file with the proxies of an agent's machine, or empty.
+	Proxy string
 }
 
 // RunHost runs the services of a machine until ctx ends or the machine has to restart. It writes its log
@@ -102,7 +104,7 @@ func MasterMachine(h Host, runArgs []string, v Volume) ([]Step, error) {
 // runArgs are the arguments of "host run".
 func AgentMachine(h Host, runArgs []string, configFile string, config []byte, dataDir string) ([]Step, error) {
 	m, err := setup.Agent{
-		RunArgs: runArgs, ConfigFile: configFile, Config: config, DataDir: dataDir,
+		RunArgs: runArgs, ConfigFile: configFile, Config: config, DataDir: dataDir, Proxy: h.Proxy,
 		Drains: h.Cloud == CloudGCP, // Google Cloud announces a preemption by an ACPI power button event
 	}.Machine()
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +54,7 @@ disk.`,
 	f.StringVar(&o.Master, "master-url", "", "address of the master for an agent, such as https://10.0.0.5:8443")
 	f.StringVar(&o.MasterCA, "master-ca", "", "CA file for the master's certificate")
 	f.StringVar(&o.MasterName, "master-name", "", "name in the master's certificate, if it is not the host of the address")
+	f.StringVar(&o.Proxy, "proxy-file", "", "environment file with the proxies of an agent's machine, for det-deploy, Docker and tasks; for a master, set in its manifest")
 	f.StringVar(&o.Runtime, "runtime", agentconfig.RuntimeDocker, "initial container runtime until the master configures another: docker, process or auto")
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would change, change nothing")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
@@ -64,6 +67,9 @@ func (o *installOptions) Validate() error {
 	}
 	if o.Role == master && o.Master != "" {
 		return usage.Errorf("--master-url requires --role %s", agent)
+	}
+	if o.Role == master && o.Proxy != "" {
+		return usage.Errorf("--proxy-file requires --role %s; a master's manifest contains its proxies", agent)
 	}
 	if err := o.checkDisk(); err != nil {
 		return err
@@ -108,6 +114,9 @@ func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
 	}
 	a.MachineSocket, a.ClusterID = wire.MachineSocket, o.Cluster
 	a.ContainerRuntime = o.Runtime
+	if err := readProxies(o.Proxy, &a); err != nil {
+		return a, err
+	}
 	// A machine that the master rejects would incur costs for nothing.
 	a.Hooks.OnJoinRefused = []string{"systemctl", "poweroff"}
 	a.Security.TLS = agentconfig.TLS{Enabled: u.Scheme == "https", MasterCert: o.MasterCA, MasterCertName: o.MasterName}
@@ -115,6 +124,28 @@ func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
 		return a, problems.Err()
 	}
 	return a, nil
+}
+
+// readProxies sets the proxies of tasks to those of the machine.
+func readProxies(file string, a *agentconfig.Agent) error {
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read --proxy-file: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {
+		case "HTTP_PROXY":
+			a.HTTPProxy = document.NewSecret(value)
+		case "HTTPS_PROXY":
+			a.HTTPSProxy = document.NewSecret(value)
+		case "NO_PROXY":
+			a.NoProxy = value
+		}
+	}
+	return nil
 }
 
 func runInstall(ctx context.Context, o *installOptions) error {
@@ -159,7 +190,7 @@ func (o *installOptions) steps(ctx context.Context) ([]wire.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := document.Marshal(a)
+	text, err := document.MarshalWithSecrets(a) // only root can read the file
 	if err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", a.ConfigFile, err)
 	}

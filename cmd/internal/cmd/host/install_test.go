@@ -137,3 +137,25 @@ func TestEngineIsHeldBeforeScriptsRun(t *testing.T) {
 		}
 	}
 }
+
+func TestTasksGetProxiesOfMachine(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "proxy.env")
+	if err := os.WriteFile(file, []byte("HTTP_PROXY=http://p:1\nhttp_proxy=http://p:1\nHTTPS_PROXY=http://p:2\nNO_PROXY=10.0.0.5,.corp\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &installOptions{Master: "https://10.0.0.5:8443", Runtime: "docker"}
+	o.Host = wire.Host{Role: agent, Cloud: wire.CloudAWS, Cluster: "lab", Proxy: file}
+	a, err := o.agentYAML()
+	if err != nil || a.HTTPProxy.Reveal() != "http://p:1" || a.HTTPSProxy.Reveal() != "http://p:2" || a.NoProxy != "10.0.0.5,.corp" {
+		t.Errorf("got %+v and %v, want the proxies of the machine", a, err)
+	}
+	if _, err := o.steps(t.Context()); err != nil {
+		t.Error(err)
+	}
+	o = &installOptions{}
+	o.Host = wire.Host{Role: master, Cloud: wire.CloudAWS, Cluster: "lab", Bucket: "b", Proxy: file}
+	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--proxy-file requires --role agent") {
+		t.Errorf("got %v, want that a master has them in its manifest", err)
+	}
+}

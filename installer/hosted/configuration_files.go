@@ -59,6 +59,9 @@ func (f *configuration) masterFiles(ctx context.Context, l Live) (map[string][]b
 		return nil, false, err
 	}
 	out := map[string][]byte{manifest.ConfigFile: config}
+	if text := f.c.Common.Proxy.Environment(); text != "" {
+		out[manifest.ProxyFile] = []byte(text)
+	}
 	versions, authority, err := f.readSigned(ctx)
 	if err != nil || versions == nil {
 		return nil, false, err

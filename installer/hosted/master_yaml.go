@@ -125,6 +125,7 @@ func (c *masterFile) NewElastic(p spec.Pool) (provider.Elastic, error) {
 	e.MasterCertName = c.certName()
 	e.StartupScript = document.NewSecret(cmp.Or(p.StartupScript, a.StartupScript))
 	e.ContainerStartupScript = document.NewSecret(a.ContainerStartupScript)
+	e.Proxy = c.Common.Proxy
 	e.AgentDockerNetwork, e.AgentDockerRuntime = a.DockerNetwork, a.DockerRuntime
 	e.AgentReconnectAttempts, e.AgentReconnectBackoff = a.ReconnectAttempts, a.ReconnectBackoff
 	e.MaxIdleAgentPeriod, e.MaxAgentStartingPeriod = p.IdlePeriod, p.StartingPeriod

@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/container"
+	"github.com/det-deploy/det-deploy/master/config/provider"
 	"github.com/det-deploy/det-deploy/master/config/security"
 )
 
@@ -32,6 +33,8 @@ type Common struct {
 	DefaultPool string            `yaml:"default_pool" doc:"Default pool of tasks with slots; by default the first by name"`
 	Tasks       Tasks             `yaml:"tasks" doc:"Defaults of tasks"`
 	TaskPolicy  config.TaskPolicy `yaml:"task_policy" doc:"Access of tasks to their machines; does not limit administrators"`
+
+	Proxy provider.Proxy `yaml:"proxy" doc:"Proxies of the machines of the master and of agents: their boot, det-deploy, Docker and tasks"`
 
 	Security Security `yaml:"security" doc:"Permissions and resource limits"`
 
@@ -61,6 +64,7 @@ func (c *Common) validate(path string, vault secret.Scheme) document.Errors {
 	e = append(e, c.Scheduler.Validate(at("scheduler"))...)
 	e = append(e, c.Tasks.validate(at("tasks"), vault)...)
 	e = append(e, c.TaskPolicy.Validate(at("task_policy"))...)
+	e = append(e, c.Proxy.Validate(at("proxy"))...)
 	e = append(e, c.Security.Validate(at("security"))...)
 	e.Check(!c.EnableCORS || len(c.CORSOrigins) > 0, at("enable_cors"), "has no effect by itself; list the sites in cors_origins, or set it to false")
 	e = append(e, config.CheckOrigins(at("cors_origins"), c.CORSOrigins)...)

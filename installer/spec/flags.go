@@ -133,6 +133,9 @@ func serverFlags() Table {
 	return Table{
 		textFlag("inbound-cidr", "network.inbound_cidrs", "address ranges that may reach the master"),
 		boolFlag("ssh", "network.ssh", "allow SSH from the same address ranges"),
+		textFlag("http-proxy", "proxy.http_proxy", "proxy of the machines for http"),
+		textFlag("https-proxy", "proxy.https_proxy", "proxy of the machines for https"),
+		textFlag("no-proxy", "proxy.no_proxy", "comma-separated hosts that machines reach without a proxy"),
 		contentFlag("tls-cert-file", "tls.certificate", "file with the master's own certificate and its chain"),
 		secretFlag("tls-key", "tls.key", "reference to the certificate's key"),
 		contentFlag("tls-ca-file", "tls.ca", "file with the certificate that agents and clients trust"),

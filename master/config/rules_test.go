@@ -122,6 +122,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"two projects", "resource_pools: [{pool_name: default, provider: {type: gcp, project: project-a}}, {pool_name: b, provider: {type: gcp}}, {pool_name: c, provider: {type: gcp, project: project-b}}]", `resource_pools[2].provider.project: must be that of the other pools ("project-a", not "project-b")`},
 		{"two accounts", gcp("service_account: {email: a@x}, base_config: {serviceAccounts: [{email: b@x}]}"), "base_config.serviceAccounts: an instance has at most one service account"},
 		{"a label of base_config that is ours", gcp("base_config: {labels: {det-deploy-cluster: x}}"), "base_config.labels.det-deploy-cluster: is reserved"},
+		{"proxies of local machines", pool("  provider: {type: local, proxy: {https_proxy: 'http://p:1'}}"), "provider.proxy: has no effect on processes"},
 		{"failure rate", pool("  provider: {type: local, failure_rate: 2}"), "failure_rate: must be between 0 and 1"},
 		{"start delay", pool("  provider: {type: local, start_delay: -1s}"), "start_delay: must be at least 0"},
 		{"Kubernetes slot size", "resource_manager: {type: kubernetes}", "resource_manager.max_slots_per_pod: is required, here or in task_container_defaults.kubernetes"},

@@ -60,6 +60,41 @@ func TestMasterYAML(t *testing.T) {
 	}
 }
 
+// The proxies reach the boot of the master's machine, its services, and the pools. A change reaches
+// a machine that has booted.
+func TestProxyReachesAllMachines(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "https-proxy", "http://proxy:3128", "no-proxy", ".corp")
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
+		for _, i := range s.world.Instances() {
+			if data := s.world.UserData(*i.InstanceId); !strings.Contains(data, "HTTPS_PROXY=http://proxy:3128") {
+				t.Errorf("the master boots with %s", data)
+			}
+		}
+		check := func(want string) {
+			t.Helper()
+			if got := string(s.onMaster(t, manifest.ProxyFile)); !strings.Contains(got, "HTTPS_PROXY="+want+"\n") || !strings.Contains(got, ",.corp\n") {
+				t.Errorf("got %q for the services of the master's machine, want %s", got, want)
+			}
+			m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
+			must(t, err)
+			for _, p := range m.ResourcePools {
+				if got := p.Provider.AWS.Proxy; got.HTTPS != want || got.No != ".corp" {
+					t.Errorf("pool %s: got %+v, want %s", p.Name, got, want)
+				}
+			}
+		}
+		check("http://proxy:3128")
+		s.Set("https-proxy", "http://other:3128")
+		if got := s.Plan(t); !slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "update aws/manifest/master") }) {
+			t.Errorf("got %v, want the machine to get the other proxy", got)
+		}
+		must(t, s.Up(t.Context()))
+		check("http://other:3128")
+	})
+}
+
 // A wheel is uploaded for the master's machine. It remains there when `up` runs on another
 // computer, which does not have the file.
 func TestWheelIsUploadedForTheMaster(t *testing.T) {

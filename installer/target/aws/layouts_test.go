@@ -114,6 +114,30 @@ func TestAdviceForSubnetOfAnotherVPC(t *testing.T) {
 	}
 }
 
+// Agents behind a proxy need no route to the internet. The master has a public address.
+func TestSubnetsBehindProxy(t *testing.T) {
+	t.Parallel()
+	c := inMemory(awstest.Options{})
+	e := c.clients(nil).EC2
+	vpc, err := e.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: sdk.String("10.9.0.0/16")})
+	must(t, err)
+	var ids []string
+	for _, zone := range []string{"a", "b"} {
+		subnet, err := e.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{
+			VpcId: vpc.Vpc.VpcId, CidrBlock: sdk.String(map[string]string{"a": "10.9.0.0/24", "b": "10.9.1.0/24"}[zone]), AvailabilityZone: sdk.String("us-west-2" + zone),
+		})
+		must(t, err)
+		ids = append(ids, *subnet.Subnet.SubnetId)
+	}
+	flags := []string{"vpc", *vpc.Vpc.VpcId, "subnet", strings.Join(ids, ","), "master-subnet", ids[0], "agent-public-ip", "false"}
+	for proxy, want := range map[string]bool{"": true, "http://10.9.0.9:3128": false} {
+		got := check(t, newStage(c, append(slices.Clone(flags), "https-proxy", proxy)...))["network"]
+		if !strings.Contains(got.Found, ids[0]+" has no route") || strings.Contains(got.Found, ids[1]+" has no route") != want {
+			t.Errorf("proxy %q: got %s: %s, want the agents' subnet in it: %t", proxy, got.Answer, got.Found, want)
+		}
+	}
+}
+
 type groupMaker interface {
 	CreateSecurityGroup(ctx context.Context, in *ec2.CreateSecurityGroupInput, o ...func(*ec2.Options)) (*ec2.CreateSecurityGroupOutput, error)
 	AuthorizeSecurityGroupIngress(ctx context.Context, in *ec2.AuthorizeSecurityGroupIngressInput, o ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupIngressOutput, error)

@@ -116,7 +116,7 @@ func (b *blueprint) bootData(ctx context.Context, volume infra.Ref, c hosted.Con
 	}
 	data, err := templates.MasterBoot{
 		Cluster: b.Spec.Cluster, Region: b.Spec.Region, Bucket: b.store.Name, SHA256: sums,
-		Endpoint: b.S3Endpoint, Volume: volume.Identity(), Device: compute.DataDevice,
+		Endpoint: b.S3Endpoint, Volume: volume.Identity(), Device: compute.DataDevice, Proxy: b.Spec.Proxy.Environment(),
 	}.Render()
 	if err != nil {
 		return nil, fmt.Errorf("write the master's user data: %w", err)

@@ -78,6 +78,32 @@ func TestMasterYAML(t *testing.T) {
 	}
 }
 
+// The proxies reach the boot of the master's machine, its services, and the pools.
+func TestProxyReachesAllMachines(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, gcptest.Options{}, "https-proxy", "http://proxy:3128")
+		must(t, s.Up(t.Context()))
+		s.WantNothingToDo(t)
+		for path, i := range s.world.Instances() {
+			for _, item := range i.Metadata.Items {
+				if item.Key == "startup-script" && !strings.Contains(*item.Value, "HTTPS_PROXY=http://proxy:3128") {
+					t.Errorf("%s boots with %s", path, *item.Value)
+				}
+			}
+		}
+		if got := string(s.onMaster(t, manifest.ProxyFile)); !strings.Contains(got, "HTTPS_PROXY=http://proxy:3128\n") {
+			t.Errorf("got %q for the services of the master's machine", got)
+		}
+		m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
+		must(t, err)
+		for _, p := range m.ResourcePools {
+			if p.Provider.GCP.Proxy.HTTPS != "http://proxy:3128" {
+				t.Errorf("pool %s: got %+v", p.Name, p.Provider.GCP.Proxy)
+			}
+		}
+	})
+}
+
 // Secrets exist only in Secret Manager: not in the bucket, metadata or plans.
 func TestSecretsAreOnlyInTheVault(t *testing.T) {
 	bubble(t, func(t *testing.T) {

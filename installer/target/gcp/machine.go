@@ -90,7 +90,7 @@ func (b *blueprint) startupScript(ctx context.Context, c hosted.Configuration) (
 		return "", err
 	}
 	script, err := templates.GoogleMasterBoot{
-		Cluster: b.Spec.Cluster, Bucket: b.store.Name, SHA256: sums, Disk: compute.DataDevice,
+		Cluster: b.Spec.Cluster, Bucket: b.store.Name, SHA256: sums, Disk: compute.DataDevice, Proxy: b.Spec.Proxy.Environment(),
 	}.Render()
 	if err != nil {
 		return "", fmt.Errorf("write the master's startup script: %w", err)

@@ -44,6 +44,7 @@ type Elastic struct {
 	MasterCertName          string             `yaml:"master_cert_name" doc:"Name expected in the master's certificate"`
 	StartupScript           document.Secret    `yaml:"startup_script" doc:"Script run on the machine before the agent starts"`
 	ContainerStartupScript  document.Secret    `yaml:"container_startup_script" doc:"Script run on the machine after startup_script, with the proxies of agent_config_file_contents; agents have no container of their own"`
+	Proxy                   Proxy              `yaml:"proxy" doc:"Proxies of the machines: their boot, det-deploy, Docker and, unless agent_config_file_contents says otherwise, tasks"`
 	AgentDockerNetwork      string             `yaml:"agent_docker_network" doc:"Docker network of tasks, created if it does not exist"`
 	AgentDockerRuntime      string             `yaml:"agent_docker_runtime" doc:"Docker runtime of tasks"`
 	AgentDockerImage        string             `yaml:"agent_docker_image" doc:"No effect: agents run without a container of their own"`
@@ -125,6 +126,7 @@ func (p Elastic) Validate(path string) document.Errors {
 	e.Check(p.AgentReconnectAttempts > 0, at("agent_reconnect_attempts"), "must be more than 0 (is %d)", p.AgentReconnectAttempts)
 	e.Check(p.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", p.AgentReconnectBackoff)
 	e.Check(p.LaunchErrorRetries >= 0, at("launch_error_retries"), "must be at least 0 (is %d)", p.LaunchErrorRetries)
+	e = append(e, p.Proxy.Validate(at("proxy"))...)
 	e = append(e, p.AgentConfigFileContents.CheckMapping(at("agent_config_file_contents"))...)
 	if t := p.LaunchErrorTimeout; t != nil {
 		e.Check(*t >= 0, at("launch_error_timeout"), "must be at least 0 (is %v)", *t)

@@ -134,6 +134,22 @@ func TestLocalMachinesPinMasterCertificate(t *testing.T) {
 	}
 }
 
+// Machines reach their master without the proxy.
+func TestMachinesGetProxies(t *testing.T) {
+	t.Parallel()
+	s, p := awsEnv(t, strings.NewReplacer("MASTER", "http://master.example.com:8080", "TAG", "k", "security: {tls: auto}\n", "").Replace(onAWS))
+	p.Proxy = provider.Proxy{HTTPS: "http://proxy:3128", No: ".corp"}
+	got, err := awsFleet(t.Context(), s, fleet.At(elsewhere{}), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"HTTPS_PROXY=http://proxy:3128", ",master.example.com,.corp", "--proxy-file"} {
+		if !strings.Contains(string(got.UserData), want) {
+			t.Errorf("got user data without %s:\n%s", want, got.UserData)
+		}
+	}
+}
+
 func TestMissingSettingsOfAWSMachine(t *testing.T) {
 	t.Parallel()
 	s, p := awsEnv(t, strings.NewReplacer("MASTER", "http://local-ipv4:8080", "TAG", "k", "security: {tls: auto}\n", "").Replace(onAWS))

@@ -86,6 +86,7 @@ func agentBoot(env master.Env, address string, e provider.Elastic) (templates.Ag
 	if err != nil {
 		return b, fmt.Errorf("provider.master_url: %w", err)
 	}
+	b.Proxy = e.Proxy.Environment(u.Hostname())
 	if u.Scheme == "https" {
 		if b.CA, b.Name, err = trustOf(env.Certificate, u.Hostname()); err != nil {
 			return b, err

@@ -48,7 +48,7 @@ func (c *checker) agentsWayOut(ctx context.Context) doctor.Result {
 }
 
 // existingNetwork checks that the subnets belong to the VPC and have a route to the internet, from
-// which machines download programs and images.
+// which machines download programs and images. Agents may reach it through a proxy instead.
 func (c *checker) existingNetwork(ctx context.Context) doctor.Result {
 	const needed = "subnets of the VPC with a route to the internet"
 	names := c.ExistingSubnets()
@@ -70,6 +70,7 @@ func (c *checker) existingNetwork(ctx context.Context) doctor.Result {
 		gateway := facts.DefaultRoute(tables, id)
 		public := id == c.MasterSubnet() || c.Spec.Network.PublicIP
 		switch {
+		case gateway == "" && c.Spec.Proxy.InUse() && !public:
 		case gateway == "":
 			wrong = append(wrong, id+" has no route to the internet")
 		case public && !strings.HasPrefix(gateway, "igw-"):

@@ -351,6 +351,9 @@ func TestAnExistingNetwork(t *testing.T) {
 	delete(l.settings, "max-agents")
 	l.settings["agent-external-ip"] = "false"
 	l.want(t, "network", doctor.Fail, "no router of the region has Cloud NAT for sub", "or set --agent-external-ip")
+	l.settings["https-proxy"] = "http://10.50.0.9:3128"
+	l.want(t, "network", doctor.Pass, "sub with 10.50.0.0/24 in net", "")
+	delete(l.settings, "https-proxy")
 	must(t, api.Run(t.Context(), l.Clients, l.Compute.Routers.Insert(l.Project, l.Region, &compute.Router{
 		Name: "out", Network: "global/networks/net",
 		Nats: []*compute.RouterNat{{Name: "nat", NatIpAllocateOption: "AUTO_ONLY", SourceSubnetworkIpRangesToNat: "ALL_SUBNETWORKS_ALL_IP_RANGES"}},

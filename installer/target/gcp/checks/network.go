@@ -63,7 +63,7 @@ func (c *checker) place() facts.Place {
 }
 
 // checkExistingNetwork checks that the subnetwork belongs to the network, has enough addresses and
-// has internet access, over which machines download programs and images.
+// has internet access, over which machines download programs and images. Agents may use a proxy.
 func (c *checker) checkExistingNetwork(ctx context.Context) doctor.Result {
 	const needed = "a subnetwork of the network with enough addresses and internet access"
 	s, err := c.facts.Connection(ctx, c.place())
@@ -96,7 +96,7 @@ func (c *checker) judgeConnection(s facts.Connection) (wrong, odd []string) {
 		wrong = append(wrong, fmt.Sprintf("%s has addresses for %d machines, but there may be %d", s.Range, s.Addresses(), most))
 	}
 	switch {
-	case s.Gateway && (n.ExternalIP || s.NAT != ""):
+	case s.Gateway && (n.ExternalIP || s.NAT != "" || c.Spec.Proxy.InUse()):
 	case s.OtherRoute != "":
 		odd = append(odd, fmt.Sprintf("the default route goes through %s, where external addresses may not work", s.OtherRoute))
 	case s.Gateway:

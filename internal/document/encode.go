@@ -25,6 +25,9 @@ func Show(v any) map[string]any {
 	return plainMapping(e.encodeValue(reflect.ValueOf(v), reflect.Value{}, ""))
 }
 
+// YAML returns the document with its overrides.
+func (d *Document) YAML() ([]byte, error) { return yaml.Marshal(d.root) }
+
 // Marshal returns v as YAML without default values, so that decoding it returns v. It returns an
 // error for a secret that is not a reference; use MarshalWithSecrets for a file that may contain
 // secrets.

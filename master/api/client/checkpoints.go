@@ -20,10 +20,13 @@ type CheckpointQuery struct {
 	States []apiv1.Checkpoint_State
 	// Deleting selects checkpoints whose deletion is pending.
 	Deleting bool
+	// Best selects at most this number of checkpoints, those with the best values of the searcher metric
+	// first; 0 selects all.
+	Best int
 }
 
-// Checkpoints lists checkpoints in the order of their reports.
-func (p checkpoints) Checkpoints(ctx context.Context, q CheckpointQuery) ([]*apiv1.Checkpoint, error) {
+// Checkpoints lists checkpoints in the order of their reports, or the best first.
+func (p checkpoints) Checkpoints(ctx context.Context, q CheckpointQuery) (all []*apiv1.Checkpoint, err error) {
 	path, query := "/api/v1/checkpoints", url.Values{}
 	switch {
 	case q.Trial != 0:
@@ -37,17 +40,16 @@ func (p checkpoints) Checkpoints(ctx context.Context, q CheckpointQuery) ([]*api
 	if q.Deleting {
 		query.Set("deleting", "true")
 	}
-	var all []*apiv1.Checkpoint
-	for {
+	if q.Best > 0 {
+		query.Set("sortByAttr", "SORT_BY_SEARCHER_METRIC")
+	}
+	err = readPages(q.Best, query, func() (int, *apiv1.Pagination, error) {
 		out := &apiv1.GetCheckpointsResponse{}
-		query.Set("offset", fmt.Sprint(len(all)))
-		query.Set("limit", "200")
 		err := p.do(ctx, call{op: "list checkpoints", method: http.MethodGet, path: path, query: query, out: out})
 		all = append(all, out.GetCheckpoints()...)
-		if err != nil || len(out.GetCheckpoints()) == 0 || len(all) >= int(out.GetPagination().GetTotal()) {
-			return all, err
-		}
-	}
+		return len(all), out.GetPagination(), err
+	})
+	return all, err
 }
 
 // Checkpoint returns one checkpoint.

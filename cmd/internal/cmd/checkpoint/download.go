@@ -1,106 +1,133 @@
 package checkpoint
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/directory"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 type downloadOptions struct {
 	command.Remote
 
-	To string
+	To         string
+	Experiment string
+	Best       int
 }
 
 func newDownload(s *term.Streams) *cobra.Command {
 	o := &downloadOptions{}
 	o.Names = client.Checkpoints
 	c := command.NewRemote(s, o, runDownload, &cobra.Command{
-		Use:   "download CHECKPOINT",
-		Short: "Download the files of a checkpoint through the master",
-		Long: `Download the files of a checkpoint through the master, which can read the storage of
-the cluster and its workspaces, and storage with its own keys. Existing files are
-replaced.`,
-		Example: "  det-deploy checkpoint download 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --to model",
+		Use:   "download [CHECKPOINT…]",
+		Short: "Download the files of checkpoints through the master",
+		Long: `Download the files of checkpoints through the master, which can read the storage of the
+cluster and its workspaces, and storage with its own keys. Existing files are replaced.
+--experiment downloads the completed checkpoints of an experiment, and --best only those
+with the best values of its searcher metric. With several checkpoints, --to has a
+directory for each.`,
+		Example: `  det-deploy checkpoint download 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --to model
+  det-deploy checkpoint download --experiment 7 --best 1`,
 	})
-	c.Flags().StringVar(&o.To, "to", "", "directory for the files (default checkpoints/CHECKPOINT)")
+	f := c.Flags()
+	f.StringVar(&o.To, "to", "", "directory for the files (default checkpoints/CHECKPOINT)")
+	f.StringVar(&o.Experiment, "experiment", "", "download the completed checkpoints of this experiment")
+	f.IntVar(&o.Best, "best", 0, "with --experiment, maximum number of checkpoints, the best first")
+	o.CompleteFlag(c, "experiment", client.Experiments)
 	return c
 }
 
-// downloaded is the JSON output of download.
+// Validate returns an error unless either checkpoints or an experiment are named.
+func (o *downloadOptions) Validate() error {
+	switch {
+	case len(o.Args) == 0 && !o.Given("experiment"):
+		return usage.Errorf("CHECKPOINT or --experiment is missing")
+	case len(o.Args) > 0 && o.Given("experiment"):
+		return usage.Errorf("use either CHECKPOINT or --experiment")
+	case o.Given("best") && (o.Best < 1 || !o.Given("experiment")):
+		return usage.Errorf("--best %d: must be 1 or more, with --experiment", o.Best)
+	}
+	return nil
+}
+
+// downloaded is the JSON output of download for a checkpoint.
 type downloaded struct {
 	Checkpoint string `json:"checkpoint"`
 	Directory  string `json:"directory"`
-	Files      int    `json:"files"`
-	Bytes      int64  `json:"bytes"`
+	directory.Extracted
 }
 
 func runDownload(ctx context.Context, o *downloadOptions, master *client.Client) error {
-	d := downloaded{Checkpoint: o.Args[0], Directory: o.To}
-	if d.Directory == "" {
-		d.Directory = filepath.Join("checkpoints", filepath.Base(o.Args[0]))
-	}
-	body, err := master.DownloadCheckpoint(ctx, o.Args[0])
-	if err != nil {
-		return err
-	}
-	err = d.unpack(body)
-	if err = errors.Join(err, body.Close()); err != nil {
-		return fmt.Errorf("cannot download checkpoint %s to %s: %w", d.Checkpoint, d.Directory, err)
-	}
-	return o.AnswerNote(d, "Downloaded %s (%d bytes) to %s.", term.Count(d.Files, "file"), d.Bytes, d.Directory)
-}
-
-// unpack extracts the files of an archive. It returns an error for a file outside of the directory.
-func (d *downloaded) unpack(from io.Reader) error {
-	if err := os.MkdirAll(d.Directory, 0o755); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(d.Directory)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // its files are closed
-	z, err := gzip.NewReader(from)
-	if err != nil {
-		return fmt.Errorf("cannot read the archive: %w", err)
-	}
-	for r := tar.NewReader(z); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && h.Typeflag == tar.TypeReg {
-			err = d.writeFile(root, h.Name, r)
-		}
+	if !o.Given("experiment") && len(o.Args) == 1 {
+		d, err := o.download(ctx, master, o.Args[0])
 		if err != nil {
 			return err
 		}
+		return o.AnswerJSON(d)
 	}
-}
-
-func (d *downloaded) writeFile(root *os.Root, name string, from io.Reader) error {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := root.Create(name)
+	ids, err := o.chosen(ctx, master)
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, from)
-	d.Files++
-	d.Bytes += n
-	return errors.Join(err, f.Close())
+	done, err := command.ForEach(ids, func(id string) (downloaded, error) { return o.download(ctx, master, id) })
+	return errors.Join(err, o.AnswerJSON(map[string]any{"checkpoints": done}))
+}
+
+// chosen returns the IDs of the checkpoints to download.
+func (o *downloadOptions) chosen(ctx context.Context, master *client.Client) ([]string, error) {
+	if !o.Given("experiment") {
+		return o.Args, nil
+	}
+	experiment, err := command.ResolveNumber(ctx, master, client.Experiments, o.Experiment)
+	if err != nil {
+		return nil, err
+	}
+	list, err := master.Checkpoints(ctx, client.CheckpointQuery{
+		Experiment: experiment, States: []apiv1.Checkpoint_State{apiv1.Checkpoint_STATE_COMPLETED}, Best: o.Best,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("experiment %d has no completed checkpoint", experiment)
+	}
+	var ids []string
+	for _, c := range list {
+		ids = append(ids, c.GetUuid())
+	}
+	return ids, nil
+}
+
+// directoryFor returns the directory of a checkpoint's files.
+func (o *downloadOptions) directoryFor(id string) string {
+	switch {
+	case o.To == "":
+		return filepath.Join("checkpoints", filepath.Base(id))
+	case o.Given("experiment") || len(o.Args) > 1:
+		return filepath.Join(o.To, filepath.Base(id))
+	}
+	return o.To
+}
+
+func (o *downloadOptions) download(ctx context.Context, master *client.Client, id string) (downloaded, error) {
+	d := downloaded{Checkpoint: id, Directory: o.directoryFor(id)}
+	body, err := master.DownloadCheckpoint(ctx, id)
+	if err != nil {
+		return d, err
+	}
+	d.Extracted, err = directory.Extract(d.Directory, body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		return d, fmt.Errorf("cannot download checkpoint %s to %s: %w", id, d.Directory, err)
+	}
+	o.Tell("Downloaded %s (%d bytes) to %s.", term.Count(d.Files, "file"), d.Bytes, d.Directory)
+	return d, nil
 }

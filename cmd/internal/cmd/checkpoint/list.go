@@ -18,7 +18,7 @@ import (
 type listOptions struct {
 	command.Remote
 
-	Experiment int32
+	Experiment string
 	Trial      int32
 	States     []string
 }
@@ -35,7 +35,14 @@ func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
 	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Checkpoint]{
 		Fetch: func(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Checkpoint, error) {
-			return master.Checkpoints(ctx, o.query())
+			q := o.query()
+			if o.Experiment != "" {
+				var err error
+				if q.Experiment, err = command.ResolveNumber(ctx, master, client.Experiments, o.Experiment); err != nil {
+					return nil, err
+				}
+			}
+			return master.Checkpoints(ctx, q)
 		},
 		Reply: func(list []*apiv1.Checkpoint) any { return &apiv1.GetCheckpointsResponse{Checkpoints: list} },
 		Columns: []command.Column[*apiv1.Checkpoint]{
@@ -58,9 +65,10 @@ list shows the reason. States: active, completed, deleting, deleted, error,
 partially_deleted.`,
 		Example: "  det-deploy checkpoint list --experiment 7\n  det-deploy checkpoint list --state deleting",
 	})
-	c.Flags().Int32Var(&o.Experiment, "experiment", 0, "show only checkpoints of this experiment")
+	c.Flags().StringVar(&o.Experiment, "experiment", "", "show only checkpoints of this experiment")
 	c.Flags().Int32Var(&o.Trial, "trial", 0, "show only checkpoints of this trial")
 	c.Flags().StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
+	o.CompleteFlag(c, "experiment", client.Experiments)
 	return c
 }
 
@@ -76,9 +84,9 @@ func (o *listOptions) Validate() error {
 	return nil
 }
 
-// query converts the flags to a query.
+// query converts the flags except --experiment to a query.
 func (o *listOptions) query() client.CheckpointQuery {
-	q := client.CheckpointQuery{Experiment: o.Experiment, Trial: o.Trial, Deleting: len(o.States) == 1 && o.States[0] == deleting}
+	q := client.CheckpointQuery{Trial: o.Trial, Deleting: len(o.States) == 1 && o.States[0] == deleting}
 	for _, s := range o.States {
 		if s == deleting { // the API of Determined reports such a checkpoint as active
 			s = "active"

@@ -41,6 +41,7 @@ print its ID.`,
 	f.BoolVar(&o.ValidateOnly, "validate", false, "check the configuration and create nothing")
 	f.Int32Var(&o.Project, "project-id", 0, "project ID (default as in the file)")
 	f.StringVar(&o.Template, "template", "", "template that the configuration file overrides")
+	o.CompleteFlag(c, "template", client.Templates)
 	return c
 }
 
@@ -72,16 +73,26 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 	if file := entryFile(text); file != "" && len(dir.Files) == 0 {
 		o.Tell("Warning: the entrypoint runs %s, but no files are sent; send them with --context DIRECTORY, unless the image has them.", file)
 	}
-	for _, w := range reply.GetConfigWarnings() {
-		o.Tell("Warning: %s", w)
-	}
-	if len(reply.GetWarnings()) > 0 {
-		o.Tell("Warning: trials need more slots than the resource pool has; they wait until it grows.")
-	}
+	tellWarnings(&o.Local, reply)
 	if o.ValidateOnly {
 		return o.AnswerNote(reply, "The configuration is valid.")
 	}
 	return o.AnswerLine(reply, "%d", reply.GetExperiment().GetId())
+}
+
+// tellWarnings prints the warnings about a new experiment.
+func tellWarnings(o *command.Local, reply *apiv1.CreateExperimentResponse) {
+	for _, w := range reply.GetConfigWarnings() {
+		o.Tell("Warning: %s", w)
+	}
+	tellSlots(o, reply.GetWarnings())
+}
+
+// tellSlots prints a warning if the trials need more slots than there are.
+func tellSlots(o *command.Local, warnings []apiv1.LaunchWarning) {
+	if len(warnings) > 0 {
+		o.Tell("Warning: trials need more slots than the resource pool has; they wait until it grows.")
+	}
 }
 
 // entryFile returns the file of the working directory that an experiment's entrypoint runs, or "".

@@ -12,7 +12,8 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := command.NewNoun(s, noun, "Manage experiments", "  det-deploy experiment preview search.yaml\n  det-deploy experiment list",
 		newPreview, newCreate, newList, newDescribe, newHistory, newWait,
-		newPause, newActivate, newCancel, newKill, newArchive, newUnarchive, newDelete)
+		newPause, newActivate, newCancel, newKill, newContinue, newFork, newSet, newLabel, newMove,
+		newArchive, newUnarchive, newDownload, newDelete)
 	c.Aliases = []string{"exp"}
 	return c
 }

@@ -47,7 +47,7 @@ trial, the time metric and the metric. It shows the trials that would be stopped
   det-deploy experiment preview search.yaml --simulate curves.csv --output json`,
 	})
 	f := c.Flags()
-	f.StringArrayVar(&o.Overrides, "override", nil, "setting that overrides the file, such as searcher.max_trials=8; repeatable")
+	addOverrides(c, &o.Overrides, "file")
 	f.StringVar(&o.Simulate, "simulate", "", "CSV file with recorded curves to simulate")
 	f.BoolVar(&o.AskCluster, "ask-cluster", false, "query the cluster for the resource pool's capacity and price")
 	f.Float64Var(&o.HoursPerUnit, "hours-per-unit", 0, "hours per unit of the time metric for a trial")

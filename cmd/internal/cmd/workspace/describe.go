@@ -27,7 +27,7 @@ func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) 
 		return err
 	}
 	var members []string
-	if len(w.GetMemberIds()) > 0 && o.Output != term.JSON {
+	if len(w.GetMemberIds()) > 0 && o.Output.IsTable() {
 		if members, err = namesOf(ctx, master, w.GetMemberIds()); err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func (o *adoptOptions) confirmAdoption(ctx context.Context, r adopted) (bool, er
 
 // Print writes a table of the settings.
 func (r adopted) Print(s *term.Streams) error {
-	t := term.NewTable("setting", "value")
+	t := term.NewTable("SETTING", "VALUE")
 	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
 		t.Row(name, r.Settings[name])
 	}

@@ -2,9 +2,13 @@ package cluster
 
 import (
 	"context"
+	"maps"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
@@ -25,10 +29,18 @@ type lister interface {
 	List(ctx context.Context) (Listing, error)
 }
 
-// Listing holds the clusters of a platform in both output formats.
+func (o *listOptions) addFlags(f *pflag.FlagSet) {
+	o.AddFlags(o.verb, f)
+	o.Output.AddShownFlag(f)
+}
+
+// Listing holds the clusters of a platform in all output formats.
 type Listing struct {
-	// JSON is the JSON output.
-	JSON any
+	// Clusters are the clusters as JSON, and More is what else is known.
+	Clusters any
+	More     map[string]any
+	// V1 is the output of json=v1.
+	V1 any
 	// Notes explain missing entries, and None is printed if there are no clusters.
 	Notes []string
 	None  string
@@ -48,8 +60,13 @@ func (o *listOptions) run(ctx context.Context) error {
 }
 
 func (l Listing) print(s *term.Streams, f term.Format) error {
-	if f == term.JSON {
-		return s.PrintJSON(l.JSON)
+	switch {
+	case f == term.JSONv1:
+		return s.PrintJSON(l.V1)
+	case !f.IsTable():
+		return s.PrintObject(f, l.object())
+	case !f.IsText():
+		return s.ShowTable(f, l.Table, term.Look{})
 	}
 	for _, note := range l.Notes {
 		s.Notef("%s", note)
@@ -58,7 +75,14 @@ func (l Listing) print(s *term.Streams, f term.Format) error {
 		s.Notef("%s", l.None)
 		return nil
 	}
-	return s.PrintTable(l.Table)
+	return s.ShowTable(f, l.Table, term.Look{Now: time.Now(), Wide: f == term.Wide})
+}
+
+// object returns the list in version 2 of the JSON output.
+func (l Listing) object() map[string]any {
+	out := show.List("Cluster", l.Clusters)
+	maps.Copy(out, l.More)
+	return out
 }
 
 // NewList returns `det-deploy list`, which lists the clusters of all platforms in the local records.
@@ -80,11 +104,11 @@ det-deploy k8s list.`,
 			return listing(clusters).print(s, output)
 		},
 	}
-	output.AddFlag(c.Flags())
+	output.AddShownFlag(c.Flags())
 	return c
 }
 
-// listed is the JSON output of list.
+// listed is version 1 of the JSON output of list.
 type listed struct {
 	Schema   string  `json:"schema"`
 	Clusters []known `json:"clusters"`
@@ -92,9 +116,9 @@ type listed struct {
 
 func listing(all []known) Listing {
 	l := Listing{
-		JSON:  listed{"det-deploy.list/v1", all},
+		Clusters: append([]known{}, all...), V1: listed{"det-deploy.list/v1", all},
 		None:  "No clusters are known on this machine. For other clusters, use `det-deploy aws list --all-regions`, `det-deploy gcp list` or `det-deploy k8s list`.",
-		Table: term.NewTable("cluster", "platform", "where", "master"),
+		Table: term.NewTable("NAME", "PLATFORM", "PLACE", "MASTER"),
 	}
 	for _, k := range all {
 		l.Table.Row(k.Cluster, k.Platform, k.placeName(), k.URL)

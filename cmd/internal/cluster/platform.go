@@ -103,8 +103,8 @@ type Answer interface {
 
 // printAnswer writes an answer in the requested format.
 func printAnswer(s *term.Streams, f term.Format, a Answer) error {
-	if f == term.JSON {
-		return s.PrintJSON(a)
+	if f.IsText() {
+		return a.Print(s)
 	}
-	return a.Print(s)
+	return s.PrintObject(f, a)
 }

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 
+	"github.com/spf13/pflag"
+
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/installer"
 )
@@ -15,6 +17,11 @@ func statusHelp() Help {
 		Example: `  det-deploy {name} status --cluster-id lab
   det-deploy {name} status --cluster-id lab --output json`,
 	}
+}
+
+func (o *statusOptions) addFlags(f *pflag.FlagSet) {
+	o.AddFlags(o.verb, f)
+	o.Output.AddAnswerFlag(f)
 }
 
 func (o *statusOptions) run(ctx context.Context) error {

@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
 	"time"
 
@@ -32,33 +30,17 @@ func (o *Local) PrintAnswer(v any, text func() error) error {
 	return o.PrintJSON(v)
 }
 
-// objectOf returns v in the form of encoding/json, so that paths find its keys.
-func objectOf(v any) (object any, err error) {
+// objectOf returns what is printed of v as JSON.
+func objectOf(v any) (any, error) {
 	if m, ok := v.(proto.Message); ok {
 		return show.Object(m)
 	}
-	raw, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(raw, &object)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot print JSON: %w", err)
-	}
-	return object, nil
+	return v, nil
 }
 
 // AnswerTable prints t, or v in formats that are not tables.
 func (o *Local) AnswerTable(v any, t *term.Table) error {
-	return o.PrintAnswer(v, func() error {
-		switch o.Output {
-		case term.Name:
-			return o.PrintNames(t)
-		case term.CSV:
-			return o.PrintCSV(t)
-		default:
-			return o.PrintTableAs(t, o.look())
-		}
-	})
+	return o.PrintAnswer(v, func() error { return o.ShowTable(o.Output, t, o.look()) })
 }
 
 func (o *Local) look() term.Look {

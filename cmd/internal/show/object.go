@@ -45,7 +45,7 @@ func Object(m proto.Message) (map[string]any, error) {
 }
 
 // List returns the JSON output of a list of things of a kind.
-func List(kind string, items []any) map[string]any {
+func List(kind string, items any) map[string]any {
 	return map[string]any{"apiVersion": schema, "kind": kind + "List", "items": items}
 }
 

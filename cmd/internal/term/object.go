@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// PrintObject writes v, a value of encoding/json, to Out in a format that is not a table.
+// PrintObject writes v to Out in a format that is not a table.
 func (s *Streams) PrintObject(f Format, v any) error {
 	text, err := formatObject(f, v)
 	if err != nil {
@@ -61,8 +61,16 @@ func findPath(text string, v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	raw, err := encode(v, "")
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	if err := json.Unmarshal(raw, &plain); err != nil {
+		return nil, fmt.Errorf("cannot read the JSON: %w", err)
+	}
 	var out bytes.Buffer
-	if err := path.Execute(&out, v); err != nil {
+	if err := path.Execute(&out, plain); err != nil {
 		return nil, fmt.Errorf("cannot evaluate the jsonpath expression: %w", err)
 	}
 	return out.Bytes(), nil

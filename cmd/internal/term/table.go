@@ -144,6 +144,18 @@ func (s *Streams) PrintTableAs(t *Table, l Look) error {
 	return nil
 }
 
+// ShowTable writes t to Out in a table format.
+func (s *Streams) ShowTable(f Format, t *Table, l Look) error {
+	switch f {
+	case Name:
+		return s.PrintNames(t)
+	case CSV:
+		return s.PrintCSV(t)
+	default:
+		return s.PrintTableAs(t, l)
+	}
+}
+
 // TableLines returns the lines of PrintTableAs.
 func (s *Streams) TableLines(t *Table, l Look) []string {
 	l.width, _ = s.outSize()
@@ -185,7 +197,7 @@ func (s *Streams) PrintPairs(pairs ...[2]string) error {
 
 // PrintSettings prints the settings of a document with their sources.
 func (s *Streams) PrintSettings(settings []document.Setting) error {
-	table := NewTable("setting", "value", "from")
+	table := NewTable("SETTING", "VALUE", "FROM")
 	for _, set := range settings {
 		table.Row(set.Path, set.Value, set.Source)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// listed is the JSON output of list.
+// listed is version 1 of the JSON output of list.
 type listed struct {
 	Schema   string               `json:"schema"`
 	Clusters []wire.ListedCluster `json:"clusters"`
@@ -15,9 +15,9 @@ type listed struct {
 // list formats the clusters of one place, or of all places if place is empty.
 func list(w Words, place string, all []wire.ListedCluster) cluster.Listing {
 	l := cluster.Listing{
-		JSON:  listed{"det-deploy." + w.Name + "-list/v1", all},
+		Clusters: append([]wire.ListedCluster{}, all...), V1: listed{"det-deploy." + w.Name + "-list/v1", all},
 		None:  "There are no clusters in this " + w.Account + ".",
-		Table: term.NewTable("cluster", "region", "version", "ready since", "note"),
+		Table: term.NewTable("NAME", "REGION", "VERSION", "READY", "NOTE"),
 	}
 	if place != "" {
 		l.None = "There are no clusters in " + place + "."

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	k8swire "github.com/det-deploy/det-deploy/cmd/internal/wire/k8s"
 )
 
-// listed is the JSON output of list.
+// listed is version 1 of the JSON output of list.
 type listed struct {
 	Schema string `json:"schema"`
 
@@ -22,8 +21,9 @@ type listed struct {
 func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
 	all, err := k8swire.List(ctx, w.kubeAt(w.Streams))
 	l := cluster.Listing{
-		JSON: listed{"det-deploy.k8s-list/v1", all}, None: "No clusters found.",
-		Table: term.NewTable("cluster", "namespace", "version", "release", "changed"),
+		Clusters: append([]k8swire.Listed{}, all.Clusters...), V1: listed{"det-deploy.k8s-list/v1", all}, None: "No clusters found.",
+		More:  map[string]any{"foreign": all.Foreign, "unreadableNamespaces": all.Closed, "onlyOwnNamespace": all.OnlyOwn},
+		Table: term.NewTable("NAME", "NAMESPACE", "VERSION", "RELEASE", "CHANGED"),
 	}
 	if all.OnlyOwn {
 		l.Notes = append(l.Notes, "You may not list namespaces, so only one was searched; use --namespace to search another.")
@@ -34,7 +34,7 @@ func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
 		l.Notes = append(l.Notes, fmt.Sprintf("Release %s in namespace %s is of Determined's own chart, %s; det-deploy does not change it.", f.Cluster, f.Namespace, f.Version))
 	}
 	for _, c := range all.Clusters {
-		l.Table.Row(c.Cluster, c.Namespace, c.Version, c.Status, c.Updated.Format(time.RFC3339))
+		l.Table.Row(c.Cluster, c.Namespace, c.Version, c.Status, c.Updated)
 	}
 	return l, err
 }

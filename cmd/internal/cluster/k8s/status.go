@@ -177,7 +177,7 @@ func (r *status) Print(s *term.Streams) error {
 		s.Printf("  %s", w)
 	}
 	if len(r.Pods) > 0 {
-		t := term.NewTable("pod", "component", "state", "ready", "restarts", "node", "age")
+		t := term.NewTable("POD", "COMPONENT", "STATE", "READY", "RESTARTS", "NODE", "AGE")
 		for _, p := range r.Pods {
 			t.Row(p.Name, p.Component, p.State, p.Ready, p.Restarts, p.Node, time.Since(p.Since).Round(time.Second).String())
 		}

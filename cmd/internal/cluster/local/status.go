@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -49,11 +48,11 @@ func (r *status) Print(s *term.Streams) error {
 	for _, w := range slices.Concat(r.Wrong, r.Restrictions) {
 		s.Printf("  %s", w)
 	}
-	t := term.NewTable("process", "pid", "running for", "restarts")
+	t := term.NewTable("PROCESS", "PID", "AGE", "RESTARTS")
 	for _, p := range r.Processes {
-		since := "not running"
+		since := any("not running")
 		if p.Alive {
-			since = time.Since(p.Since).Round(time.Second).String()
+			since = p.Since
 		}
 		t.Row(p.Name, p.PID, since, p.Restarts)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func newShow(s *term.Streams) *cobra.Command {
-	return command.New(s, &command.Remote{}, runShow, &cobra.Command{
+	return command.New(s, &command.Remote{Local: command.Local{Shows: true}}, runShow, &cobra.Command{
 		Use: "show", Short: "Print the current context and user",
 		Example: "  det-deploy context show\n  det-deploy context show --master lab --output json",
 	})

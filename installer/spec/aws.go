@@ -156,6 +156,8 @@ func awsPlaceFlags() Table {
 		textFlag("agent-security-group", "network.agent_security_group", "existing security group of agents"),
 		textFlag("master-role", "roles.master", "existing IAM role of the master"),
 		textFlag("agent-role", "roles.agent", "existing IAM role of agents"),
+		textFlag("master-instance-profile", "roles.master_profile", "existing instance profile of the master, with its role"),
+		textFlag("agent-instance-profile", "roles.agent_profile", "existing instance profile of agents, with its role"),
 		boolFlag("session-manager", "roles.session_manager", "allow AWS Session Manager"),
 	}
 }

@@ -65,16 +65,23 @@ func (v AWSVolume) Validate(path string) document.Errors {
 	return e
 }
 
-// AWSRoles names existing roles. The cluster creates an instance profile for each of them.
+// AWSRoles names existing roles. The cluster creates an instance profile for each of them, unless the
+// profile exists too.
 type AWSRoles struct {
 	Master string `yaml:"master" doc:"Name or ARN of an existing role for the master; by default a new one"`
 	Agent  string `yaml:"agent" doc:"Name or ARN of an existing role for agents; by default a new one"`
+	// MasterProfile and AgentProfile are profiles that exist with their roles.
+	MasterProfile string `yaml:"master_profile" doc:"Name or ARN of an existing instance profile for the master, whose role it then uses; by default a new one"`
+	AgentProfile  string `yaml:"agent_profile" doc:"Name or ARN of an existing instance profile for agents, whose role they then use; by default a new one"`
 	// SessionManager allows access without SSH.
 	SessionManager bool `yaml:"session_manager" doc:"Allow AWS Session Manager on machines with the cluster's own roles"`
 }
 
 // roleName matches the role names that IAM accepts, alone or at the end of an ARN.
 var roleName = regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/([!-~]*/)?)?[A-Za-z0-9+=,.@_-]{1,64}$`)
+
+// profileName matches the names of instance profiles that IAM accepts, alone or at the end of an ARN.
+var profileName = regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:instance-profile/([!-~]*/)?)?[A-Za-z0-9+=,.@_-]{1,128}$`)
 
 // Validate checks the syntax of names and ARNs.
 func (r AWSRoles) Validate(path string) document.Errors {
@@ -84,6 +91,13 @@ func (r AWSRoles) Validate(path string) document.Errors {
 	}
 	check("master", r.Master)
 	check("agent", r.Agent)
+	profile := func(key, profile, role string) {
+		at := document.Join(path, key)
+		e.Check(profile == "" || profileName.MatchString(profile), at, "must be the name or ARN of an instance profile (is %q)", profile)
+		e.Check(profile == "" || role == "", at, "excludes an existing role, because the profile has one; keep one of them")
+	}
+	profile("master_profile", r.MasterProfile, r.Master)
+	profile("agent_profile", r.AgentProfile, r.Agent)
 	return e
 }
 

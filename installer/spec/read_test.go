@@ -158,6 +158,8 @@ func TestReadErrors(t *testing.T) {
 		{"a retention for an existing log group", "", append(needed, "log-group", "theirs", "log-retention-days", "90"), []string{"logs.retention_days: has no effect on an existing group"}},
 		{"a retention that CloudWatch does not know", "", append(needed, "log-retention-days", "31"), []string{"logs.retention_days: must be a number of days that CloudWatch supports"}},
 		{"another cluster's file", "cluster_id: other\n", needed, []string{`cluster_id: is "other", but --cluster-id is "lab"`}},
+		{"a role beside an instance profile", "", append(needed, "agent-role", "a", "agent-instance-profile", "b"), []string{"roles.agent_profile: excludes an existing role"}},
+		{"a role in place of an instance profile", "", append(needed, "master-instance-profile", "arn:aws:iam::123456789012:role/a"), []string{"roles.master_profile: must be the name or ARN of an instance profile"}},
 		{"half a registry account", "", append(needed, "registry-user", "u"), []string{"tasks.registry.password: is required with a user"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

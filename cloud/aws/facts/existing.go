@@ -64,6 +64,27 @@ func (f Facts) readRole(ctx context.Context, role string) (*iam.GetRoleOutput, e
 	return f.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(role[strings.LastIndex(role, "/")+1:])})
 }
 
+// InstanceProfile is an instance profile of the user.
+type InstanceProfile struct {
+	// ARN is that of the profile, Role that of its role.
+	ARN  string `json:"arn"`
+	Role string `json:"role"`
+}
+
+// InstanceProfile reads an instance profile given by its name, with or without its path, or by its
+// ARN. It returns an error if the profile has no role.
+func (f Facts) InstanceProfile(ctx context.Context, profile string) (InstanceProfile, error) {
+	name := profile[strings.LastIndex(profile, "/")+1:]
+	out, err := f.Clients.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	if err != nil {
+		return InstanceProfile{}, fmt.Errorf("read the existing instance profile %s: %w", profile, err)
+	}
+	for _, r := range out.InstanceProfile.Roles {
+		return InstanceProfile{ARN: aws.ToString(out.InstanceProfile.Arn), Role: aws.ToString(r.Arn)}, nil
+	}
+	return InstanceProfile{}, errUnfit("iam:GetInstanceProfile", "instance profile "+profile, "it has no role, so its machines have no credentials", "add a role to it with `aws iam add-role-to-instance-profile`")
+}
+
 // VolumeFree returns an error if a volume is attached to an instance that does not belong to the
 // cluster.
 func (f Facts) VolumeFree(ctx context.Context, id, cluster string) error {

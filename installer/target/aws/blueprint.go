@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
@@ -29,9 +30,26 @@ type blueprint struct {
 	subnets map[string]infra.Ref
 	agents  infra.Ref
 	master  infra.Ref
-	agent   *identity.Profile
-	profile *identity.Profile
+	agent   profile
+	profile profile
 }
+
+// profile refers to an instance profile by name.
+type profile interface {
+	infra.Ref
+	ARN() string
+}
+
+var _ profile = (*identity.Profile)(nil)
+
+// existingProfile is an instance profile of the user.
+type existingProfile struct {
+	infra.Ref
+	arn string
+}
+
+// ARN implements profile.
+func (p existingProfile) ARN() string { return p.arn }
 
 // Wanted returns all resources of the cluster, newly made. It returns none without a spec, as when
 // `down` knows only the cluster ID.
@@ -116,21 +134,33 @@ func (b *blueprint) addSecurityGroups() {
 
 // addRoles adds the roles of the machines.
 func (b *blueprint) addRoles() {
-	profile := func(name, existing string, document policy.Document) *identity.Profile {
+	add := func(name, existing string, document policy.Document) profile {
 		p := &identity.Profile{In: b.cluster, Name: name, Role: infra.Existing(spec.RoleName(existing))}
 		if existing == "" {
 			r := &identity.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": document.Compact()}, Profile: p}
 			p.Role = r
 			b.addResources(r)
 		}
+		b.addResources(p)
 		return p
+	}
+	use := func(name string) profile {
+		arn := b.Known.Profiles[name].ARN
+		return existingProfile{infra.Existing(path.Base(arn)), arn}
 	}
 	if b.UsesSpot() {
 		b.addResources(&identity.SpotRole{In: b.cluster})
 	}
-	b.profile = profile("master", b.Spec.Roles.Master, policy.Master(b.Scope()))
-	b.agent = profile("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))
-	b.addResources(b.profile, b.agent)
+	if name := b.Spec.Roles.MasterProfile; name != "" {
+		b.profile = use(name)
+	} else {
+		b.profile = add("master", b.Spec.Roles.Master, policy.Master(b.Scope()))
+	}
+	if name := b.Spec.Roles.AgentProfile; name != "" {
+		b.agent = use(name)
+	} else {
+		b.agent = add("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))
+	}
 }
 
 // addDataStores adds the buckets and the log group.
@@ -160,7 +190,7 @@ func (t *Target) Scope() policy.Scope {
 	return policy.Scope{
 		Partition: t.Caller.Partition, Account: t.Caller.Account, Region: s.Region, Cluster: s.Cluster,
 		DataBucket: s.Storage.Bucket, LogGroup: s.Logs.Group,
-		MasterRole: t.Known.Roles[s.Roles.Master], AgentRole: t.Known.Roles[s.Roles.Agent],
+		MasterRole: t.MasterRole(), AgentRole: t.AgentRole(),
 		NoSessions: !s.Roles.SessionManager, Volume: s.Master.Volume.ID, Secrets: t.ForeignSecrets(), Keys: t.Known.DiskKeys(),
 	}
 }

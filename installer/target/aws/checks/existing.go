@@ -58,6 +58,11 @@ func (c *checker) existingChecks() []doctor.Check {
 			return c.facts.RoleForMachines(ctx, r.role)
 		})
 	}
+	for _, p := range []struct{ who, profile string }{{"master", s.Roles.MasterProfile}, {"agent", s.Roles.AgentProfile}} {
+		add(p.who+"'s instance profile "+p.profile, "choose another with --"+p.who+"-instance-profile", p.profile != "", func(ctx context.Context) error {
+			return c.facts.RoleForMachines(ctx, c.Known.Profiles[p.profile].Role)
+		})
+	}
 	out = append(out, c.broughtRoles()...)
 	for _, name := range c.ForeignSecrets() {
 		add("secret "+name, "store it in Secrets Manager in "+s.Region, true, func(ctx context.Context) error {

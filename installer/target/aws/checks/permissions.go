@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/mark"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // checkPermissions checks whether the caller may do what the installer does. It makes dry runs of
@@ -69,7 +70,7 @@ func (c *checker) broughtRoles() []doctor.Check {
 	for _, r := range []struct {
 		who  policy.Who
 		role string
-	}{{policy.ByMaster, c.Spec.Roles.Master}, {policy.ByAgent, c.Spec.Roles.Agent}} {
+	}{{policy.ByMaster, c.MasterRole()}, {policy.ByAgent, c.AgentRole()}} {
 		if r.role == "" {
 			continue
 		}
@@ -85,14 +86,15 @@ func (c *checker) roleMay(ctx context.Context, who policy.Who, role string) doct
 	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.Scope.Flags())
 	needed := "the actions that " + command + " prints"
 	documents := policy.For(who, c.Scope)
-	denied, err := c.facts.Refused(ctx, c.Known.Roles[role], documents)
+	denied, err := c.facts.Refused(ctx, role, documents)
+	role = spec.RoleName(role)
 	switch {
 	case err != nil:
 		return doctor.Unsure("cannot simulate the permissions: "+err.Error(), needed, "compare the role's policies with that output")
 	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
 		return doctor.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines work without these", needed, "see docs/reference/aws-permissions.md for their purpose")
 	case len(denied) > 0:
-		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%s-role out", command, who)
+		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%[2]s-role and --%[2]s-instance-profile out", command, who)
 		return doctor.Failed(role+" may not "+strings.Join(denied, ", "), needed, fix).As(cloud.Denied)
 	}
 	return doctor.Passed("all %d actions are allowed", len(policy.Actions(documents)))

@@ -38,6 +38,8 @@ type Known struct {
 	Subnets map[string]string `json:"subnets,omitempty"`
 	// Roles maps existing roles as named in the spec to their ARNs.
 	Roles map[string]string `json:"roles,omitempty"`
+	// Profiles maps existing instance profiles as named in the spec to their ARNs and roles.
+	Profiles map[string]facts.InstanceProfile `json:"profiles,omitempty"`
 	// VolumeZone is the zone of an existing volume.
 	VolumeZone string `json:"volume_zone,omitempty"`
 	// DeterminedPassword reports whether the user determined has its own initial password; earlier
@@ -84,7 +86,7 @@ func (l Layout) Look(ctx context.Context, clients api.Clients, password func(con
 	look := machines.InTurn(
 		// These do not depend on each other.
 		machines.SideBySide(
-			r.readTypes, r.readVolume, r.readSubnets, r.readZones, r.readPublished, r.readRoles, r.readDiskKey, readPassword,
+			r.readTypes, r.readVolume, r.readSubnets, r.readZones, r.readPublished, r.readRoles, r.readProfiles, r.readDiskKey, readPassword,
 		),
 		r.chooseZones, r.readImages, r.readRootDisks,
 	)

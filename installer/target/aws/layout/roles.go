@@ -1,10 +1,12 @@
 package layout
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 )
 
 // readRoles reads the ARNs of existing roles, because a role's name does not include its path.
@@ -27,6 +29,37 @@ func (r *reader) readRoles(ctx context.Context) error {
 	}
 	r.Known.Roles = roles
 	return nil
+}
+
+// readProfiles reads the roles of existing instance profiles, anew each time because they may change.
+func (r *reader) readProfiles(ctx context.Context) error {
+	profiles := map[string]facts.InstanceProfile{}
+	for _, name := range []string{r.Spec.Roles.MasterProfile, r.Spec.Roles.AgentProfile} {
+		if name == "" {
+			continue
+		}
+		p, err := r.facts.InstanceProfile(ctx, name)
+		if err != nil {
+			return err
+		}
+		profiles[name] = p
+	}
+	r.Known.Profiles = profiles
+	return nil
+}
+
+// MasterRole returns the ARN of the master's existing role, or "".
+func (l Layout) MasterRole() string {
+	return l.existingRole(l.Spec.Roles.Master, l.Spec.Roles.MasterProfile)
+}
+
+// AgentRole returns the ARN of the agents' existing role, or "".
+func (l Layout) AgentRole() string {
+	return l.existingRole(l.Spec.Roles.Agent, l.Spec.Roles.AgentProfile)
+}
+
+func (l Layout) existingRole(role, profile string) string {
+	return cmp.Or(l.Known.Roles[role], l.Known.Profiles[profile].Role)
 }
 
 // readDiskKey reads the KMS key that encrypts disks. If the caller may not read it, the recorded

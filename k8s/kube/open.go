@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -209,6 +210,9 @@ func contextNames(m map[string]*clientcmdapi.Context) string {
 
 // unusableContext returns the error for an invalid selection of a cluster.
 func unusableContext(err error, fix string) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s does not exist", p.Path)
+	}
 	return &cloud.Error{Kind: cloud.Invalid, Op: "k8s", Fix: fix, Err: fmt.Errorf("read the Kubernetes configuration: %w", err)}
 }
 

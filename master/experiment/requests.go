@@ -101,7 +101,7 @@ func (r *requests) Archive(ctx context.Context, by *apiv1.User, id int32, archiv
 	verb := map[bool]string{true: "archive", false: "unarchive"}[archived]
 	return r.ask(ctx, by, e, demand{verb: verb, light: true, do: func(_ context.Context, _ *store.Tx, d *change.Draft) error {
 		if isOpen(d.Record) {
-			return status.New(status.FailedPrecondition, "cannot %s experiment %d: it has not ended (%s)", verb, id, d.Record.State)
+			return status.New(status.FailedPrecondition, "cannot %s experiment %d: it is %s; cancel or kill it first", verb, id, d.Record.State)
 		}
 		if d.Record.Archived != archived {
 			d.Record.Archived = archived

@@ -3,7 +3,6 @@ package command
 import (
 	"encoding/json"
 	"errors"
-	"os"
 
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -14,9 +13,9 @@ import (
 
 // ReadYAML reads a YAML file with a mapping. what describes it in errors, such as "the template".
 func ReadYAML(path, what string) (*structpb.Struct, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := usage.ReadFile(what, path)
 	if err != nil {
-		return nil, usage.Errorf("cannot read %s: %w", what, err)
+		return nil, err
 	}
 	if _, err := document.Parse(raw, path); err != nil {
 		return nil, usage.Check(err)

@@ -2,12 +2,12 @@ package contexts
 
 import (
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
@@ -120,9 +120,9 @@ func newContext(s *term.Streams, address string) (Context, error) {
 		User: s.Getenv("DET_USER"), Token: Token(s.Getenv("DET_USER_TOKEN")),
 	}
 	if file := s.Getenv("DET_MASTER_CERT_FILE"); file != "" {
-		ca, err := os.ReadFile(file)
+		ca, err := usage.ReadFile("the CA file in DET_MASTER_CERT_FILE", file)
 		if err != nil {
-			return Context{}, fmt.Errorf("cannot read the CA file in DET_MASTER_CERT_FILE: %w", err)
+			return Context{}, err
 		}
 		c.CA = string(ca)
 	}

@@ -44,16 +44,16 @@ func Scan(dir string) (*Directory, error) {
 	if dir == "" {
 		return &Directory{}, nil
 	}
-	skip, err := readIgnore(filepath.Join(dir, ignoreFile))
-	if err != nil {
-		return nil, err
-	}
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, usage.Errorf("--context %s: not a directory", dir)
 	}
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return nil, usage.Errorf("--context %s: not a directory", dir)
+	}
+	skip, err := readIgnore(filepath.Join(root, ignoreFile))
+	if err != nil {
+		return nil, err
 	}
 	d := &Directory{root: root, skip: skip}
 	if err := filepath.WalkDir(root, d.visit); err != nil {

@@ -159,6 +159,9 @@ const agentPool = "default"
 // overlaySettings merges the user's settings over m, given as data, and parses the result as the
 // master will.
 func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) {
+	if _, err := document.Parse([]byte(over), "--master-config-file"); err != nil {
+		return nil, err
+	}
 	data, err := document.Overlay(data, []byte(over))
 	if err != nil {
 		return nil, fmt.Errorf("merge --master-config-file into master.yaml: %w", err)

@@ -58,7 +58,7 @@ func TestManagedSettingsCannotBeChanged(t *testing.T) {
 		"resource_pools: [{pool_name: mine}]":                          "resource_pools: is managed by det-deploy",
 		"resource_pools: [{pool_name: default}, {pool_name: elastic}]": "resource_pools: is managed by det-deploy",
 		"portt: 1":                           "portt: unknown key",
-		"- a list":                           "merge --master-config-file into master.yaml",
+		"- a list":                           "--master-config-file:1: must be a mapping of keys to values, is a list",
 		"security: {default_task: {idd: 1}}": "unknown key",
 		"checkpoint_storage: {type: s3, bucket: b, access_key: a, secret_key: s3}": "file:/path or env:NAME",
 	} {

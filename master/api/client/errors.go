@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // Kind is the kind of a failed call. Callers branch on it.
@@ -73,7 +75,7 @@ type Error struct {
 func (e *Error) Error() string {
 	switch {
 	case e.Err != nil && e.Kind == Unavailable:
-		return fmt.Sprintf("%s: master %s does not answer: %v", e.Op, e.Master, e.Err)
+		return fmt.Sprintf("%s: master %s does not answer: %v", e.Op, e.Master, networkReason(e.Err))
 	case e.Err != nil:
 		return fmt.Sprintf("%s: %v", e.Op, e.Err)
 	case e.Message == "":
@@ -81,6 +83,17 @@ func (e *Error) Error() string {
 	default:
 		return e.Op + ": " + e.Message
 	}
+}
+
+// networkReason returns why a connection failed, without the steps of Go's network packages.
+func networkReason(err error) string {
+	if d, ok := errors.AsType[*net.DNSError](err); ok && d.IsNotFound {
+		return "the name " + d.Name + " has no address"
+	}
+	if n, ok := errors.AsType[syscall.Errno](err); ok {
+		return n.Error()
+	}
+	return err.Error()
 }
 
 // Unwrap returns the cause.
@@ -137,11 +150,15 @@ func (t *transport) refused(k call, r *http.Response) *Error {
 
 // lists maps API paths to the command that lists their objects.
 var lists = map[string]string{
-	"commands":   "det-deploy task list --all",
-	"tasks":      "det-deploy task list --all",
-	"agents":     "det-deploy agent list",
-	"users":      "det-deploy user list --all",
-	"job-queues": "det-deploy job list",
+	"commands":    "det-deploy task list --all",
+	"tasks":       "det-deploy task list --all",
+	"experiments": "det-deploy experiment list --all",
+	"trials":      "det-deploy trial list EXPERIMENT",
+	"checkpoints": "det-deploy checkpoint list",
+	"models":      "det-deploy model list",
+	"agents":      "det-deploy agent list",
+	"users":       "det-deploy user list --all",
+	"job-queues":  "det-deploy job list",
 }
 
 // see returns the command that lists the objects of the call.

@@ -46,7 +46,7 @@ func TestUpReadsSettings(t *testing.T) {
 		{"a flag", "lab", []string{"--cluster-id", "lab", "--max-agents", "3"}, []document.Given{{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}}, ""},
 		{"a file gives the id", "lab", []string{"--config-file", file}, nil, ""},
 		{"a flag's file is read", "lab", []string{"--config-file", file, "--tls-cert-file", cert}, []document.Given{{Path: "tls.certificate", Value: "CERTIFICATE", Source: "--tls-cert-file"}}, ""},
-		{"a file that is not there", "", []string{"--config-file", filepath.Join(dir, "none")}, nil, "cannot read --config-file: open " + filepath.Join(dir, "none") + ": no such file or directory"},
+		{"a file that is not there", "", []string{"--config-file", filepath.Join(dir, "none")}, nil, "cannot read --config-file: " + filepath.Join(dir, "none") + " does not exist"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

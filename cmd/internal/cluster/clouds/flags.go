@@ -1,9 +1,6 @@
 package clouds
 
 import (
-	"fmt"
-	"os"
-
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -46,8 +43,8 @@ func (w *Selection) Read() (spec.Given, error) {
 	if w.File == "" {
 		return g, nil
 	}
-	if g.File, err = os.ReadFile(w.File); err != nil {
-		return g, usage.Check(fmt.Errorf("cannot read --config-file: %w", err))
+	if g.File, err = usage.ReadFile("--config-file", w.File); err != nil {
+		return g, err
 	}
 	if w.Cluster == "" {
 		w.Cluster, err = spec.ClusterOf(g.File, w.File)

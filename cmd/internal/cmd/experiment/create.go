@@ -2,8 +2,9 @@ package experiment
 
 import (
 	"context"
-	"os"
+	"errors"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,9 +47,9 @@ print its ID.`,
 }
 
 func runCreate(ctx context.Context, o *createOptions, master *client.Client) error {
-	text, err := os.ReadFile(o.Args[0])
+	text, err := usage.ReadFile("the experiment's configuration", o.Args[0])
 	if err != nil {
-		return usage.Errorf("cannot read the experiment's configuration: %w", err)
+		return err
 	}
 	dir, err := directory.Scan(o.ContextDir)
 	if err == nil {
@@ -68,7 +69,7 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 	}
 	reply, err := master.CreateExperiment(ctx, in)
 	if err != nil {
-		return err
+		return nameLines(err, o.Args[0])
 	}
 	if file := entryFile(text); file != "" && len(dir.Files) == 0 {
 		o.Tell("Warning: the entrypoint runs %s, but no files are sent; send them with --context DIRECTORY, unless the image has them.", file)
@@ -94,6 +95,19 @@ func tellSlots(o *command.Local, warnings []apiv1.LaunchWarning) {
 		o.Tell("Warning: trials need more slots than the resource pool has; they wait until it grows.")
 	}
 }
+
+// nameLines returns err with the name of the file in place of "config", as which the master knows it.
+func nameLines(err error, file string) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	named := *e
+	named.Message = configLine.ReplaceAllString(e.Message, strings.ReplaceAll(file, "$", "$$")+":${1}")
+	return &named
+}
+
+var configLine = regexp.MustCompile(`(?m)^config:(\d)`)
 
 // entryFile returns the file of the working directory that an experiment's entrypoint runs, or "".
 func entryFile(text []byte) string {

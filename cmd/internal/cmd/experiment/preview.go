@@ -111,9 +111,9 @@ func runPreview(ctx context.Context, o *previewOptions) error {
 // readConfiguration reads the file with the defaults of a cluster that sets none of its own. Settings that
 // only running trials require may be missing.
 func (o *previewOptions) readConfiguration() (config.Experiment, document.Errors, error) {
-	raw, err := os.ReadFile(o.Args[0])
+	raw, err := usage.ReadFile("the experiment's configuration", o.Args[0])
 	if err != nil {
-		return config.Experiment{}, nil, usage.Errorf("cannot read the experiment's configuration: %w", err)
+		return config.Experiment{}, nil, err
 	}
 	d, err := config.Parse(raw, o.Args[0], o.Overrides)
 	if err != nil {

@@ -3,8 +3,6 @@ package login
 
 import (
 	"context"
-	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -137,9 +135,6 @@ func (o *loginOptions) session(ctx context.Context, c contexts.Context, password
 
 // readCA reads the file with the certificate authority.
 func readCA(path string) (string, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("cannot read the CA file: %w", err)
-	}
-	return string(raw), nil
+	raw, err := usage.ReadFile("the CA file", path)
+	return string(raw), err
 }

@@ -12,7 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
 // readConfig reads the file and applies the flags. The master validates the result because it knows the
@@ -48,15 +52,36 @@ func readConfig(path string) (map[string]any, error) {
 	if path == "" {
 		return tree, nil
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := usage.ReadFile("the task's configuration", path)
 	if err != nil {
-		return nil, usage.Errorf("cannot read the task's configuration: %w", err)
+		return nil, err
+	}
+	if _, err := document.Parse(raw, path); err != nil {
+		return nil, usage.Check(err)
 	}
 	err = yaml.NewDecoder(bytes.NewReader(raw)).Decode(&tree)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, usage.Errorf("cannot read %s: %w", path, err)
 	}
 	return tree, nil
+}
+
+// nameLines returns the mistakes in the lines of the configuration file, which the master does not know, if
+// it has rejected the configuration for them. Otherwise it returns err.
+func nameLines(err error, path string) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Kind != client.Invalid || path == "" {
+		return err
+	}
+	raw, readErr := os.ReadFile(path)
+	if readErr != nil {
+		return err
+	}
+	c := spec.Default()
+	if mistakes := document.Decode(raw, path, &c); mistakes != nil {
+		return exit.With(exit.NotTheTask, usage.Check(mistakes))
+	}
+	return err
 }
 
 // applyFlags overrides keys of the file by the given flags.

@@ -114,7 +114,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return exit.With(exit.NotTheTask, err)
 	}
 	defer master.Close()
-	return o.launch(ctx, master, req)
+	return nameLines(o.launch(ctx, master, req), o.ConfigFile)
 }
 
 // buildRequest returns the launch request.

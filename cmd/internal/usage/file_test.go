@@ -1,0 +1,30 @@
+package usage_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, absent := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+	if err := os.WriteFile(file, []byte("a: 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := usage.ReadFile("the file", file); err != nil || string(got) != "a: 1" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for path, want := range map[string]string{
+		absent:                   "cannot read the file: " + absent + " does not exist",
+		dir:                      "cannot read the file: " + dir + " is a directory",
+		filepath.Join(file, "c"): "cannot read the file: open " + file + "/c: not a directory",
+	} {
+		if _, err := usage.ReadFile("the file", path); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

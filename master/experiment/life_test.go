@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,9 @@ func TestMaxRestarts(t *testing.T) {
 	if x.Failure == "" || trials[0].Life.State != lifecycle.Error || trials[0].Life.Restarts != 2 {
 		t.Errorf("got %q and %s after %d restarts, want a reason and ERROR after 2", x.Failure, trials[0].Life.State, trials[0].Life.Restarts)
 	}
+	if x.Progress != 0 || !strings.Contains(x.Failure, "exit code 7: it failed") {
+		t.Errorf("got progress %g and %q, want what its program reached and its exit code", x.Progress, x.Failure)
+	}
 }
 
 func TestLostMachineIsNotCountedAsRestart(t *testing.T) {
@@ -112,7 +116,14 @@ func TestAnExperimentIsCanceledAndKilled(t *testing.T) {
 			t.Errorf("%s: got signal %t and kill %t", request, preempt, kill)
 		}
 		w.end(id, rm.CauseKilled)
-		w.wantState(1, lifecycle.Canceled)
+		x, _ := w.wantState(1, lifecycle.Canceled)
+		if x.EndedBy != ann().GetUsername() || !strings.HasSuffix(x.EndReason, "ed by user "+x.EndedBy) || x.Progress != 0 {
+			t.Errorf("%s: got %q, %q and progress %g, want who requested it", request, x.EndedBy, x.EndReason, x.Progress)
+		}
+		w.restart()
+		if again, _ := w.get(1); again.EndReason != x.EndReason {
+			t.Errorf("%s: got %q after a restart, want %q", request, again.EndReason, x.EndReason)
+		}
 	}
 }
 

@@ -160,6 +160,14 @@ func (r *runs) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.
 	return r.changeQueue(ctx, by, e, c)
 }
 
+func describeExit(code int32, note string) string {
+	text := fmt.Sprintf("exit code %d", code)
+	if note != "" {
+		text += "; " + note
+	}
+	return text
+}
+
 // describeEnd converts the end of a run to the terms of package lifecycle.
 func describeEnd(end task.RunEnd) lifecycle.RunEnd {
 	out := lifecycle.RunEnd{Heeded: end.Heeded, Reason: end.Status}
@@ -168,6 +176,8 @@ func describeEnd(end task.RunEnd) lifecycle.RunEnd {
 		out.Cause = lifecycle.Failed
 		if end.Code != nil && *end.Code == 0 {
 			out.Cause = lifecycle.Exited
+		} else if end.Code != nil {
+			out.Reason = describeExit(*end.Code, end.Note)
 		}
 	case rm.CauseKilled:
 		out.Cause = lifecycle.Killed

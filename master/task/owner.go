@@ -77,8 +77,8 @@ type RunEnd struct {
 	Cause rm.Cause
 	// Code is the program's exit code, nil if it has none.
 	Code *int32
-	// Status describes the end for people.
-	Status string
+	// Status describes the end for people, and Note what is known about a failure besides its Code.
+	Status, Note string
 	// Signalled reports that it was asked to stop, Heeded that the program acknowledged it.
 	Signalled, Heeded bool
 	// Agents are the machines that it was placed on.

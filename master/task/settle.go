@@ -87,7 +87,7 @@ func nextRun(t lifecycle.Task, last lifecycle.Allocation, run int, at time.Time)
 
 func describeEnd(t lifecycle.Task, a lifecycle.Allocation) RunEnd {
 	out := RunEnd{
-		Task: t.ID, Job: t.Job, Run: a.Run, Allocation: a.ID, At: a.End.At, Cause: a.End.Cause, Code: a.End.Code, Status: a.End.Status,
+		Task: t.ID, Job: t.Job, Run: a.Run, Allocation: a.ID, At: a.End.At, Cause: a.End.Cause, Code: a.End.Code, Status: a.End.Status, Note: a.ExitNote(),
 		Signalled: a.Preempted != nil, Heeded: a.Preempted != nil && a.Preempted.Acked,
 	}
 	for _, c := range a.Containers {

@@ -246,7 +246,14 @@ type Experiment struct {
 	// model_definition_size is in bytes, as it is kept.
 	ModelDefinitionSize *int32 `protobuf:"varint,37,opt,name=model_definition_size,json=modelDefinitionSize,proto3,oneof" json:"model_definition_size,omitempty"`
 	// duration is in seconds.
-	Duration      *int32 `protobuf:"varint,38,opt,name=duration,proto3,oneof" json:"duration,omitempty"`
+	Duration *int32 `protobuf:"varint,38,opt,name=duration,proto3,oneof" json:"duration,omitempty"`
+	// status is the state in one word, that of a task, paused, deleting or delete failed; upstream has
+	// neither this nor the following fields.
+	Status *string `protobuf:"bytes,100,opt,name=status,proto3,oneof" json:"status,omitempty"`
+	// killed_by is the user who canceled or killed the experiment.
+	KilledBy *string `protobuf:"bytes,101,opt,name=killed_by,json=killedBy,proto3,oneof" json:"killed_by,omitempty"`
+	// reason is why it failed or is being ended, and who ended it, in words.
+	Reason        *string `protobuf:"bytes,102,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -545,6 +552,27 @@ func (x *Experiment) GetDuration() int32 {
 		return *x.Duration
 	}
 	return 0
+}
+
+func (x *Experiment) GetStatus() string {
+	if x != nil && x.Status != nil {
+		return *x.Status
+	}
+	return ""
+}
+
+func (x *Experiment) GetKilledBy() string {
+	if x != nil && x.KilledBy != nil {
+		return *x.KilledBy
+	}
+	return ""
+}
+
+func (x *Experiment) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
 }
 
 type CreateExperimentRequest struct {
@@ -3148,7 +3176,7 @@ var File_master_api_v1_experiment_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\n" +
-	"\x1emaster/api/v1/experiment.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x1emaster/api/v1/checkpoint.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\x1a\x1cmaster/api/v1/resource.proto\x1a\x18master/api/v1/task.proto\"\xfb\x0f\n" +
+	"\x1emaster/api/v1/experiment.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\x1a\x1emaster/api/v1/checkpoint.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\x1a\x1cmaster/api/v1/resource.proto\x1a\x18master/api/v1/task.proto\"\xfb\x10\n" +
 	"\n" +
 	"Experiment\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12 \n" +
@@ -3193,7 +3221,10 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\x16external_experiment_id\x18# \x01(\tH\x01R\x14externalExperimentId\x88\x01\x01\x12/\n" +
 	"\x11external_trial_id\x18$ \x01(\tH\x02R\x0fexternalTrialId\x88\x01\x01\x127\n" +
 	"\x15model_definition_size\x18% \x01(\x05H\x03R\x13modelDefinitionSize\x88\x01\x01\x12\x1f\n" +
-	"\bduration\x18& \x01(\x05H\x04R\bduration\x88\x01\x01\"\xf8\x02\n" +
+	"\bduration\x18& \x01(\x05H\x04R\bduration\x88\x01\x01\x12\x1b\n" +
+	"\x06status\x18d \x01(\tH\x05R\x06status\x88\x01\x01\x12 \n" +
+	"\tkilled_by\x18e \x01(\tH\x06R\bkilledBy\x88\x01\x01\x12\x1b\n" +
+	"\x06reason\x18f \x01(\tH\aR\x06reason\x88\x01\x01\"\xf8\x02\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTATE_ACTIVE\x10\x01\x12\x10\n" +
@@ -3217,7 +3248,11 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\x17_external_experiment_idB\x14\n" +
 	"\x12_external_trial_idB\x18\n" +
 	"\x16_model_definition_sizeB\v\n" +
-	"\t_duration\"\xef\x02\n" +
+	"\t_durationB\t\n" +
+	"\a_statusB\f\n" +
+	"\n" +
+	"_killed_byB\t\n" +
+	"\a_reason\"\xef\x02\n" +
 	"\x17CreateExperimentRequest\x12A\n" +
 	"\x10model_definition\x18\x01 \x03(\v2\x16.detdeploy.api.v1.FileR\x0fmodelDefinition\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\tR\x06config\x12#\n" +

@@ -23,6 +23,28 @@ const (
 	StatusLost      Status = "lost"
 )
 
+// StatusStoppedEarly is the status of a trial that the search has stopped, because others are better.
+const StatusStoppedEarly Status = "stopped early"
+
+// StatusOf returns the status of an experiment or a trial in a state of the API. States that tasks do not
+// have keep their own word, such as paused. While it is stopping, it is still running.
+func StatusOf(state string) Status {
+	switch word := StateWord(state); word {
+	case "completed":
+		return StatusSucceeded
+	case "error":
+		return StatusFailed
+	case "canceled":
+		return StatusKilled
+	case "active":
+		return StatusQueued
+	case "stopping_completed", "stopping_canceled", "stopping_killed", "stopping_error":
+		return StatusRunning
+	default:
+		return Status(strings.ReplaceAll(word, "_", " "))
+	}
+}
+
 // OpenStatuses returns the statuses of tasks that have not ended.
 func OpenStatuses() []Status {
 	return []Status{StatusQueued, StatusScheduled, StatusPulling, StatusStarting, StatusRunning}

@@ -694,7 +694,9 @@ type Trial struct {
 	Run    int32  `protobuf:"varint,100,opt,name=run,proto3" json:"run,omitempty"`
 	Reason string `protobuf:"bytes,101,opt,name=reason,proto3" json:"reason,omitempty"`
 	// external_id is what a trial is called that runs outside of the cluster; upstream has no such field.
-	ExternalId    *string `protobuf:"bytes,102,opt,name=external_id,json=externalId,proto3,oneof" json:"external_id,omitempty"`
+	ExternalId *string `protobuf:"bytes,102,opt,name=external_id,json=externalId,proto3,oneof" json:"external_id,omitempty"`
+	// status is the state in one word, that of a task, paused or stopped early; upstream has no such field.
+	Status        *string `protobuf:"bytes,103,opt,name=status,proto3,oneof" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -907,6 +909,13 @@ func (x *Trial) GetReason() string {
 func (x *Trial) GetExternalId() string {
 	if x != nil && x.ExternalId != nil {
 		return *x.ExternalId
+	}
+	return ""
+}
+
+func (x *Trial) GetStatus() string {
+	if x != nil && x.Status != nil {
+		return *x.Status
 	}
 	return ""
 }
@@ -2742,7 +2751,7 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"validation\x12D\n" +
 	"\n" +
 	"checkpoint\x18\x03 \x01(\v2$.detdeploy.api.v1.CheckpointWorkloadR\n" +
-	"checkpoint\"\xa4\r\n" +
+	"checkpoint\"\xcc\r\n" +
 	"\x05Trial\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x05R\x02id\x12#\n" +
 	"\rexperiment_id\x18\x02 \x01(\x05R\fexperimentId\x129\n" +
@@ -2772,7 +2781,8 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\x03run\x18d \x01(\x05R\x03run\x12\x16\n" +
 	"\x06reason\x18e \x01(\tR\x06reason\x12$\n" +
 	"\vexternal_id\x18f \x01(\tH\x02R\n" +
-	"externalId\x88\x01\x01\"\xb8\x02\n" +
+	"externalId\x88\x01\x01\x12\x1b\n" +
+	"\x06status\x18g \x01(\tH\x03R\x06status\x88\x01\x01\"\xb8\x02\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTATE_ACTIVE\x10\x01\x12\x10\n" +
@@ -2791,7 +2801,8 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\rSTATE_RUNNING\x10\rB\x15\n" +
 	"\x13_log_retention_daysB\x15\n" +
 	"\x13_log_policy_matchedB\x0e\n" +
-	"\f_external_id\"A\n" +
+	"\f_external_idB\t\n" +
+	"\a_status\"A\n" +
 	"\x10GetTrialResponse\x12-\n" +
 	"\x05trial\x18\x01 \x01(\v2\x17.detdeploy.api.v1.TrialR\x05trial\"\xdb\x04\n" +
 	"\x1aGetExperimentTrialsRequest\x12#\n" +

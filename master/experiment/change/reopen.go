@@ -17,7 +17,7 @@ func (q Requests) Reopen() ([]int32, error) {
 		return nil, err
 	}
 	q.d.Record.State, q.d.Record.Failure, q.d.Record.Ended = lifecycle.Active, "", time.Time{}
-	q.d.Record.LogsDropped = false
+	q.d.Record.LogsDropped, q.d.Record.EndedBy, q.d.Record.EndReason = false, "", ""
 	q.d.note(record.Event{Kind: record.Continued, By: q.d.by, State: lifecycle.Active})
 	var ids []int32
 	for _, t := range q.d.trials.all() {

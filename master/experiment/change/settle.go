@@ -36,6 +36,7 @@ func (d *Draft) move(r lifecycle.Request, reason string) error {
 	if to == lifecycle.StoppingError || to == lifecycle.Deleting {
 		d.Record.Failure = reason
 	}
+	d.noteStop(to, reason)
 	d.note(record.Event{Kind: record.Asked, By: d.by, Request: r, State: to, Reason: reason})
 	if to == lifecycle.Deleting {
 		return nil
@@ -51,6 +52,19 @@ func (d *Draft) move(r lifecycle.Request, reason string) error {
 		d.setTrial(t)
 	}
 	return nil
+}
+
+// noteStop records who cancels or kills an experiment. A kill follows a cancellation that takes too long.
+func (d *Draft) noteStop(to lifecycle.State, reason string) {
+	switch {
+	case to != lifecycle.StoppingCanceled && to != lifecycle.StoppingKilled:
+	case reason != "":
+		d.Record.EndedBy, d.Record.EndReason = "", reason
+	case to == lifecycle.StoppingKilled:
+		d.Record.EndedBy, d.Record.EndReason = d.by, "killed by user "+d.by
+	default:
+		d.Record.EndedBy, d.Record.EndReason = d.by, "canceled by user "+d.by
+	}
 }
 
 // leave detaches an unmanaged trial from its program, which the cluster cannot stop.

@@ -48,6 +48,9 @@ type Experiment struct {
 	Events int `json:"events"`
 	// Failure is the reason for the state ERROR or DELETE_FAILED.
 	Failure string `json:"failure,omitempty"`
+	// EndedBy is the user who canceled or killed it, and EndReason why it ended before its search did.
+	EndedBy   string `json:"ended_by,omitempty"`
+	EndReason string `json:"end_reason,omitempty"`
 	// KeepFiles reports that the deletion leaves the files in the storage.
 	KeepFiles bool `json:"keep_files,omitempty"`
 	// ModelBytes is the packed size of the model definition.

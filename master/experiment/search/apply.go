@@ -50,7 +50,7 @@ func (s *State) noteEnd(in Input) {
 	if t.ended {
 		return
 	}
-	t.ended = true
+	t.ended, t.end = true, in.End
 	s.ends[in.End]++
 	c := &s.counts[t.bracket]
 	if t.stopped {

@@ -4,17 +4,19 @@ package search
 const overhead = 1.2
 
 // Progress returns the progress of the search between 0 and 1. The function of returns the progress
-// that the program of a running trial reports.
+// that the program of a trial reports. A search of which all trials failed or were canceled keeps the
+// progress of its trials.
 func (s *State) Progress(of func(trial int) float64) float64 {
-	if s.outcome != "" {
+	failed := s.outcome == Failed || s.outcome == Canceled
+	switch {
+	case s.outcome != "" && !failed:
 		return 1
-	}
-	if s.config.Halving() {
+	case s.config.Halving():
 		return s.halvingProgress()
 	}
 	var done float64
 	for i, t := range s.trials {
-		if t.ended {
+		if t.ended && !failed {
 			done++
 		} else {
 			done += min(max(of(i+1), 0), 1) // NaN is preserved and results in 0 below

@@ -25,6 +25,8 @@ type trial struct {
 	// rung is the first rung that the trial has not reached.
 	rung           int
 	stopped, ended bool
+	// end is the outcome of a trial that has ended.
+	end End
 }
 
 // New returns a search that has not started. It returns an error if the configuration is invalid.

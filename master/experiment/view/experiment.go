@@ -116,11 +116,21 @@ func (e *Experiments) show(v experiment.View) *apiv1.Experiment {
 	if v.ExternalID != "" {
 		x.ExternalExperimentId = new(v.ExternalID)
 	}
+	x.Status, x.Reason = new(string(apiv1.StatusOf(v.Shown))), orNil(cmp.Or(v.Failure, v.EndReason))
+	x.KilledBy = orNil(v.EndedBy)
 	if v.Best != nil {
 		x.BestTrialId, x.BestTrialSearcherMetric = new(v.Best.Trial), wrapperspb.Double(float64(v.Best.Metric))
 	}
 	e.showPlace(x, v.ProjectID)
 	return x
+}
+
+// orNil returns a pointer to a text, or nil if it is empty.
+func orNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // endOr returns the end of an experiment, or the current time if it has not ended.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
@@ -20,9 +21,9 @@ func (e *Experiments) History(ctx context.Context, id int32, offset, limit int) 
 	if err != nil {
 		return nil, err
 	}
-	h := history{ids: map[int]int32{}}
+	h := history{ids: map[int]int32{}, stopped: map[int32]bool{}}
 	for _, t := range trials {
-		h.ids[t.Number] = t.ID
+		h.ids[t.Number], h.stopped[t.ID] = t.ID, t.Stopped
 	}
 	from, to, page := cutPage(len(all), int32(offset), int32(limit))
 	out := &apiv1.GetExperimentHistoryResponse{Pagination: page}
@@ -32,8 +33,11 @@ func (e *Experiments) History(ctx context.Context, id int32, offset, limit int) 
 	return out, nil
 }
 
-// history maps the positions of trials in the search to their IDs.
-type history struct{ ids map[int]int32 }
+// history maps the positions of trials in the search to their IDs, and has those that the search stopped.
+type history struct {
+	ids     map[int]int32
+	stopped map[int32]bool
+}
 
 func (h history) show(v record.Event) *apiv1.ExperimentEvent {
 	m := &apiv1.ExperimentEvent{Number: int32(v.Number), Time: toTime(v.At), Username: v.By, Kind: string(v.Kind), Text: h.describe(v)}
@@ -55,7 +59,7 @@ func (h history) describe(v record.Event) string {
 	case record.RunBegan:
 		return joinReason(fmt.Sprintf("trial %d started run %d", v.Trial, v.Run), v.Reason)
 	case record.RunEnded:
-		return joinReason(fmt.Sprintf("run %d of trial %d ended (%s)", v.Run, v.Trial, v.Cause), v.Reason)
+		return joinReason(fmt.Sprintf("run %d of trial %d ended (%s)", v.Run, v.Trial, h.describeCause(v)), v.Reason)
 	case record.Continued:
 		return joinReason("the experiment was continued", v.Reason)
 	case record.Searched:
@@ -66,6 +70,19 @@ func (h history) describe(v record.Event) string {
 		return joinReason(fmt.Sprintf("trial %d", v.Trial), v.Reason)
 	}
 	return v.Reason
+}
+
+// describeCause returns the cause of the end of a run. A run that was signalled to stop ends like one whose
+// machine was lost.
+func (h history) describeCause(v record.Event) string {
+	switch {
+	case v.Cause != lifecycle.Lost:
+	case v.Next == lifecycle.Done && h.stopped[v.Trial]:
+		return string(apiv1.StatusStoppedEarly)
+	case v.Next == lifecycle.Held:
+		return "paused"
+	}
+	return string(v.Cause)
 }
 
 func joinReason(text, reason string) string {

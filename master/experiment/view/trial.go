@@ -11,6 +11,7 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/metric"
 )
@@ -160,6 +161,14 @@ func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial
 	return m, t.showCheckpoints(ctx, m, v.Best)
 }
 
+// trialStatus returns the state of a trial in one word.
+func trialStatus(v experiment.TrialView) apiv1.Status {
+	if v.Stopped && v.Life.State == lifecycle.Completed {
+		return apiv1.StatusStoppedEarly
+	}
+	return apiv1.StatusOf(v.Shown)
+}
+
 // showRecord returns the fields of a trial that its document contains.
 func (t *Trials) showRecord(ctx context.Context, v experiment.TrialView) (*apiv1.Trial, error) {
 	hparams, err := v.ShowHparams(ctx, t.cfg.Store)
@@ -173,6 +182,7 @@ func (t *Trials) showRecord(ctx context.Context, v experiment.TrialView) (*apiv1
 		WallClockTime: wrapperspb.Double(trainedUntil(v.Trial, t.cfg.Now()).Seconds()),
 		TaskId:        v.Task(), TaskIds: v.Tasks, Run: int32(v.Life.Run), Reason: v.Reason,
 	}
+	m.Status = new(string(trialStatus(v)))
 	if v.Life.WarmStart != "" {
 		m.WarmStartCheckpointUuid = wrapperspb.String(v.Life.WarmStart)
 	}

@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/experiment"
+	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/experiment/record"
 	"github.com/det-deploy/det-deploy/master/experiment/search"
 )
@@ -150,6 +152,48 @@ func TestHistoryReportsStopReason(t *testing.T) {
 	want := "trial 7 reported 0.412 at step 160; trial 7 was stopped at 16 epochs: 0.412 is 5th of 9, 3 continue; trial 9 was created"
 	if got.GetText() != want {
 		t.Errorf("got  %s\nwant %s", got.GetText(), want)
+	}
+}
+
+// A run that was signalled ends like one whose machine was lost.
+func TestHistoryTellsStoppedRunsFromLostOnes(t *testing.T) {
+	t.Parallel()
+	h := history{stopped: map[int32]bool{2: true}}
+	for want, v := range map[string]record.Event{
+		"run 1 of trial 2 ended (stopped early)": {Trial: 2, Cause: lifecycle.Lost, Next: lifecycle.Done},
+		"run 1 of trial 3 ended (lost)":          {Trial: 3, Cause: lifecycle.Lost, Next: lifecycle.Again},
+		"run 1 of trial 3 ended (paused)":        {Trial: 3, Cause: lifecycle.Lost, Next: lifecycle.Held},
+		"run 1 of trial 2 ended (failed)":        {Trial: 2, Cause: lifecycle.Failed, Next: lifecycle.Done},
+	} {
+		v.Kind, v.Run = record.RunEnded, 1
+		if got := h.describe(v); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestStatusOfATrial(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		state   lifecycle.State
+		shown   string
+		stopped bool
+		want    apiv1.Status
+	}{
+		{lifecycle.Active, "RUNNING", false, apiv1.StatusRunning},
+		{lifecycle.Active, "QUEUED", false, apiv1.StatusQueued},
+		{lifecycle.Paused, "PAUSED", false, "paused"},
+		{lifecycle.StoppingCompleted, "STOPPING_COMPLETED", true, apiv1.StatusRunning},
+		{lifecycle.Completed, "COMPLETED", true, apiv1.StatusStoppedEarly},
+		{lifecycle.Completed, "COMPLETED", false, apiv1.StatusSucceeded},
+		{lifecycle.Error, "ERROR", true, apiv1.StatusFailed},
+		{lifecycle.Canceled, "CANCELED", false, apiv1.StatusKilled},
+		{lifecycle.DeleteFailed, "DELETE_FAILED", false, "delete failed"},
+	} {
+		v := experiment.TrialView{Trial: record.Trial{Life: lifecycle.Trial{State: tt.state}, Stopped: tt.stopped}, Shown: tt.shown}
+		if got := trialStatus(v); got != tt.want {
+			t.Errorf("%s, stopped %t: got %q, want %q", tt.shown, tt.stopped, got, tt.want)
+		}
 	}
 }
 

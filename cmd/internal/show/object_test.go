@@ -107,7 +107,7 @@ func TestDurations(t *testing.T) {
 	x := object(t, &apiv1.GetExperimentResponse{Experiment: &apiv1.Experiment{
 		Id: 7, State: apiv1.Experiment_STATE_COMPLETED, StartTime: start(), EndTime: timestamppb.New(start().AsTime().Add(90 * time.Minute)),
 	}})
-	if x["kind"] != "Experiment" || x["durationSeconds"] != 5400.0 || x["state"] != "completed" {
+	if x["kind"] != "Experiment" || x["durationSeconds"] != 5400.0 || x["state"] != "succeeded" {
 		t.Errorf("got %v", x)
 	}
 }

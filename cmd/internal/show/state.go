@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -15,11 +16,15 @@ func TaskState(c *apiv1.Command) string {
 	return c.GetStatus()
 }
 
-// ExperimentState returns the state of an experiment.
-func ExperimentState(x *apiv1.Experiment) string { return Enum(x.GetState(), "STATE_") }
+// ExperimentState returns the state of an experiment in one word.
+func ExperimentState(x *apiv1.Experiment) string {
+	return cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String())))
+}
 
-// TrialState returns the state of a trial.
-func TrialState(m *apiv1.Trial) string { return Enum(m.GetState(), "STATE_") }
+// TrialState returns the state of a trial in one word, or "stopped early".
+func TrialState(m *apiv1.Trial) string {
+	return cmp.Or(m.GetStatus(), string(apiv1.StatusOf(m.GetState().String())))
+}
 
 // JobState returns the state of a job.
 func JobState(j *apiv1.Job) string {

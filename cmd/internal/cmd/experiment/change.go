@@ -65,11 +65,11 @@ func unchanged(verb string, x *apiv1.Experiment) string {
 	state, ended := x.GetState(), slices.Contains(endStates(), x.GetState())
 	switch {
 	case ended && (verb == "kill" || verb == "cancel"):
-		return "has already ended (" + show.Enum(state, "STATE_") + ")"
+		return "has already ended (" + show.ExperimentState(x) + ")"
 	case verb == "pause" && state == apiv1.Experiment_STATE_PAUSED:
 		return "is already paused"
 	case verb == "activate" && slices.Contains(activeStates(), state):
-		return "is already active (" + show.Enum(state, "STATE_") + ")"
+		return "is already active (" + show.ExperimentState(x) + ")"
 	case verb == "archive" && x.GetArchived():
 		return "is already archived"
 	case verb == "unarchive" && x != nil && !x.GetArchived():

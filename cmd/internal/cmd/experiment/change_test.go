@@ -14,10 +14,10 @@ func TestRequestsThatChangeNothing(t *testing.T) {
 		x    *apiv1.Experiment
 		want string
 	}{
-		{"kill", in(apiv1.Experiment_STATE_COMPLETED), "has already ended (completed)"},
+		{"kill", in(apiv1.Experiment_STATE_COMPLETED), "has already ended (succeeded)"},
 		{"kill", in(apiv1.Experiment_STATE_RUNNING), ""},
 		{"kill", in(apiv1.Experiment_STATE_STOPPING_CANCELED), ""},
-		{"cancel", in(apiv1.Experiment_STATE_ERROR), "has already ended (error)"},
+		{"cancel", in(apiv1.Experiment_STATE_ERROR), "has already ended (failed)"},
 		{"cancel", in(apiv1.Experiment_STATE_PAUSED), ""},
 		{"pause", in(apiv1.Experiment_STATE_PAUSED), "is already paused"},
 		{"pause", in(apiv1.Experiment_STATE_QUEUED), ""},

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"Project", x.GetWorkspaceName() + " / " + x.GetProjectName()},
 		{"Labels", strings.Join(x.GetLabels(), ", ")},
 		{"State", show.ExperimentState(x)},
-		{"Reason", reply.GetFailure()},
+		{"Reason", cmp.Or(x.GetReason(), reply.GetFailure())},
 		{"Deletion", describeDeletions(reply.GetDeletions())},
 		{"Progress", formatPercent(x.GetProgress())},
 		{"Searcher", x.GetSearcherType()},

@@ -3,6 +3,8 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -20,6 +21,8 @@ import (
 type listOptions struct {
 	command.Owned
 	client.ExperimentQuery
+
+	Words []string
 }
 
 func newList(s *term.Streams) *cobra.Command {
@@ -32,26 +35,39 @@ func newList(s *term.Streams) *cobra.Command {
 		None:    "No experiments found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List your experiments, newest first",
-		Example: "  det-deploy experiment list\n  det-deploy experiment list --all --state active --limit 20 --output json",
+		Example: "  det-deploy experiment list\n  det-deploy experiment list --all --state running --limit 20 --output json",
 	})
 	f := c.Flags()
 	o.AddOwnerFlags(c)
 	f.BoolVar(&o.Archived, "archived", false, "include archived experiments")
-	f.StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
+	command.AddWordsFlag(c, &o.Words, "state", words())
 	f.StringSliceVar(&o.Labels, "label", nil, "show only experiments with all of these labels")
 	return c
 }
 
+// words returns the values of --state.
+func words() []string {
+	return []string{"queued", "pulling", "starting", "running", "paused", "succeeded", "failed", "killed", "deleting", "delete failed"}
+}
+
 // Validate returns an error for a state that experiments do not have.
 func (o *listOptions) Validate() error {
-	for i, s := range o.States {
-		name := strings.ReplaceAll(strings.ToUpper(s), " ", "_")
-		if n, found := apiv1.Experiment_State_value["STATE_"+name]; !found || n == 0 {
-			return usage.Errorf("--state %s: unknown state; see the STATE column of `det-deploy experiment list --all`", s)
-		}
-		o.States[i] = name
+	for _, w := range o.Words {
+		o.States = append(o.States, statesOf(w)...)
 	}
-	return nil
+	return command.CheckWords("state", o.Words, words())
+}
+
+// statesOf returns the states of the API, without STATE_, that have a word. ACTIVE would select all that have not
+// ended.
+func statesOf(word string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(apiv1.Experiment_State_value)) {
+		if string(apiv1.StatusOf(name)) == word && name != apiv1.Experiment_STATE_ACTIVE.String() {
+			out = append(out, strings.TrimPrefix(name, "STATE_"))
+		}
+	}
+	return out
 }
 
 func fetchExperiments(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Experiment, error) {

@@ -18,7 +18,7 @@ import (
 const (
 	ended     = "ended"
 	running   = "running"
-	completed = "completed"
+	succeeded = "succeeded"
 )
 
 func newWait(s *term.Streams) *cobra.Command {
@@ -28,9 +28,9 @@ func newWait(s *term.Streams) *cobra.Command {
 		Short: "Wait until experiments have ended or reached a state",
 		Long: `Wait until all experiments have ended or reached the state of --for. If an experiment can no
 longer reach it, because it ended otherwise, the command fails at once.`,
-		Example: "  det-deploy experiment wait 7\n  det-deploy experiment wait --for completed --timeout 12h 7 8",
+		Example: "  det-deploy experiment wait 7\n  det-deploy experiment wait --for succeeded --timeout 12h 7 8",
 	})
-	o.AddAwaitFlags(c, ended, running, completed)
+	o.AddAwaitFlags(c, ended, running, succeeded)
 	return c
 }
 
@@ -56,7 +56,7 @@ func runWait(ctx context.Context, o *command.Await, master *client.Client) error
 			case hasReached(ended, e.GetState()):
 				return "", &missedError{state: o.For, e: e}
 			default:
-				left = append(left, fmt.Sprintf("experiment %d is %s", id, show.Enum(e.GetState(), "STATE_")))
+				left = append(left, fmt.Sprintf("experiment %d is %s", id, show.ExperimentState(e)))
 			}
 		}
 		return command.Left(left), nil
@@ -67,7 +67,7 @@ func runWait(ctx context.Context, o *command.Await, master *client.Client) error
 	all := &apiv1.GetExperimentsResponse{}
 	for _, text := range o.Args {
 		e := found[text]
-		o.Tell("Experiment %d: %s.", e.GetId(), show.Enum(e.GetState(), "STATE_"))
+		o.Tell("Experiment %d: %s.", e.GetId(), show.ExperimentState(e))
 		all.Experiments = append(all.Experiments, e)
 	}
 	return o.AnswerJSON(all)
@@ -95,7 +95,7 @@ type missedError struct {
 }
 
 func (e *missedError) Error() string {
-	return fmt.Sprintf("experiment %d is not %s: it is %s", e.e.GetId(), e.state, show.Enum(e.e.GetState(), "STATE_"))
+	return fmt.Sprintf("experiment %d is not %s: it is %s", e.e.GetId(), e.state, show.ExperimentState(e.e))
 }
 
 func (e *missedError) Hint() string {

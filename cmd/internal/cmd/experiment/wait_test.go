@@ -13,12 +13,12 @@ func TestReachedStates(t *testing.T) {
 		apiv1.Experiment_STATE_PAUSED:             "",
 		apiv1.Experiment_STATE_RUNNING:            " running",
 		apiv1.Experiment_STATE_STOPPING_COMPLETED: "",
-		apiv1.Experiment_STATE_COMPLETED:          " ended running completed",
+		apiv1.Experiment_STATE_COMPLETED:          " ended running succeeded",
 		apiv1.Experiment_STATE_ERROR:              " ended",
 		apiv1.Experiment_STATE_CANCELED:           " ended",
 	} {
 		got := ""
-		for _, state := range []string{ended, running, completed} {
+		for _, state := range []string{ended, running, succeeded} {
 			if hasReached(state, have) {
 				got += " " + state
 			}

@@ -31,7 +31,7 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 			return nil, err
 		}
 		if before.GetEndTime() != nil {
-			o.Tell("Trial %d has already ended (%s).", id, show.Enum(before.GetState(), "STATE_"))
+			o.Tell("Trial %d has already ended (%s).", id, show.TrialState(before))
 		} else {
 			o.Tell("Killed trial %d.", id)
 		}

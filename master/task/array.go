@@ -132,6 +132,7 @@ func (l *launches) createArray(ctx context.Context, head *entry, members []snaps
 		case err == nil:
 			l.reg.usage.releaseTasks(members[i].task.UserID, 1)
 			e.publishSnapshot(members[i])
+			l.reg.follow(members[i].task, e)
 		case i > 0:
 			l.reg.abandonTask(members[i].task.ID, e)
 		}

@@ -160,6 +160,9 @@ func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c r
 	if manager == nil {
 		return errStarting()
 	}
+	if err := checkQueued(s.task); err != nil {
+		return err
+	}
 	if c, err = o.policies.limitChange(by, s.task.Pool, o.views.effectivePriority(&s), c); err != nil {
 		return err
 	}

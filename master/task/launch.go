@@ -162,6 +162,7 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	// or before the log is read.
 	l.cfg.Logs.Begin(string(task.ID))
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
+	l.reg.follow(task, e)
 	return cfg, nil
 }
 
@@ -184,6 +185,9 @@ func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d
 		return task, cfg, err
 	}
 	if task, cfg, err = l.makeTask(manager, d); err != nil {
+		return task, cfg, err
+	}
+	if task.After, err = l.dependenciesOf(ctx, d); err != nil {
 		return task, cfg, err
 	}
 	files, err := l.contexts.filesOf(ctx, d)

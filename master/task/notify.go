@@ -227,6 +227,9 @@ func (run *runs) settleEnd(ctx context.Context, e *entry) error {
 		return err
 	}
 	s, r := e.latestSnapshot(), run.reg.managerOf()
+	if s.hasEnded() {
+		run.startFollowers(ctx, s.task.ID)
+	}
 	if !s.isOpen() || r == nil {
 		return nil
 	}

@@ -96,6 +96,9 @@ func (rec *records) addLoaded(s *snapshot) error {
 	e := newEntry(rec.reg.usage)
 	e.publish(s)
 	rec.reg.putTask(s.task.ID, e)
+	if isOpen(s) {
+		rec.reg.follow(s.task, e)
+	}
 	if k.owned {
 		rec.reg.joinJob(s.task, e)
 	}

@@ -23,6 +23,8 @@ type registry struct {
 	rm     rm.ResourceManager // nil until attached
 	owners map[lifecycle.Kind]Owner
 	jobs   map[rm.JobID]map[rm.TaskID]*entry // of owners
+	// followers are the tasks that wait for the end of a task. Some of them may have ended.
+	followers map[rm.TaskID][]*entry
 
 	usage   *usage
 	leaving leaving
@@ -31,6 +33,7 @@ type registry struct {
 func newRegistry() *registry {
 	return &registry{
 		entries: map[rm.TaskID]*entry{}, owners: map[lifecycle.Kind]Owner{}, jobs: map[rm.JobID]map[rm.TaskID]*entry{}, usage: newUsage(),
+		followers: map[rm.TaskID][]*entry{},
 	}
 }
 

@@ -75,7 +75,7 @@ func (run *runs) settleAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return run.startAllFollowers(ctx)
 }
 
 // nextRun returns the allocation of the run after last.

@@ -114,8 +114,11 @@ func (s *snapshot) latestPreemption() *lifecycle.Stop {
 // waitReason returns why a task does not run yet.
 func (v *views) waitReason(s snapshot) string {
 	a, r := s.currentAllocation(), v.reg.managerOf()
-	if !a.Starts() || r == nil {
+	switch {
+	case !a.Starts() || r == nil:
 		return ""
+	case len(s.task.After) > 0:
+		return lifecycle.AfterNote(s.task.After)
 	}
 	known, _ := r.Allocation(a.ID)
 	return known.Waiting

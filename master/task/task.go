@@ -211,8 +211,8 @@ func (run *runs) attachTask(ctx context.Context, r rm.ResourceManager, e *entry)
 	return run.submitCurrent(ctx, r, e)
 }
 
-// submitCurrent submits the current allocation, which may be known already, and kills it if a kill was
-// requested. If the resource manager rejects it, the task ends.
+// submitCurrent submits the current allocation, which may be known already, unless the task waits for
+// others, and kills it if a kill was requested. If the resource manager rejects it, the task ends.
 func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *entry) error {
 	s := e.latestSnapshot()
 	a := s.currentAllocation()
@@ -221,6 +221,9 @@ func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *ent
 		if _, known := r.Allocation(a.ID); !known {
 			return run.Ended(ctx, a.ID, rm.End{Cause: rm.CauseKilled, Reason: reason, At: run.cfg.Now()})
 		}
+	}
+	if ready, err := run.settleAfter(ctx, e); err != nil || !ready {
+		return err
 	}
 	if err := r.Submit(ctx, run.policies.requestOf(s.task, a)); err != nil {
 		if ctx.Err() != nil {
@@ -235,10 +238,14 @@ func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *ent
 // killDoomed kills the current allocation if it must end. It depends on the current state only, so that
 // it may be called at any time.
 func (run *runs) killDoomed(ctx context.Context, r rm.ResourceManager, e *entry) error {
-	a := e.latestSnapshot().currentAllocation()
+	s := e.latestSnapshot()
+	a := s.currentAllocation()
 	reason, doomed := a.Doomed()
-	if !doomed || r == nil {
+	switch {
+	case !doomed || r == nil:
 		return nil
+	case len(s.task.After) > 0: // the resource manager does not have it
+		return run.Ended(ctx, a.ID, rm.End{Cause: rm.CauseKilled, Reason: reason, At: run.cfg.Now()})
 	}
 	return r.Kill(ctx, a.ID, reason)
 }

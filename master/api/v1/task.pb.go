@@ -1440,6 +1440,60 @@ func (x *TaskArray) GetSize() int32 {
 	return 0
 }
 
+// TaskDependency is a task that must end before another one starts.
+type TaskDependency struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	TaskId string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// succeeded is set if it must also succeed. If it does not, the other one ends without having run.
+	Succeeded     bool `protobuf:"varint,2,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskDependency) Reset() {
+	*x = TaskDependency{}
+	mi := &file_master_api_v1_task_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskDependency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskDependency) ProtoMessage() {}
+
+func (x *TaskDependency) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskDependency.ProtoReflect.Descriptor instead.
+func (*TaskDependency) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *TaskDependency) GetTaskId() string {
+	if x != nil {
+		return x.TaskId
+	}
+	return ""
+}
+
+func (x *TaskDependency) GetSucceeded() bool {
+	if x != nil {
+		return x.Succeeded
+	}
+	return false
+}
+
 type LaunchCommandRequest struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Config       *structpb.Struct       `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
@@ -1455,14 +1509,16 @@ type LaunchCommandRequest struct {
 	// labels are keys and values by which lists are filtered; upstream has no such field.
 	Labels map[string]string `protobuf:"bytes,102,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// context_id is a context that was sent before, instead of files; upstream has no such field.
-	ContextId     string `protobuf:"bytes,103,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	ContextId string `protobuf:"bytes,103,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	// after are the tasks that must end before the command is queued; upstream has no such field.
+	After         []*TaskDependency `protobuf:"bytes,104,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LaunchCommandRequest) Reset() {
 	*x = LaunchCommandRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[14]
+	mi := &file_master_api_v1_task_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1530,7 @@ func (x *LaunchCommandRequest) String() string {
 func (*LaunchCommandRequest) ProtoMessage() {}
 
 func (x *LaunchCommandRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[14]
+	mi := &file_master_api_v1_task_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1543,7 @@ func (x *LaunchCommandRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchCommandRequest.ProtoReflect.Descriptor instead.
 func (*LaunchCommandRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LaunchCommandRequest) GetConfig() *structpb.Struct {
@@ -1553,6 +1609,13 @@ func (x *LaunchCommandRequest) GetContextId() string {
 	return ""
 }
 
+func (x *LaunchCommandRequest) GetAfter() []*TaskDependency {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 // LaunchCommandResponse has the first command of an array.
 type LaunchCommandResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1567,7 +1630,7 @@ type LaunchCommandResponse struct {
 
 func (x *LaunchCommandResponse) Reset() {
 	*x = LaunchCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[15]
+	mi := &file_master_api_v1_task_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1642,7 @@ func (x *LaunchCommandResponse) String() string {
 func (*LaunchCommandResponse) ProtoMessage() {}
 
 func (x *LaunchCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[15]
+	mi := &file_master_api_v1_task_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1655,7 @@ func (x *LaunchCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchCommandResponse.ProtoReflect.Descriptor instead.
 func (*LaunchCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LaunchCommandResponse) GetCommand() *Command {
@@ -1633,7 +1696,7 @@ type GetCommandsResponse struct {
 
 func (x *GetCommandsResponse) Reset() {
 	*x = GetCommandsResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[16]
+	mi := &file_master_api_v1_task_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1708,7 @@ func (x *GetCommandsResponse) String() string {
 func (*GetCommandsResponse) ProtoMessage() {}
 
 func (x *GetCommandsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[16]
+	mi := &file_master_api_v1_task_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1721,7 @@ func (x *GetCommandsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCommandsResponse.ProtoReflect.Descriptor instead.
 func (*GetCommandsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetCommandsResponse) GetCommands() []*Command {
@@ -1689,7 +1752,7 @@ type GetCommandResponse struct {
 
 func (x *GetCommandResponse) Reset() {
 	*x = GetCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1764,7 @@ func (x *GetCommandResponse) String() string {
 func (*GetCommandResponse) ProtoMessage() {}
 
 func (x *GetCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1777,7 @@ func (x *GetCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCommandResponse.ProtoReflect.Descriptor instead.
 func (*GetCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetCommandResponse) GetCommand() *Command {
@@ -1759,7 +1822,7 @@ type QueuePlace struct {
 
 func (x *QueuePlace) Reset() {
 	*x = QueuePlace{}
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1834,7 @@ func (x *QueuePlace) String() string {
 func (*QueuePlace) ProtoMessage() {}
 
 func (x *QueuePlace) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1847,7 @@ func (x *QueuePlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuePlace.ProtoReflect.Descriptor instead.
 func (*QueuePlace) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *QueuePlace) GetJobsAhead() int32 {
@@ -1821,7 +1884,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1896,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1909,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SlotHolder) GetId() string {
@@ -1889,7 +1952,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1964,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +1977,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Command {
@@ -1940,7 +2003,7 @@ type KillCommandResponse struct {
 
 func (x *KillCommandResponse) Reset() {
 	*x = KillCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1952,7 +2015,7 @@ func (x *KillCommandResponse) String() string {
 func (*KillCommandResponse) ProtoMessage() {}
 
 func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1965,7 +2028,7 @@ func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillCommandResponse.ProtoReflect.Descriptor instead.
 func (*KillCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KillCommandResponse) GetCommand() *Command {
@@ -1986,7 +2049,7 @@ type KillTaskArrayResponse struct {
 
 func (x *KillTaskArrayResponse) Reset() {
 	*x = KillTaskArrayResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2061,7 @@ func (x *KillTaskArrayResponse) String() string {
 func (*KillTaskArrayResponse) ProtoMessage() {}
 
 func (x *KillTaskArrayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2074,7 @@ func (x *KillTaskArrayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskArrayResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskArrayResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KillTaskArrayResponse) GetArrayId() string {
@@ -2038,7 +2101,7 @@ type SetCommandPriorityRequest struct {
 
 func (x *SetCommandPriorityRequest) Reset() {
 	*x = SetCommandPriorityRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2113,7 @@ func (x *SetCommandPriorityRequest) String() string {
 func (*SetCommandPriorityRequest) ProtoMessage() {}
 
 func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2126,7 @@ func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityRequest.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetCommandPriorityRequest) GetCommandId() string {
@@ -2089,7 +2152,7 @@ type SetCommandPriorityResponse struct {
 
 func (x *SetCommandPriorityResponse) Reset() {
 	*x = SetCommandPriorityResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2164,7 @@ func (x *SetCommandPriorityResponse) String() string {
 func (*SetCommandPriorityResponse) ProtoMessage() {}
 
 func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2177,7 @@ func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityResponse.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetCommandPriorityResponse) GetCommand() *Command {
@@ -2133,7 +2196,7 @@ type GetTaskContextDirectoryResponse struct {
 
 func (x *GetTaskContextDirectoryResponse) Reset() {
 	*x = GetTaskContextDirectoryResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2145,7 +2208,7 @@ func (x *GetTaskContextDirectoryResponse) String() string {
 func (*GetTaskContextDirectoryResponse) ProtoMessage() {}
 
 func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2158,7 +2221,7 @@ func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskContextDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskContextDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetTaskContextDirectoryResponse) GetB64Tgz() string {
@@ -2184,7 +2247,7 @@ type AcceleratorData struct {
 
 func (x *AcceleratorData) Reset() {
 	*x = AcceleratorData{}
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2259,7 @@ func (x *AcceleratorData) String() string {
 func (*AcceleratorData) ProtoMessage() {}
 
 func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2272,7 @@ func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceleratorData.ProtoReflect.Descriptor instead.
 func (*AcceleratorData) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AcceleratorData) GetContainerId() string {
@@ -2271,7 +2334,7 @@ type PostAllocationAcceleratorDataRequest struct {
 
 func (x *PostAllocationAcceleratorDataRequest) Reset() {
 	*x = PostAllocationAcceleratorDataRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2346,7 @@ func (x *PostAllocationAcceleratorDataRequest) String() string {
 func (*PostAllocationAcceleratorDataRequest) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2359,7 @@ func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use PostAllocationAcceleratorDataRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PostAllocationAcceleratorDataRequest) GetAllocationId() string {
@@ -2321,7 +2384,7 @@ type PostAllocationAcceleratorDataResponse struct {
 
 func (x *PostAllocationAcceleratorDataResponse) Reset() {
 	*x = PostAllocationAcceleratorDataResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2396,7 @@ func (x *PostAllocationAcceleratorDataResponse) String() string {
 func (*PostAllocationAcceleratorDataResponse) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2409,7 @@ func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use PostAllocationAcceleratorDataResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
 }
 
 type AllocationReadyResponse struct {
@@ -2357,7 +2420,7 @@ type AllocationReadyResponse struct {
 
 func (x *AllocationReadyResponse) Reset() {
 	*x = AllocationReadyResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2432,7 @@ func (x *AllocationReadyResponse) String() string {
 func (*AllocationReadyResponse) ProtoMessage() {}
 
 func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2445,7 @@ func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationReadyResponse.ProtoReflect.Descriptor instead.
 func (*AllocationReadyResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
 }
 
 type AllocationWaitingResponse struct {
@@ -2393,7 +2456,7 @@ type AllocationWaitingResponse struct {
 
 func (x *AllocationWaitingResponse) Reset() {
 	*x = AllocationWaitingResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2468,7 @@ func (x *AllocationWaitingResponse) String() string {
 func (*AllocationWaitingResponse) ProtoMessage() {}
 
 func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2481,7 @@ func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationWaitingResponse.ProtoReflect.Descriptor instead.
 func (*AllocationWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
 }
 
 type AllocationPreemptionSignalResponse struct {
@@ -2430,7 +2493,7 @@ type AllocationPreemptionSignalResponse struct {
 
 func (x *AllocationPreemptionSignalResponse) Reset() {
 	*x = AllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2505,7 @@ func (x *AllocationPreemptionSignalResponse) String() string {
 func (*AllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2518,7 @@ func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use AllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AllocationPreemptionSignalResponse) GetPreempt() bool {
@@ -2478,7 +2541,7 @@ type RendezvousInfo struct {
 
 func (x *RendezvousInfo) Reset() {
 	*x = RendezvousInfo{}
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2553,7 @@ func (x *RendezvousInfo) String() string {
 func (*RendezvousInfo) ProtoMessage() {}
 
 func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2566,7 @@ func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RendezvousInfo.ProtoReflect.Descriptor instead.
 func (*RendezvousInfo) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RendezvousInfo) GetAddresses() []string {
@@ -2536,7 +2599,7 @@ type AllocationRendezvousInfoResponse struct {
 
 func (x *AllocationRendezvousInfoResponse) Reset() {
 	*x = AllocationRendezvousInfoResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2611,7 @@ func (x *AllocationRendezvousInfoResponse) String() string {
 func (*AllocationRendezvousInfoResponse) ProtoMessage() {}
 
 func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2624,7 @@ func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRendezvousInfoResponse.ProtoReflect.Descriptor instead.
 func (*AllocationRendezvousInfoResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AllocationRendezvousInfoResponse) GetRendezvousInfo() *RendezvousInfo {
@@ -2579,7 +2642,7 @@ type AckAllocationPreemptionSignalResponse struct {
 
 func (x *AckAllocationPreemptionSignalResponse) Reset() {
 	*x = AckAllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2654,7 @@ func (x *AckAllocationPreemptionSignalResponse) String() string {
 func (*AckAllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2667,7 @@ func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use AckAllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AckAllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
 }
 
 type GetAllocationResponse struct {
@@ -2616,7 +2679,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2691,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2704,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -2665,7 +2728,7 @@ type AllocationAllGatherRequest struct {
 
 func (x *AllocationAllGatherRequest) Reset() {
 	*x = AllocationAllGatherRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2677,7 +2740,7 @@ func (x *AllocationAllGatherRequest) String() string {
 func (*AllocationAllGatherRequest) ProtoMessage() {}
 
 func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2690,7 +2753,7 @@ func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherRequest.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AllocationAllGatherRequest) GetAllocationId() string {
@@ -2731,7 +2794,7 @@ type AllocationAllGatherResponse struct {
 
 func (x *AllocationAllGatherResponse) Reset() {
 	*x = AllocationAllGatherResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2743,7 +2806,7 @@ func (x *AllocationAllGatherResponse) String() string {
 func (*AllocationAllGatherResponse) ProtoMessage() {}
 
 func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2756,7 +2819,7 @@ func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherResponse.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AllocationAllGatherResponse) GetData() []*structpb.Struct {
@@ -2781,7 +2844,7 @@ type NotifyContainerRunningRequest struct {
 
 func (x *NotifyContainerRunningRequest) Reset() {
 	*x = NotifyContainerRunningRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2793,7 +2856,7 @@ func (x *NotifyContainerRunningRequest) String() string {
 func (*NotifyContainerRunningRequest) ProtoMessage() {}
 
 func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2806,7 +2869,7 @@ func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningRequest.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NotifyContainerRunningRequest) GetAllocationId() string {
@@ -2860,7 +2923,7 @@ type NotifyContainerRunningResponse struct {
 
 func (x *NotifyContainerRunningResponse) Reset() {
 	*x = NotifyContainerRunningResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +2935,7 @@ func (x *NotifyContainerRunningResponse) String() string {
 func (*NotifyContainerRunningResponse) ProtoMessage() {}
 
 func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +2948,7 @@ func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningResponse.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *NotifyContainerRunningResponse) GetData() []*structpb.Struct {
@@ -2905,7 +2968,7 @@ type PostAllocationProxyAddressRequest struct {
 
 func (x *PostAllocationProxyAddressRequest) Reset() {
 	*x = PostAllocationProxyAddressRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +2980,7 @@ func (x *PostAllocationProxyAddressRequest) String() string {
 func (*PostAllocationProxyAddressRequest) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +2993,7 @@ func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use PostAllocationProxyAddressRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PostAllocationProxyAddressRequest) GetAllocationId() string {
@@ -2955,7 +3018,7 @@ type PostAllocationProxyAddressResponse struct {
 
 func (x *PostAllocationProxyAddressResponse) Reset() {
 	*x = PostAllocationProxyAddressResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3030,7 @@ func (x *PostAllocationProxyAddressResponse) String() string {
 func (*PostAllocationProxyAddressResponse) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3043,7 @@ func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use PostAllocationProxyAddressResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{41}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{42}
 }
 
 type MarkAllocationResourcesDaemonResponse struct {
@@ -2991,7 +3054,7 @@ type MarkAllocationResourcesDaemonResponse struct {
 
 func (x *MarkAllocationResourcesDaemonResponse) Reset() {
 	*x = MarkAllocationResourcesDaemonResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[42]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3003,7 +3066,7 @@ func (x *MarkAllocationResourcesDaemonResponse) String() string {
 func (*MarkAllocationResourcesDaemonResponse) ProtoMessage() {}
 
 func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[42]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3016,7 +3079,7 @@ func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use MarkAllocationResourcesDaemonResponse.ProtoReflect.Descriptor instead.
 func (*MarkAllocationResourcesDaemonResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{42}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{43}
 }
 
 type AllocationPendingPreemptionSignalResponse struct {
@@ -3027,7 +3090,7 @@ type AllocationPendingPreemptionSignalResponse struct {
 
 func (x *AllocationPendingPreemptionSignalResponse) Reset() {
 	*x = AllocationPendingPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[43]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3102,7 @@ func (x *AllocationPendingPreemptionSignalResponse) String() string {
 func (*AllocationPendingPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[43]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3115,7 @@ func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use AllocationPendingPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPendingPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{43}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{44}
 }
 
 type ResourcesSummary_Devices struct {
@@ -3064,7 +3127,7 @@ type ResourcesSummary_Devices struct {
 
 func (x *ResourcesSummary_Devices) Reset() {
 	*x = ResourcesSummary_Devices{}
-	mi := &file_master_api_v1_task_proto_msgTypes[44]
+	mi := &file_master_api_v1_task_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3139,7 @@ func (x *ResourcesSummary_Devices) String() string {
 func (*ResourcesSummary_Devices) ProtoMessage() {}
 
 func (x *ResourcesSummary_Devices) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[44]
+	mi := &file_master_api_v1_task_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3326,10 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\t_attempts\"5\n" +
 	"\tTaskArray\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x05R\x04size\"\xc9\x03\n" +
+	"\x04size\x18\x02 \x01(\x05R\x04size\"G\n" +
+	"\x0eTaskDependency\x12\x17\n" +
+	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1c\n" +
+	"\tsucceeded\x18\x02 \x01(\bR\tsucceeded\"\x81\x04\n" +
 	"\x14LaunchCommandRequest\x12/\n" +
 	"\x06config\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06config\x12#\n" +
 	"\rtemplate_name\x18\x02 \x01(\tR\ftemplateName\x12,\n" +
@@ -3275,7 +3341,8 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x05array\x18e \x01(\v2\x1b.detdeploy.api.v1.TaskArrayR\x05array\x12J\n" +
 	"\x06labels\x18f \x03(\v22.detdeploy.api.v1.LaunchCommandRequest.LabelsEntryR\x06labels\x12\x1d\n" +
 	"\n" +
-	"context_id\x18g \x01(\tR\tcontextId\x1a9\n" +
+	"context_id\x18g \x01(\tR\tcontextId\x126\n" +
+	"\x05after\x18h \x03(\v2 .detdeploy.api.v1.TaskDependencyR\x05after\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x01\n" +
@@ -3400,7 +3467,7 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
 	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
@@ -3420,102 +3487,104 @@ var file_master_api_v1_task_proto_goTypes = []any{
 	(*File)(nil),                                      // 15: detdeploy.api.v1.File
 	(*Command)(nil),                                   // 16: detdeploy.api.v1.Command
 	(*TaskArray)(nil),                                 // 17: detdeploy.api.v1.TaskArray
-	(*LaunchCommandRequest)(nil),                      // 18: detdeploy.api.v1.LaunchCommandRequest
-	(*LaunchCommandResponse)(nil),                     // 19: detdeploy.api.v1.LaunchCommandResponse
-	(*GetCommandsResponse)(nil),                       // 20: detdeploy.api.v1.GetCommandsResponse
-	(*GetCommandResponse)(nil),                        // 21: detdeploy.api.v1.GetCommandResponse
-	(*QueuePlace)(nil),                                // 22: detdeploy.api.v1.QueuePlace
-	(*SlotHolder)(nil),                                // 23: detdeploy.api.v1.SlotHolder
-	(*ListTasksResponse)(nil),                         // 24: detdeploy.api.v1.ListTasksResponse
-	(*KillCommandResponse)(nil),                       // 25: detdeploy.api.v1.KillCommandResponse
-	(*KillTaskArrayResponse)(nil),                     // 26: detdeploy.api.v1.KillTaskArrayResponse
-	(*SetCommandPriorityRequest)(nil),                 // 27: detdeploy.api.v1.SetCommandPriorityRequest
-	(*SetCommandPriorityResponse)(nil),                // 28: detdeploy.api.v1.SetCommandPriorityResponse
-	(*GetTaskContextDirectoryResponse)(nil),           // 29: detdeploy.api.v1.GetTaskContextDirectoryResponse
-	(*AcceleratorData)(nil),                           // 30: detdeploy.api.v1.AcceleratorData
-	(*PostAllocationAcceleratorDataRequest)(nil),      // 31: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
-	(*PostAllocationAcceleratorDataResponse)(nil),     // 32: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
-	(*AllocationReadyResponse)(nil),                   // 33: detdeploy.api.v1.AllocationReadyResponse
-	(*AllocationWaitingResponse)(nil),                 // 34: detdeploy.api.v1.AllocationWaitingResponse
-	(*AllocationPreemptionSignalResponse)(nil),        // 35: detdeploy.api.v1.AllocationPreemptionSignalResponse
-	(*RendezvousInfo)(nil),                            // 36: detdeploy.api.v1.RendezvousInfo
-	(*AllocationRendezvousInfoResponse)(nil),          // 37: detdeploy.api.v1.AllocationRendezvousInfoResponse
-	(*AckAllocationPreemptionSignalResponse)(nil),     // 38: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*GetAllocationResponse)(nil),                     // 39: detdeploy.api.v1.GetAllocationResponse
-	(*AllocationAllGatherRequest)(nil),                // 40: detdeploy.api.v1.AllocationAllGatherRequest
-	(*AllocationAllGatherResponse)(nil),               // 41: detdeploy.api.v1.AllocationAllGatherResponse
-	(*NotifyContainerRunningRequest)(nil),             // 42: detdeploy.api.v1.NotifyContainerRunningRequest
-	(*NotifyContainerRunningResponse)(nil),            // 43: detdeploy.api.v1.NotifyContainerRunningResponse
-	(*PostAllocationProxyAddressRequest)(nil),         // 44: detdeploy.api.v1.PostAllocationProxyAddressRequest
-	(*PostAllocationProxyAddressResponse)(nil),        // 45: detdeploy.api.v1.PostAllocationProxyAddressResponse
-	(*MarkAllocationResourcesDaemonResponse)(nil),     // 46: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 47: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 48: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 49: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 50: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	nil,                                               // 51: detdeploy.api.v1.Command.LabelsEntry
-	nil,                                               // 52: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                     // 53: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 54: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 55: google.protobuf.Struct
-	(*Pagination)(nil),                                // 56: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 57: detdeploy.api.v1.Device
+	(*TaskDependency)(nil),                            // 18: detdeploy.api.v1.TaskDependency
+	(*LaunchCommandRequest)(nil),                      // 19: detdeploy.api.v1.LaunchCommandRequest
+	(*LaunchCommandResponse)(nil),                     // 20: detdeploy.api.v1.LaunchCommandResponse
+	(*GetCommandsResponse)(nil),                       // 21: detdeploy.api.v1.GetCommandsResponse
+	(*GetCommandResponse)(nil),                        // 22: detdeploy.api.v1.GetCommandResponse
+	(*QueuePlace)(nil),                                // 23: detdeploy.api.v1.QueuePlace
+	(*SlotHolder)(nil),                                // 24: detdeploy.api.v1.SlotHolder
+	(*ListTasksResponse)(nil),                         // 25: detdeploy.api.v1.ListTasksResponse
+	(*KillCommandResponse)(nil),                       // 26: detdeploy.api.v1.KillCommandResponse
+	(*KillTaskArrayResponse)(nil),                     // 27: detdeploy.api.v1.KillTaskArrayResponse
+	(*SetCommandPriorityRequest)(nil),                 // 28: detdeploy.api.v1.SetCommandPriorityRequest
+	(*SetCommandPriorityResponse)(nil),                // 29: detdeploy.api.v1.SetCommandPriorityResponse
+	(*GetTaskContextDirectoryResponse)(nil),           // 30: detdeploy.api.v1.GetTaskContextDirectoryResponse
+	(*AcceleratorData)(nil),                           // 31: detdeploy.api.v1.AcceleratorData
+	(*PostAllocationAcceleratorDataRequest)(nil),      // 32: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
+	(*PostAllocationAcceleratorDataResponse)(nil),     // 33: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
+	(*AllocationReadyResponse)(nil),                   // 34: detdeploy.api.v1.AllocationReadyResponse
+	(*AllocationWaitingResponse)(nil),                 // 35: detdeploy.api.v1.AllocationWaitingResponse
+	(*AllocationPreemptionSignalResponse)(nil),        // 36: detdeploy.api.v1.AllocationPreemptionSignalResponse
+	(*RendezvousInfo)(nil),                            // 37: detdeploy.api.v1.RendezvousInfo
+	(*AllocationRendezvousInfoResponse)(nil),          // 38: detdeploy.api.v1.AllocationRendezvousInfoResponse
+	(*AckAllocationPreemptionSignalResponse)(nil),     // 39: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
+	(*GetAllocationResponse)(nil),                     // 40: detdeploy.api.v1.GetAllocationResponse
+	(*AllocationAllGatherRequest)(nil),                // 41: detdeploy.api.v1.AllocationAllGatherRequest
+	(*AllocationAllGatherResponse)(nil),               // 42: detdeploy.api.v1.AllocationAllGatherResponse
+	(*NotifyContainerRunningRequest)(nil),             // 43: detdeploy.api.v1.NotifyContainerRunningRequest
+	(*NotifyContainerRunningResponse)(nil),            // 44: detdeploy.api.v1.NotifyContainerRunningResponse
+	(*PostAllocationProxyAddressRequest)(nil),         // 45: detdeploy.api.v1.PostAllocationProxyAddressRequest
+	(*PostAllocationProxyAddressResponse)(nil),        // 46: detdeploy.api.v1.PostAllocationProxyAddressResponse
+	(*MarkAllocationResourcesDaemonResponse)(nil),     // 47: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 48: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 49: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 50: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 51: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	nil,                                               // 52: detdeploy.api.v1.Command.LabelsEntry
+	nil,                                               // 53: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                     // 54: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 55: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 56: google.protobuf.Struct
+	(*Pagination)(nil),                                // 57: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 58: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
 	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	53, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	53, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	54, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	54, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	53, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	53, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	54, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	54, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
 	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
 	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
 	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	49, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	50, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
 	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
 	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	53, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	54, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
 	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
 	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	50, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	51, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
 	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	53, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	54, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	53, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
-	51, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
-	55, // 23: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	54, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	55, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	54, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
+	52, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
+	56, // 23: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
 	15, // 24: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
 	17, // 25: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	52, // 26: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	16, // 27: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	55, // 28: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
-	1,  // 29: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	16, // 30: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	56, // 31: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 32: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	55, // 33: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	22, // 34: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
-	23, // 35: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 36: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
-	16, // 37: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 38: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	30, // 39: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	36, // 40: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 41: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	55, // 42: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	55, // 43: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	55, // 44: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	55, // 45: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	57, // 46: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	48, // 47: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 48: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	53, // 26: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	18, // 27: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
+	16, // 28: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	56, // 29: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	1,  // 30: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	16, // 31: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	57, // 32: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 33: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	56, // 34: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	23, // 35: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	24, // 36: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 37: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
+	16, // 38: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	16, // 39: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	31, // 40: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	37, // 41: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	5,  // 42: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	56, // 43: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	56, // 44: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	56, // 45: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	56, // 46: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	58, // 47: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	49, // 48: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 49: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }
@@ -3532,15 +3601,15 @@ func file_master_api_v1_task_proto_init() {
 	file_master_api_v1_task_proto_msgTypes[8].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[9].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[12].OneofWrappers = []any{}
-	file_master_api_v1_task_proto_msgTypes[15].OneofWrappers = []any{}
-	file_master_api_v1_task_proto_msgTypes[26].OneofWrappers = []any{}
+	file_master_api_v1_task_proto_msgTypes[16].OneofWrappers = []any{}
+	file_master_api_v1_task_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -57,6 +57,9 @@ type Task struct {
 	// Excluded lists the machines that it must not run on.
 	Excluded []rm.AgentID `json:"excluded,omitempty"`
 
+	// After are the tasks that must end before it is submitted. Those that have are removed.
+	After []Dependency `json:"after,omitempty"`
+
 	// Array identifies the task within an array; nil if it is not in one.
 	Array *Array `json:"array,omitempty"`
 

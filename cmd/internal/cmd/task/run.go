@@ -21,6 +21,7 @@ type runOptions struct {
 	ConfigFile string
 	ContextDir string
 	Array      string
+	After      []string
 }
 
 // wanted holds the flags that override keys of the task's configuration. Keys without a flag come from the
@@ -49,6 +50,9 @@ that of the program, or 125 if det-deploy or the cluster failed. Ctrl-C kills th
 for its end, with exit code 130; a second Ctrl-C does not wait. A single argument is a shell
 command line; several arguments are a program and its arguments.
 
+With --after, the task is queued when all named tasks have ended. If one with ":ok" did not
+succeed, the task ends without having run.
+
 With --array, many tasks are created at once, all or none, and the ID of the array is
 printed without waiting for them. The environment of each task contains
 DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
@@ -57,6 +61,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
   det-deploy task run --quiet -- cat results.json | jq .accuracy
   det-deploy task run --detach --config job.yaml
+  det-deploy task run --after train:ok -- python evaluate.py
   det-deploy task run --array 100 -- 'python evaluate.py --part $DET_TASK_ARRAY_INDEX'`,
 	})
 	f := c.Flags()
@@ -72,6 +77,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	f.StringVar(&o.WorkDir, "work-dir", "", "working directory of the program")
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount as HOST:CONTAINER[:ro]; repeatable")
 	f.StringVar(&o.Array, "array", "", "number of tasks with indices from 0, or FIRST-LAST for the indices")
+	f.StringArrayVar(&o.After, "after", nil, "task that must end first, or TASK:ok for one that must succeed; repeatable")
 	o.addAttendedFlags(f)
 	return c
 }
@@ -114,6 +120,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return exit.With(exit.NotTheTask, err)
 	}
 	defer master.Close()
+	if req.After, err = readAfter(ctx, master, o.After); err != nil {
+		return exit.With(exit.NotTheTask, err)
+	}
 	return nameLines(o.launch(ctx, master, req), o.ConfigFile)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
 // NewStatus returns `det-deploy status`.
@@ -53,6 +54,7 @@ func anywhere(s *term.Streams, v Verb, all []Platform, h Help) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	f.addFlags(c.Flags())
+	completeID(c, s, all...)
 	return c
 }
 
@@ -132,7 +134,7 @@ func (o *finder) run(c *cobra.Command) error {
 // giveFlags sets the flags of the platform's verb to the recorded location of the cluster, and then to the
 // given flags.
 func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
-	for name, value := range map[string]string{"cluster-id": k.Cluster, "region": k.Region, "project": k.Project, "context": k.Context, "namespace": k.Namespace} {
+	for name, value := range map[string]string{"cluster-id": k.Cluster, "region": k.Region, "project": k.Project, "kube-context": k.Context, "namespace": k.Namespace} {
 		if value == "" || to.Lookup(name) == nil {
 			continue
 		}
@@ -160,6 +162,7 @@ func (o *finder) find(ctx context.Context) (known, error) {
 	if err != nil {
 		return known{}, err
 	}
+	have := idsOf(all)
 	all = slices.DeleteFunc(all, func(k known) bool {
 		return k.Cluster != o.Cluster || o.Platform != "" && k.Platform != o.Platform
 	})
@@ -170,6 +173,8 @@ func (o *finder) find(ctx context.Context) (known, error) {
 		return known{}, usage.Errorf("cluster %s is known on several platforms: choose one with --platform", o.Cluster)
 	case o.Platform != "":
 		return known{Cluster: o.Cluster, Platform: o.Platform}, nil
+	case !o.CanAsk() || naming.Nearest(o.Cluster, have) != "":
+		return known{}, &unknownError{o.Cluster, have}
 	}
 	field := term.Field{
 		Label: "Platform", Help: "Cluster " + o.Cluster + " is not known on this machine. Where does it run?", Flag: "--platform",

@@ -81,7 +81,9 @@ func Commands(s *term.Streams, p Platform) []*cobra.Command {
 	var out []*cobra.Command
 	for name, v := range allVerbs() {
 		if own, found := p.Help(name); found {
-			out = append(out, command(own.over(v.help, name, p.Name()), v.make(s, p)))
+			c := command(own.over(v.help, name, p.Name()), v.make(s, p))
+			completeID(c, s, p)
+			out = append(out, c)
 		}
 	}
 	return out

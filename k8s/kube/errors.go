@@ -196,5 +196,5 @@ func fixOfNetwork(err error, kind cloud.Kind) string {
 	case kind == cloud.Ambiguous:
 		return "run the same command again; it continues from the current state"
 	}
-	return "check that the API server is reachable (`kubectl version`) and that --context is correct"
+	return "check that the API server is reachable (`kubectl version`) and that --kube-context is correct"
 }

@@ -129,11 +129,11 @@ func (c *Client) fromKubeconfig(o Options) error {
 	}
 	c.context = cmp.Or(o.Context, raw.CurrentContext)
 	if _, found := raw.Contexts[c.context]; o.Context != "" && !found {
-		return unusableContext(fmt.Errorf("there is no context %q", o.Context), "set --context to an existing one: "+contextNames(raw.Contexts))
+		return unusableContext(fmt.Errorf("there is no context %q", o.Context), "set --kube-context to an existing one: "+contextNames(raw.Contexts))
 	}
 	cfg, err := c.loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return unusableContext(errors.New("no cluster is selected"), "set --kubeconfig or KUBECONFIG, and --context")
+		return unusableContext(errors.New("no cluster is selected"), "set --kubeconfig or KUBECONFIG, and --kube-context")
 	}
 	if err != nil {
 		return unusableContext(err, "fix the kubeconfig; see `kubectl config view`")

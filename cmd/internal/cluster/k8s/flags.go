@@ -25,7 +25,9 @@ type Where struct {
 
 func (w *Where) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&w.Kubeconfig, "kubeconfig", "", "kubeconfig file to use (default KUBECONFIG, then ~/.kube/config)")
-	f.StringVar(&w.Context, "context", "", "context of the kubeconfig to use (DET_K8S_CONTEXT)")
+	f.StringVar(&w.Context, "kube-context", "", "context of the kubeconfig to use (DET_K8S_CONTEXT)")
+	f.StringVar(&w.Context, "context", "", "former name of --kube-context (DET_K8S_CONTEXT)")
+	_ = f.MarkHidden("context") // it fails only for an unknown flag
 	f.StringVarP(&w.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to Kubernetes")
 }
@@ -59,7 +61,7 @@ func (w *Which) validate() error {
 func (w *Which) clusterFlags(k *k8swire.Opened) string {
 	line := "--cluster-id " + w.Cluster + " --namespace " + k.Namespace()
 	if w.Context != "" {
-		line += " --context " + w.Context
+		line += " --kube-context " + w.Context
 	}
 	if w.Kubeconfig != "" {
 		line += " --kubeconfig " + w.Kubeconfig
@@ -74,7 +76,7 @@ func (w *Where) kubectlFlags(line string) string {
 		more += " --kubeconfig " + w.Kubeconfig
 	}
 	if w.Context != "" {
-		more += " --context " + w.Context
+		more += " --kube-context " + w.Context
 	}
 	return strings.Replace(line, "kubectl", "kubectl"+more, 1)
 }
@@ -86,6 +88,7 @@ type values struct {
 
 func (v *values) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&v.Files, "values", "f", nil, "YAML file with values, - for standard input; repeatable (DET_K8S_VALUES)")
+	_ = f.MarkShorthandDeprecated("values", "use --values, as -f is --follow elsewhere") // it fails only for an unknown flag
 	f.StringArrayVar(&v.Set, "set", nil, "set values, as in db.type=embedded,masterPort=8080; repeatable")
 	f.StringArrayVar(&v.SetString, "set-string", nil, "set values as strings, as in --set")
 	f.StringArrayVar(&v.SetFile, "set-file", nil, "set values from files, as in db.password=FILE; repeatable")

@@ -28,7 +28,7 @@ func (c *completion) askContext(ctx context.Context, a term.Answers) (*term.Fiel
 
 func contextField(all []string, current string) term.Field {
 	f := term.Field{
-		Label: "Context", Flag: "--context", Default: current, Help: "The context of the kubeconfig in which to run the cluster.",
+		Label: "Context", Flag: "--kube-context", Default: current, Help: "The context of the kubeconfig in which to run the cluster.",
 		Check: func(_ context.Context, a string) error { return oneOf(a, all...) },
 	}
 	for _, name := range all {

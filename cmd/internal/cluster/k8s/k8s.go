@@ -20,7 +20,7 @@ func New(s *term.Streams) *cobra.Command {
 		Short: "Run a cluster on Kubernetes",
 		Long: `Run a cluster in a namespace of a Kubernetes cluster: a master, its database, and
 tasks as pods. The cluster is a Helm release named after --cluster-id; helm list shows
-it, and the same chart works with Helm and GitOps tools. --kubeconfig, --context and
+it, and the same chart works with Helm and GitOps tools. --kubeconfig, --kube-context and
 --namespace have the same meaning as in kubectl.`,
 		Example: `  det-deploy k8s install --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s status --cluster-id lab
@@ -38,7 +38,9 @@ func (Platform) Name() string { return "k8s" }
 func (Platform) About() string { return "Kubernetes" }
 
 // Location lists the flags that locate a cluster.
-func (Platform) Location() []string { return []string{"kubeconfig", "context", "namespace"} }
+func (Platform) Location() []string {
+	return []string{"kubeconfig", "kube-context", "context", "namespace"}
+}
 
 // Select returns the selection of a single command.
 func (Platform) Select(s *term.Streams) cluster.Selection { return &wanted{Streams: s} }
@@ -56,8 +58,8 @@ imageRegistry; push it there with image push. A release of another chart with th
 name is never changed, except that --adopt-determined replaces a release of Determined's
 own chart: the cluster starts with its values and without its data.`,
 			Example: `  det-deploy k8s install --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
-  det-deploy k8s install --cluster-id lab -n ml --create-namespace -f values.yaml --yes
-  det-deploy k8s install --cluster-id lab -f values.yaml --set slotType=cpu,slotResourceRequests.cpu=3,maxSlotsPerPod=1 --dry-run`,
+  det-deploy k8s install --cluster-id lab -n ml --create-namespace --values values.yaml --yes
+  det-deploy k8s install --cluster-id lab --values values.yaml --set slotType=cpu,slotResourceRequests.cpu=3,maxSlotsPerPod=1 --dry-run`,
 		},
 		cluster.Plan: {
 			Short: "Show the plan of install for a cluster on Kubernetes",
@@ -71,7 +73,7 @@ the server. Contents of Secrets are not shown. Nothing is checked or changed.`,
 version, the caller's permissions, storage, GPUs, maxSlotsPerPod, taints, referenced
 Secrets, load balancers and quotas. Each check passes, fails or is unknown, with its
 result, requirement and remedy. Nothing is changed. install runs the same checks first.`,
-			Example: `  det-deploy k8s doctor --cluster-id lab -f values.yaml
+			Example: `  det-deploy k8s doctor --cluster-id lab --values values.yaml
   det-deploy k8s doctor --cluster-id lab --output json`,
 		},
 		cluster.Status: {
@@ -83,7 +85,7 @@ the address of its master, and the pods of tasks.`,
 that the caller may read. A cluster whose chart was applied without Helm has the status
 applied, and leftovers of a removed cluster the status remains.`,
 			Example: `  det-deploy k8s list
-  det-deploy k8s list --context prod --output json`,
+  det-deploy k8s list --kube-context prod --output json`,
 		},
 		cluster.Logs: {
 			Short: "Show the master's log of a cluster on Kubernetes",

@@ -59,7 +59,7 @@ func TestSecretsAreNotEchoed(t *testing.T) {
 func TestFormOffersContexts(t *testing.T) {
 	t.Parallel()
 	f := contextField([]string{"prod", "test"}, "test")
-	if f.Default != "test" || len(f.Choices) != 2 || f.Choices[1].About == "" || f.Flag != "--context" {
+	if f.Default != "test" || len(f.Choices) != 2 || f.Choices[1].About == "" || f.Flag != "--kube-context" {
 		t.Errorf("got %+v", f)
 	}
 	if f.Check(t.Context(), "prod") != nil || f.Check(t.Context(), "none") == nil {

@@ -39,7 +39,7 @@ reported, so that template also validates values files. With --export, the chart
 written to a new directory, for helm install NAME DIRECTORY or a GitOps tool. Secrets
 in the values are included in the output.`,
 		Example: `  det-deploy k8s template --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
-  det-deploy k8s template --cluster-id lab -f values.yaml --kube-version 1.31 >lab.yaml
+  det-deploy k8s template --cluster-id lab --values values.yaml --kube-version 1.31 >lab.yaml
   det-deploy k8s template --export determined-helm-chart`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {

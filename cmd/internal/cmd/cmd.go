@@ -83,5 +83,6 @@ func onAllPlatforms(verb func(*term.Streams, ...cluster.Platform) *cobra.Command
 func New(s *term.Streams) *cobra.Command {
 	root := tree.New(s, nouns())
 	root.Version = version.Number()
+	root.Flags().Bool("version", false, "print the version") // without -v, which is --verbose
 	return root
 }

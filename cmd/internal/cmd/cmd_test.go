@@ -67,6 +67,23 @@ func TestExamplesNameCommandsThatExist(t *testing.T) {
 	}
 }
 
+// A shorthand means the same flag in every command, except for former spellings, which the help does not show.
+func TestShorthandsMeanOneFlag(t *testing.T) {
+	t.Parallel()
+	first := map[string]string{}
+	for _, c := range tree(t) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Shorthand == "" || f.ShorthandDeprecated != "" {
+				return
+			}
+			if old, found := first[f.Shorthand]; found && old != f.Name {
+				t.Errorf("-%s is --%s in %s, and --%s elsewhere", f.Shorthand, f.Name, c.CommandPath(), old)
+			}
+			first[f.Shorthand] = f.Name
+		})
+	}
+}
+
 // kindOf returns the type of a flag. A filter may take several values of a flag that elsewhere takes one.
 func kindOf(f *pflag.Flag) string { return strings.TrimSuffix(f.Value.Type(), "Slice") }
 

@@ -110,3 +110,20 @@ func flagsOf(c *cobra.Command) []string {
 	}
 	return out
 }
+
+func TestUnknownCommandSuggestsOnlyNearOnes(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"task lst":     `unknown command "lst" for "det-deploy task", did you mean list?`,
+		"modle":        `unknown command "modle" for "det-deploy", did you mean model?`,
+		"task lits":    `unknown command "lits" for "det-deploy task", did you mean list?`,
+		"workspce":     "did you mean workspace?",
+		"exper":        "did you mean experiment?",
+		"xy":           `unknown command "xy" for "det-deploy"`,
+		"task inspect": `unknown command "inspect" for "det-deploy task"`,
+	} {
+		if err := refusal(t, line); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: got %v, want it to end in %q", line, err, want)
+		}
+	}
+}

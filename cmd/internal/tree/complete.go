@@ -14,8 +14,14 @@ func completeWords(c *cobra.Command) {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, has := c.GetFlagCompletionFunc(f.Name); has {
+			return
+		}
 		values := strings.Split(f.Value.Type(), "|")
-		if _, has := c.GetFlagCompletionFunc(f.Name); has || len(values) < 2 {
+		if len(values) < 2 {
+			if !namesFiles(f.Name + " " + f.Usage) {
+				_ = c.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions) // as below
+			}
 			return
 		}
 		for i := range values {
@@ -24,6 +30,16 @@ func completeWords(c *cobra.Command) {
 		// It fails only for an unknown or a completed flag.
 		_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	})
+}
+
+// namesFiles reports whether a flag with this name and text takes a file or a directory.
+func namesFiles(text string) bool {
+	for _, word := range []string{"file", "director", "path", "program", "socket", "HOST:", "binary", "PEM", "yaml", "wheel"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
 }
 
 func takesFiles(use string) bool {

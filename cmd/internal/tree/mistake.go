@@ -2,11 +2,13 @@ package tree
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
 // unknownVerb runs a noun without a valid verb. It prints the help, or returns an error for an unknown
@@ -16,10 +18,25 @@ func unknownVerb(c *cobra.Command, args []string) error {
 		return c.Help()
 	}
 	text := "unknown command %q for %q"
-	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+	if near := nearCommands(c, args[0]); len(near) > 0 {
 		text += ", did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return mark(c, usage.Errorf(text, args[0], c.CommandPath()))
+}
+
+// nearCommands returns the commands that begin with name, that differ from it in few letters, or that have
+// the same letters in another order.
+func nearCommands(c *cobra.Command, name string) []string {
+	name = strings.ToLower(name)
+	return slices.DeleteFunc(c.SuggestionsFor(name), func(near string) bool {
+		return !strings.HasPrefix(near, name) && sortLetters(near) != sortLetters(name) && naming.Distance(name, near) > min(maxTypos(name), len(name)/2)
+	})
+}
+
+func sortLetters(name string) string {
+	letters := []byte(name)
+	slices.Sort(letters)
+	return string(letters)
 }
 
 // mark wraps err, an error about the arguments of c, as a usage error of c.

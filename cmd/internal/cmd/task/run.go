@@ -76,6 +76,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	f.StringVar(&o.Name, "name", "", "name of the task (default generated)")
 	f.StringVar(&o.WorkDir, "work-dir", "", "working directory of the program")
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount as HOST:CONTAINER[:ro]; repeatable")
+	_ = f.MarkShorthandDeprecated("mount", "use --mount, as -v is --verbose elsewhere") // it fails only for an unknown flag
 	f.StringVar(&o.Array, "array", "", "number of tasks with indices from 0, or FIRST-LAST for the indices")
 	f.StringArrayVar(&o.After, "after", nil, "task that must end first, or TASK:ok for one that must succeed; repeatable")
 	o.addAttendedFlags(f)

@@ -52,7 +52,7 @@ func commands() []Row {
 		{"cmd/internal/config", []string{"cloud/secret"}, "it knows flags and variables, not what they configure"},
 		{"cmd/internal/verdict", []string{"cmd/internal/command", "cmd/internal/term"}, "it tells what a document came to"},
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "cmd/internal/usage", "master/api/client"}, "it remembers masters and dials them"},
-		{"cmd/internal/command", []string{"cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/show", "cmd/internal/term", "cmd/internal/usage", "master/api/client", "master/api/v1"}, "it makes commands, whatever they do"},
+		{"cmd/internal/command", []string{"cmd/internal/contexts", "cmd/internal/directory", "cmd/internal/exit", "cmd/internal/show", "cmd/internal/term", "cmd/internal/usage", "master/api/client", "master/api/v1"}, "it makes commands, whatever they do"},
 		{"cmd/internal/directory", []string{"cmd/internal/usage", "master/api/v1"}, "it reads what is sent"},
 		{"cmd/internal/show", []string{"master/api/v1"}, "it has the words for what the API says"},
 		{"cmd/internal/unit", []string{"cmd/internal/command", "cmd/internal/exit", "cmd/internal/term"}, "it installs a unit, whatever the role"},

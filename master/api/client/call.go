@@ -26,6 +26,9 @@ type call struct {
 	query url.Values
 	// in is the request body, and out receives the response; either may be nil.
 	in, out proto.Message
+	// body is the request body instead of in, with the encoding if that is not empty.
+	body     []byte
+	encoding string
 	// once is set if the call must not be repeated after a lost response.
 	once bool
 }
@@ -107,14 +110,20 @@ func (t *transport) request(ctx context.Context, k call) (*http.Request, error) 
 		}
 		body = bytes.NewReader(raw)
 	}
+	if k.body != nil {
+		body = bytes.NewReader(k.body)
+	}
 	u := t.base.JoinPath(k.path)
 	u.RawQuery = k.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, k.method, u.String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
-	if body != nil {
+	if k.in != nil || k.encoding != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if k.encoding != "" {
+		req.Header.Set("Content-Encoding", k.encoding)
 	}
 	if t.token != "" {
 		req.Header.Set("Authorization", "Bearer "+t.token)

@@ -45,6 +45,7 @@ type Client struct {
 	sessions
 	users
 	tasks
+	contexts
 	experiments
 	trials
 	machines
@@ -95,7 +96,7 @@ func New(cfg Config) (*Client, error) {
 		}},
 	}
 	return &Client{
-		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, experiments: experiments{t}, trials: trials{t},
+		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, contexts: contexts{t}, experiments: experiments{t}, trials: trials{t},
 		checkpoints: checkpoints{t}, models: models{t}, workspaces: workspaces{t}, projects: projects{t}, templates: templates{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}, names: names{t},
 	}, nil
 }

@@ -46,15 +46,16 @@ print its ID.`,
 	return c
 }
 
+// checkAbove is the size in bytes of a directory before which the configuration is checked, so that a
+// mistake in it is reported before the directory is sent.
+const checkAbove = 1 << 20
+
 func runCreate(ctx context.Context, o *createOptions, master *client.Client) error {
 	text, err := usage.ReadFile("the experiment's configuration", o.Args[0])
 	if err != nil {
 		return err
 	}
 	dir, err := directory.Scan(o.ContextDir)
-	if err == nil {
-		err = dir.Load()
-	}
 	if err != nil {
 		return err
 	}
@@ -62,10 +63,13 @@ func runCreate(ctx context.Context, o *createOptions, master *client.Client) err
 		o.Tell("%s", left)
 	}
 	in := &apiv1.CreateExperimentRequest{
-		Config: string(text), ModelDefinition: dir.Files, Activate: !o.Paused, ValidateOnly: o.ValidateOnly, ProjectId: o.Project,
+		Config: string(text), Activate: !o.Paused, ValidateOnly: o.ValidateOnly, ProjectId: o.Project,
 	}
 	if o.Template != "" {
 		in.Template = &o.Template
+	}
+	if err := o.sendFiles(ctx, master, dir, in); err != nil {
+		return err
 	}
 	reply, err := master.CreateExperiment(ctx, in)
 	if err != nil {
@@ -108,6 +112,22 @@ func nameLines(err error, file string) error {
 }
 
 var configLine = regexp.MustCompile(`(?m)^config:(\d)`)
+
+// sendFiles sends a directory and adds it to a request.
+func (o *createOptions) sendFiles(ctx context.Context, master *client.Client, dir *directory.Directory, in *apiv1.CreateExperimentRequest) error {
+	if o.ValidateOnly {
+		return nil
+	}
+	if dir.Bytes > checkAbove {
+		check := &apiv1.CreateExperimentRequest{Config: in.GetConfig(), ProjectId: in.GetProjectId(), Template: in.Template, ValidateOnly: true}
+		if _, err := master.CreateExperiment(ctx, check); err != nil {
+			return nameLines(err, o.Args[0])
+		}
+	}
+	sent, err := command.SendDirectory(ctx, o.Streams, master, dir)
+	in.ContextId, in.ModelDefinition = sent.ContextID, sent.Files
+	return err
+}
 
 // entryFile returns the file of the working directory that an experiment's entrypoint runs, or "".
 func entryFile(text []byte) string {

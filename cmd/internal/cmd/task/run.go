@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -116,6 +117,10 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
 	}
+	dir, err := o.scanContext()
+	if err != nil {
+		return exit.With(exit.NotTheTask, err)
+	}
 	master, err := o.Dial(o.Streams)
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
@@ -123,6 +128,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	defer master.Close()
 	if req.After, err = readAfter(ctx, master, o.After); err != nil {
 		return exit.With(exit.NotTheTask, err)
+	}
+	if err := o.sendContext(ctx, master, dir, req); err != nil {
+		return err
 	}
 	return nameLines(o.launch(ctx, master, req), o.ConfigFile)
 }
@@ -133,29 +141,35 @@ func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := o.readContext()
-	if err != nil {
-		return nil, err
-	}
 	array, err := parseArray(o.Array)
 	if err != nil {
 		return nil, err
 	}
 	// The request ID makes it safe to retry the request if the response was lost.
-	return &apiv1.LaunchCommandRequest{Config: config, Files: files, RequestId: rand.Text(), Array: array}, nil
+	return &apiv1.LaunchCommandRequest{Config: config, RequestId: rand.Text(), Array: array}, nil
 }
 
-// readContext returns the files of --context, and says what is left out.
-func (o *runOptions) readContext() ([]*apiv1.File, error) {
+// scanContext returns the directory of --context, and says what is left out.
+func (o *runOptions) scanContext() (*directory.Directory, error) {
 	d, err := directory.Scan(o.ContextDir)
-	if err == nil {
-		err = d.Load()
-	}
 	if err != nil {
 		return nil, err
 	}
-	if left := d.LeftOut.String(); left != "" {
+	if left := d.LeftOut.String(); left != "" && !o.Quiet {
 		o.Notef("%s", left)
 	}
-	return d.Files, nil
+	return d, nil
+}
+
+// sendContext sends a directory and adds it to a request.
+func (o *runOptions) sendContext(ctx context.Context, master *client.Client, dir *directory.Directory, req *apiv1.LaunchCommandRequest) error {
+	sent, err := command.SendDirectory(ctx, o.Streams, master, dir)
+	req.ContextId, req.Files = sent.ContextID, sent.Files
+	if ctx.Err() != nil {
+		return exit.With(exit.Canceled, nil)
+	}
+	if err != nil {
+		return exit.With(exit.NotTheTask, err)
+	}
+	return nil
 }

@@ -20,6 +20,9 @@ echo "== what a short task costs an agent besides its process"
 beside=$(go test -run '^$' -bench BesideTheRuntime -benchtime 2000x ./agent 2>&1) || { grew=1; echo "$beside" >&2; }
 grep -E '^Benchmark' <<<"$beside" || true
 
+echo "== a directory of 1 GB, sent twice"
+test/bench/context.sh || grew=1
+
 echo "== a master with 1,000 and 10,000 ended experiments"
 history=$(go test -run '^$' -bench . -benchtime 1s -timeout 30m ./test/bench/history 2>&1) || { grew=1; echo "$history" >&2; }
 grep -E '^Benchmark|grows|want at most' <<<"$history" || true

@@ -9,7 +9,7 @@ import (
 )
 
 // A researcher's day with the unmodified client: a program is watched while it runs, fails and is
-// continued, and the log of its three runs is read in every way.
+// continued, and the logs of its three runs and of a single one are read in every way.
 func TestDetClientWorkday(t *testing.T) {
 	t.Parallel()
 	dir := sharedDir(t)
@@ -55,6 +55,15 @@ max_restarts: 1
 		t.Errorf("got %d lines of the program, want one of each run:\n%s", n, out)
 	}
 	l.checkLogReadings(t, trial)
+	once := l.submit("testdata/day", fmt.Sprintf(`
+name: one run
+entrypoint: python3 train.py %s
+hyperparameters: {lr: 0.1}
+searcher: {name: single, metric: loss}
+resources: {slots_per_trial: 1}
+max_restarts: 0
+`, code))
+	l.checkLogReadings(t, fmt.Sprint(l.await(once, "COMPLETED").Trials[0].ID))
 	l.det.Want([]string{"dev", "bindings", "call", "get_GetExperiments", "limit=-1"}, "evening")
 	l.det.Refused([]string{"oauth", "client", "list"}, "Determined Enterprise Edition is required")
 }

@@ -14,12 +14,13 @@ type logLine struct {
 	Timestamp              time.Time
 }
 
-// logReading is one selection of lines, as options of `det trial logs` and as arguments of the SDK.
+// logReading is one selection of lines, as options of `det trial logs`, as options of `det-deploy
+// trial logs`, and as arguments of the SDK. Own is nil if det-deploy has no such option.
 type logReading struct {
-	name     string
-	options  []string
-	sdk      map[string]any
-	selected []logLine
+	name         string
+	options, own []string
+	sdk          map[string]any
+	selected     []logLine
 }
 
 func (l *lab) logReadings(all []logLine) []logReading {
@@ -35,31 +36,35 @@ func (l *lab) logReadings(all []logLine) []logReading {
 	middle := all[len(all)/2].Timestamp
 	text := middle.Format(time.RFC3339Nano)
 	return []logReading{
-		{"all", nil, map[string]any{}, all},
-		{"the first", []string{"--head", "3"}, map[string]any{"head": 3}, all[:3]},
-		{"the last", []string{"--tail", "3"}, map[string]any{"tail": 3}, all[len(all)-3:]},
-		{"more than there are", []string{"--tail", "5000"}, map[string]any{"tail": 5000}, all},
-		{"followed", []string{"--follow"}, map[string]any{"follow": true}, all},
+		{"all", nil, []string{}, map[string]any{}, all},
+		{"the first", []string{"--head", "3"}, []string{"--head", "3"}, map[string]any{"head": 3}, all[:3]},
+		{"the last", []string{"--tail", "3"}, []string{"--tail", "3"}, map[string]any{"tail": 3}, all[len(all)-3:]},
+		{"more than there are", []string{"--tail", "5000"}, []string{"--tail", "5000"}, map[string]any{"tail": 5000}, all},
+		{"followed", []string{"--follow"}, []string{"--follow"}, map[string]any{"follow": true}, all},
 		{
 			"since",
 			[]string{"--timestamp-after", text},
+			[]string{"--since", text},
 			map[string]any{"timestamp_after": text},
 			where(func(line logLine) bool { return line.Timestamp.After(middle) }),
 		},
 		{
 			"until",
 			[]string{"--timestamp-before", text},
+			nil,
 			map[string]any{"timestamp_before": text},
 			where(func(line logLine) bool { return line.Timestamp.Before(middle) }),
 		},
 		{
 			"of a level",
 			[]string{"--level", "ERROR"},
+			[]string{"--level", "error"},
 			map[string]any{"min_level": "ERROR"},
 			where(func(line logLine) bool { return line.Level == "LOG_LEVEL_ERROR" || line.Level == "LOG_LEVEL_CRITICAL" }),
 		},
 		{
 			"of a source, the last",
+			[]string{"--source", "master", "--tail", "2"},
 			[]string{"--source", "master", "--tail", "2"},
 			map[string]any{"sources": []string{"master"}, "tail": 2},
 			last(2, where(func(line logLine) bool { return line.Source == "master" })),
@@ -77,8 +82,8 @@ func messages(lines []logLine) string {
 	return out.String()
 }
 
-// checkLogReadings compares readings of an ended trial's log by the client and by its SDK with the
-// whole log.
+// checkLogReadings compares readings of an ended trial's log by the client, by its SDK and by
+// det-deploy with the whole log.
 func (l *lab) checkLogReadings(t *testing.T, trial string) {
 	t.Helper()
 	var all []logLine
@@ -99,6 +104,12 @@ func (l *lab) checkLogReadings(t *testing.T, trial string) {
 		out := l.det.OK("", append([]string{"trial", "logs", trial}, r.options...)...)
 		if want := messages(r.selected); !strings.HasPrefix(out, want) || strings.Contains(strings.TrimPrefix(out, want), "||") {
 			t.Errorf("%s, with the client: got\n%s\nwant\n%s", r.name, out, want)
+		}
+		if r.own == nil {
+			continue
+		}
+		if out, want := l.Run(append([]string{"trial", "logs", trial}, r.own...)...), messages(r.selected); out != want {
+			t.Errorf("%s, with det-deploy: got\n%s\nwant\n%s", r.name, out, want)
 		}
 	}
 	sdk := l.det.Python("testdata/readings.py", trial)

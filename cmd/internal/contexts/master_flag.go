@@ -135,16 +135,22 @@ func (t MasterFlag) Dial(s *term.Streams) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.dialMaster(func(err error) { s.Notef("%v; waiting for the master (Ctrl-C to quit)", err) })
+	return c.dialMaster(func(cfg *client.Config) {
+		cfg.Away = func(err error) { s.Notef("%v; waiting for the master (Ctrl-C to quit)", err) }
+		if s.ErrTerminal() {
+			cfg.Retrying = func(err error) { s.Notef("%v; trying again for %s (Ctrl-C to quit)", err, client.DefaultRetryFor) }
+		}
+	})
 }
 
 // Client returns a client for the master of c that uses the session of c.
-func (c Context) Client() (*client.Client, error) { return c.dialMaster(nil) }
+func (c Context) Client() (*client.Client, error) { return c.dialMaster(func(*client.Config) {}) }
 
-func (c Context) dialMaster(away func(error)) (*client.Client, error) {
-	return client.New(client.Config{
-		Away: away,
-		URL:  c.Master, Token: string(c.Token), CA: []byte(c.CA),
+func (c Context) dialMaster(configure func(*client.Config)) (*client.Client, error) {
+	cfg := client.Config{
+		URL: c.Master, Token: string(c.Token), CA: []byte(c.CA),
 		ServerName: c.ServerName, Fingerprint: c.Fingerprint,
-	})
+	}
+	configure(&cfg)
+	return client.New(cfg)
 }

@@ -33,10 +33,12 @@ type call struct {
 	once bool
 }
 
-// The pause between attempts grows from firstWait to lastWait.
 const (
+	// The pause between attempts grows from firstWait to lastWait.
 	firstWait = 100 * time.Millisecond
 	lastWait  = 2 * time.Second
+	// untold is how long a call is retried before Config.Retrying is called.
+	untold = time.Second
 )
 
 // do sends k, with retries while the master is unreachable or starting, and decodes the response.
@@ -62,11 +64,16 @@ func (t *transport) do(ctx context.Context, k call) error {
 // sendWithRetries sends k until it is answered or retryFor has passed, and returns the body of the
 // response.
 func (t *transport) sendWithRetries(ctx context.Context, k call) (io.ReadCloser, error) {
-	deadline := time.Now().Add(t.retryFor)
+	began, told := time.Now(), t.retrying == nil
+	deadline := began.Add(t.retryFor)
 	for pause := firstWait; ; pause = min(2*pause, lastWait) {
 		body, err := t.send(ctx, k)
 		if err == nil || ctx.Err() != nil || !again(k, err) || time.Now().Add(pause).After(deadline) {
 			return body, err
+		}
+		if !told && time.Since(began) > untold {
+			told = true
+			t.retrying(err)
 		}
 		if err := wait.For(ctx, pause); err != nil {
 			return nil, fmt.Errorf("%s: %w", k.op, err)

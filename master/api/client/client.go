@@ -30,6 +30,9 @@ type Config struct {
 	// RetryFor limits the retries of one call while the master is unreachable or starting. Zero
 	// means DefaultRetryFor.
 	RetryFor time.Duration
+	// Retrying is called once for each call that has been retried for a second, with its latest error.
+	// It may be nil.
+	Retrying func(err error)
 	// Away is called each time when a followed log has waited RetryFor for a master that had
 	// answered before; the log keeps waiting. It may be nil.
 	Away func(err error)
@@ -65,6 +68,7 @@ type transport struct {
 	base     *url.URL
 	token    string
 	retryFor time.Duration
+	retrying func(error)
 	away     func(error)
 	http     *http.Client
 }
@@ -86,6 +90,7 @@ func New(cfg Config) (*Client, error) {
 		base:     base,
 		token:    cfg.Token,
 		retryFor: cfg.RetryFor,
+		retrying: cfg.Retrying,
 		away:     cfg.Away,
 		http: &http.Client{Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,

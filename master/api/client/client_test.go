@@ -72,6 +72,34 @@ func TestErrorHasKindAndHint(t *testing.T) {
 	}
 }
 
+// A person learns once why a command does not answer.
+func TestLongRetriesAreTold(t *testing.T) {
+	t.Parallel()
+	var told atomic.Int32
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c, err := client.New(client.Config{
+		URL: "http://127.0.0.1:1", RetryFor: time.Minute,
+		Retrying: func(err error) {
+			told.Add(1)
+			cancel()
+			if want := "does not answer: connection refused"; !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if _, err := c.Agents(ctx); err == nil {
+		t.Error("got an answer, want none")
+	}
+	if n := told.Load(); n != 1 {
+		t.Errorf("it was told %d times, want once", n)
+	}
+}
+
 func TestCallsAreRetriedWhileMasterStarts(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

@@ -116,6 +116,8 @@ type process struct {
 	// isPortTaken reports whether another program uses the port of the process and would answer in
 	// its place. It is nil if the process has no port.
 	isPortTaken func(context.Context) bool
+	// prepare is called before the first start. It may be nil.
+	prepare func(context.Context) error
 	// unhealthy returns the problem of a running process, or "". It is nil if running suffices.
 	unhealthy func(context.Context) string
 }
@@ -166,7 +168,14 @@ func damageDrift(drift []resource.Drift, err error) ([]resource.Drift, error) {
 	return drift, err
 }
 
-func (p *process) Create(ctx context.Context) error { return p.startUnit(ctx) }
+func (p *process) Create(ctx context.Context) error {
+	if p.prepare != nil {
+		if err := p.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	return p.startUnit(ctx)
+}
 
 // Update restarts the process, also for drift of its health alone.
 func (p *process) Update(ctx context.Context, drift []resource.Drift) error {

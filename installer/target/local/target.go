@@ -31,6 +31,8 @@ type Target struct {
 	// TasksAt is the address at which containers reach the master, from TasksReach. It is empty if
 	// tasks run as processes.
 	TasksAt string
+	// RestoreFrom is the backup with which a new cluster begins, or empty.
+	RestoreFrom string
 	// Refusals returns the problems for which a master would refuse to start with a valid
 	// configuration; nil returns the unimplemented settings.
 	Refusals func(config.Master) document.Errors
@@ -116,7 +118,7 @@ func (t *Target) masterResource() *process {
 	return &process{
 		base: base{t.newHost(), kindMaster, "master", nil}, place: t.Place, unit: "master",
 		program: t.Place.programOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
-		config: masterConfig(t.Spec, t.Place, t.TasksAt), isPortTaken: t.isPortTaken, unhealthy: t.Master().masterProblem,
+		config: masterConfig(t.Spec, t.Place, t.TasksAt), isPortTaken: t.isPortTaken, prepare: t.restoreStore, unhealthy: t.Master().masterProblem,
 	}
 }
 

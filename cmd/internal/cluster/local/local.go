@@ -27,7 +27,8 @@ $XDG_STATE_HOME/det-deploy (~/.local/state/det-deploy).`,
   det-deploy local down`,
 	}
 	c.AddCommand(cluster.Commands(s, Platform{})...)
-	c.AddCommand(newSupervise(s, runSupervise))
+	c.AddCommand(newRestore(s)...)
+	c.AddCommand(newBackup(s, runBackup), newSupervise(s, runSupervise))
 	return c
 }
 

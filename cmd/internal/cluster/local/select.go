@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -22,6 +23,9 @@ type selection struct {
 	Foreground bool
 	// Forget is the option of down.
 	Forget bool
+	// restores is true for restore, and Backup is its file.
+	restores bool
+	Backup   string
 	// Follow and Process are the options of logs. An empty Process selects all.
 	Follow  bool
 	Process string
@@ -39,6 +43,10 @@ func (o *selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 		cluster.AddFollow(f, &o.Follow)
 	case cluster.Up:
 		o.Declare(f, target.Flags())
+		if o.restores {
+			f.StringVar(&o.Backup, "file", "", "backup to read")
+			return
+		}
 		f.BoolVar(&o.Foreground, "foreground", false, "run in the foreground; Ctrl-C stops the cluster")
 	case cluster.Down:
 		f.BoolVar(&o.Forget, "forget", false, "also forget the settings, which the next up would use again")
@@ -52,6 +60,11 @@ func (o *selection) Validate(r cluster.Request) (err error) {
 		return err
 	}
 	o.Process = strings.Join(r.Args, "")
+	if o.restores {
+		if o.Backup, err = absolute(o.Backup); err != nil {
+			return err
+		}
+	}
 	if r.Verb == cluster.Up {
 		o.Given.Flags, err = o.ReadSettings()
 	}
@@ -70,6 +83,16 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 	}
 	if (r.Verb == cluster.Status || r.Verb == cluster.Upgrade) && !l.Known && !l.Recovered {
 		return nil, &absentError{o.Cluster}
+	}
+	if o.restores {
+		// A failed restore leaves a record and an empty store, and may be repeated.
+		if l.Target.HasMaster() || l.Target.HasStore() && !l.Known {
+			return nil, &existsError{o.Cluster}
+		}
+		if _, err := os.Stat(o.Backup); err != nil {
+			return nil, fmt.Errorf("cannot read the backup: %w", err)
+		}
+		l.Target.RestoreFrom = o.Backup
 	}
 	return &opened{Local: l, Streams: o.Streams, Foreground: o.Foreground, forget: o.Forget}, nil
 }

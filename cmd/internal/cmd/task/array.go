@@ -38,8 +38,10 @@ func parseArray(text string) (*apiv1.TaskArray, error) {
 
 // announceArray prints the ID of the launched array.
 func (o *attended) announceArray(launched *apiv1.LaunchCommandResponse) error {
-	o.Notef("Launched array %s (%s and following).", launched.GetArrayId(), launched.GetCommand().GetDescription())
-	o.tellWarnings(launched)
+	if !o.Quiet {
+		o.Notef("Launched array %s (%s and following).", launched.GetArrayId(), launched.GetCommand().GetDescription())
+		o.tellWarnings(launched)
+	}
 	return o.AnswerLine(launched, "%s", launched.GetArrayId())
 }
 

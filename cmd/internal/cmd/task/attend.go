@@ -73,7 +73,7 @@ func (o *attended) followLog(ctx context.Context, master *client.Client, id stri
 func (o *attended) stopTask(ctx context.Context, master *client.Client, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	o.Notef("Killing task %s. Ctrl-C again to leave without waiting for its end.", id)
+	o.Notef("Killing task %s. Ctrl-C again leaves now.", id)
 	if _, err := master.Kill(ctx, id); err != nil {
 		o.Notef("The task continues. Kill it with: det-deploy task kill %s", id)
 		return err

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -51,7 +52,11 @@ func (o *attended) announceTask(launched *apiv1.LaunchCommandResponse) {
 	if o.Quiet {
 		return
 	}
-	o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())
+	if strings.HasPrefix(c.GetDescription(), generatedName) {
+		o.Notef("Launched task %s.", c.GetId())
+	} else {
+		o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())
+	}
 	o.tellWarnings(launched)
 }
 

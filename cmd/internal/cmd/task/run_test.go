@@ -138,7 +138,7 @@ func TestInterruptedRunKillsTaskAndAwaitsItsEnd(t *testing.T) {
 	front := httptest.NewServer(interrupted)
 	t.Cleanup(front.Close)
 	code, stdout, stderr := (&master{Server: front}).runTask(ctx, t, "run", "--quiet", "--", "x")
-	want := "Killing task " + taskID + ". Ctrl-C again to leave without waiting for its end.\n"
+	want := "Killing task " + taskID + ". Ctrl-C again leaves now.\n"
 	if code != exit.Canceled || stdout != "last words\n" || stderr != want {
 		t.Errorf("got code %d, stdout %q and stderr %q, want %d, the last words and %q", code, stdout, stderr, exit.Canceled, want)
 	}

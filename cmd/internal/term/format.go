@@ -131,6 +131,9 @@ func (s *Streams) Printf(format string, args ...any) {
 // Notef writes a line to Err; the newline is added. Commands of det-deploy in backticks are spelled so that
 // they can be typed.
 func (s *Streams) Notef(format string, args ...any) {
+	if s.live != nil {
+		s.live.Clear()
+	}
 	_, _ = io.WriteString(s.Err, s.spellQuoted(fmt.Sprintf(format, args...))+"\n") // nowhere to report it
 }
 

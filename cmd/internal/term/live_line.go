@@ -17,8 +17,11 @@ type LiveLine struct {
 	drawn []string
 }
 
-// NewLiveLine returns an empty line.
-func (s *Streams) NewLiveLine() *LiveLine { return &LiveLine{s: s} }
+// NewLiveLine returns an empty line, which replaces the one before. Notes are printed above it.
+func (s *Streams) NewLiveLine() *LiveLine {
+	s.live = &LiveLine{s: s}
+	return s.live
+}
 
 // Set shows a text and a detail that changes often, such as an elapsed time, which only a terminal shows.
 func (l *LiveLine) Set(text, detail string) {

@@ -32,6 +32,8 @@ type Streams struct {
 	accessible bool
 	// keepLines is true if other output, such as a log, goes to Err.
 	keepLines bool
+	// live is the line below which nothing else is printed; nil for none.
+	live *LiveLine
 	// program is the command that starts det-deploy; the default is "det-deploy".
 	program string
 	getenv  func(string) string

@@ -324,6 +324,11 @@ func TestVisibleFieldsOfTask(t *testing.T) {
 				t.Errorf("%s by %s: got %d %s, want its secrets shown: %v", path, tt.principal, code, body, tt.secret)
 			}
 		}
+		for _, path := range []string{"commands/" + tt.task, "commands", "task-history", "task-arrays/a1"} {
+			if code, body := seen(path, tt.principal); code != 200 || strings.Contains(body, "swordfish-"+tt.task) != tt.secret {
+				t.Errorf("%s by %s: got %d %s, want the command line of %s shown: %v", path, tt.principal, code, body, tt.task, tt.secret)
+			}
+		}
 		code, body := seen("tasks/"+tt.task+"/context_directory", tt.principal)
 		if want := map[bool]int{true: 200, false: 403}[tt.secret]; code != want {
 			t.Errorf("the files of %s by %s: got %d %s, want %d", tt.task, tt.principal, code, body, want)

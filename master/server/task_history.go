@@ -23,7 +23,11 @@ func (t *taskCalls) history(c *call) (*apiv1.ListTasksResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.cfg.Tasks.History(c.Context(), q)
+	out, err := t.cfg.Tasks.History(c.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.ListTasksResponse{Tasks: c.commandsFor(out.GetTasks()), Next: out.GetNext()}, nil
 }
 
 func (t *taskCalls) readHistory(c *call) (task.HistoryQuery, error) {

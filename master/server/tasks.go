@@ -67,7 +67,7 @@ func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 		return int(p.GetStartIndex()), int(p.GetEndIndex())
 	}
 	list, err := t.cfg.Tasks.Commands(c.Context(), q)
-	return &apiv1.GetCommandsResponse{Commands: list, Pagination: p}, err
+	return &apiv1.GetCommandsResponse{Commands: c.commandsFor(list), Pagination: p}, err
 }
 
 func (t *taskCalls) command(c *call) (*apiv1.GetCommandResponse, error) {
@@ -92,7 +92,7 @@ func (t *taskCalls) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
 
 func (t *taskCalls) array(c *call) (*apiv1.GetCommandsResponse, error) {
 	list, err := t.cfg.Tasks.ArrayCommands(c.Context(), c.PathValue("array"))
-	return &apiv1.GetCommandsResponse{Commands: list}, err
+	return &apiv1.GetCommandsResponse{Commands: c.commandsFor(list)}, err
 }
 
 func (t *taskCalls) killArray(c *call) (*apiv1.KillTaskArrayResponse, error) {

@@ -36,7 +36,29 @@ func (c *call) commandFor(in *apiv1.GetCommandResponse) *apiv1.GetCommandRespons
 	if c.owns(in.GetCommand().GetUserId()) {
 		return in
 	}
-	return &apiv1.GetCommandResponse{Command: in.GetCommand(), Config: shownToAll(in.GetConfig()), Queue: in.GetQueue()}
+	return &apiv1.GetCommandResponse{Command: withoutLine(in.GetCommand()), Config: shownToAll(in.GetConfig()), Queue: in.GetQueue()}
+}
+
+// commandsFor returns the part of each command that the caller may see. It must not change the commands.
+func (c *call) commandsFor(list []*apiv1.Command) []*apiv1.Command {
+	out := make([]*apiv1.Command, 0, len(list))
+	for _, x := range list {
+		if !c.owns(x.GetUserId()) {
+			x = withoutLine(x)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// withoutLine returns a command without its entrypoint, which may contain passwords.
+func withoutLine(x *apiv1.Command) *apiv1.Command {
+	if x.CommandLine == nil {
+		return x
+	}
+	out := proto.CloneOf(x)
+	out.CommandLine = nil
+	return out
 }
 
 // shownToAll returns the public part of a configuration, which is the requested resources.

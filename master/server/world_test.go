@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -194,8 +195,8 @@ func (c *cluster) Commands(_ context.Context, q task.CommandQuery) ([]*apiv1.Com
 
 func commandList() []*apiv1.Command {
 	return []*apiv1.Command{
-		{Id: "t1", Username: "determined", UserId: 2, WorkspaceId: 1, StartTime: timestamppb.New(start)},
-		{Id: "t2", Username: "admin", UserId: 1, WorkspaceId: 1, StartTime: timestamppb.New(start.Add(time.Second))},
+		{Id: "t1", Username: "determined", UserId: 2, WorkspaceId: 1, StartTime: timestamppb.New(start), CommandLine: proto.String("login swordfish-t1")},
+		{Id: "t2", Username: "admin", UserId: 1, WorkspaceId: 1, StartTime: timestamppb.New(start.Add(time.Second)), CommandLine: proto.String("login swordfish-t2")},
 	}
 }
 
@@ -252,7 +253,9 @@ func (c *cluster) KillArray(_ context.Context, _ *apiv1.User, id string) (*apiv1
 	return &apiv1.KillTaskArrayResponse{ArrayId: id}, nil
 }
 
-func (c *cluster) ArrayCommands(context.Context, string) ([]*apiv1.Command, error) { return nil, nil }
+func (c *cluster) ArrayCommands(context.Context, string) ([]*apiv1.Command, error) {
+	return commandList(), nil
+}
 
 func (c *cluster) SetPriority(ctx context.Context, _ *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
 	m, err := c.Command(ctx, r.GetCommandId())

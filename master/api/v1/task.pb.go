@@ -1189,8 +1189,12 @@ type Command struct {
 	Preemption *string `protobuf:"bytes,107,opt,name=preemption,proto3,oneof" json:"preemption,omitempty"`
 	Slots      *int32  `protobuf:"varint,108,opt,name=slots,proto3,oneof" json:"slots,omitempty"`
 	// attempts is how often the command was queued: more than once after preemptions and lost machines.
-	Attempts      *int32            `protobuf:"varint,109,opt,name=attempts,proto3,oneof" json:"attempts,omitempty"`
-	Labels        map[string]string `protobuf:"bytes,110,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Attempts *int32            `protobuf:"varint,109,opt,name=attempts,proto3,oneof" json:"attempts,omitempty"`
+	Labels   map[string]string `protobuf:"bytes,110,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// command_line is the beginning of the entrypoint, for its owner and administrators.
+	CommandLine *string `protobuf:"bytes,111,opt,name=command_line,json=commandLine,proto3,oneof" json:"command_line,omitempty"`
+	// assigned_time is when the latest attempt got its slots.
+	AssignedTime  *timestamppb.Timestamp `protobuf:"bytes,112,opt,name=assigned_time,json=assignedTime,proto3" json:"assigned_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,6 +1386,20 @@ func (x *Command) GetAttempts() int32 {
 func (x *Command) GetLabels() map[string]string {
 	if x != nil {
 		return x.Labels
+	}
+	return nil
+}
+
+func (x *Command) GetCommandLine() string {
+	if x != nil && x.CommandLine != nil {
+		return *x.CommandLine
+	}
+	return ""
+}
+
+func (x *Command) GetAssignedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AssignedTime
 	}
 	return nil
 }
@@ -3279,7 +3297,7 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x05mtime\x18\x04 \x01(\x03R\x05mtime\x12\x12\n" +
 	"\x04mode\x18\x05 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03uid\x18\x06 \x01(\x05R\x03uid\x12\x10\n" +
-	"\x03gid\x18\a \x01(\x05R\x03gid\"\x88\b\n" +
+	"\x03gid\x18\a \x01(\x05R\x03gid\"\x82\t\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x122\n" +
@@ -3309,7 +3327,9 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"preemption\x88\x01\x01\x12\x19\n" +
 	"\x05slots\x18l \x01(\x05H\aR\x05slots\x88\x01\x01\x12\x1f\n" +
 	"\battempts\x18m \x01(\x05H\bR\battempts\x88\x01\x01\x12=\n" +
-	"\x06labels\x18n \x03(\v2%.detdeploy.api.v1.Command.LabelsEntryR\x06labels\x1a9\n" +
+	"\x06labels\x18n \x03(\v2%.detdeploy.api.v1.Command.LabelsEntryR\x06labels\x12&\n" +
+	"\fcommand_line\x18o \x01(\tH\tR\vcommandLine\x88\x01\x01\x12?\n" +
+	"\rassigned_time\x18p \x01(\v2\x1a.google.protobuf.TimestampR\fassignedTime\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
@@ -3323,7 +3343,8 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"_killed_byB\r\n" +
 	"\v_preemptionB\b\n" +
 	"\x06_slotsB\v\n" +
-	"\t_attempts\"5\n" +
+	"\t_attemptsB\x0f\n" +
+	"\r_command_line\"5\n" +
 	"\tTaskArray\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x05R\x04size\"G\n" +
@@ -3553,38 +3574,39 @@ var file_master_api_v1_task_proto_depIdxs = []int32{
 	55, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
 	54, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
 	52, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
-	56, // 23: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
-	15, // 24: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
-	17, // 25: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	53, // 26: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	18, // 27: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
-	16, // 28: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	56, // 29: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
-	1,  // 30: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	16, // 31: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	57, // 32: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 33: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	56, // 34: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	23, // 35: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
-	24, // 36: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 37: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
-	16, // 38: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 39: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	31, // 40: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	37, // 41: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 42: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	56, // 43: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	56, // 44: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	56, // 45: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	56, // 46: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	58, // 47: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	49, // 48: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 49: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	54, // 23: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
+	56, // 24: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	15, // 25: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
+	17, // 26: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
+	53, // 27: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	18, // 28: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
+	16, // 29: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	56, // 30: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	1,  // 31: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	16, // 32: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	57, // 33: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 34: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	56, // 35: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	23, // 36: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	24, // 37: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 38: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
+	16, // 39: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	16, // 40: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	31, // 41: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	37, // 42: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	5,  // 43: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	56, // 44: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	56, // 45: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	56, // 46: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	56, // 47: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	58, // 48: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	49, // 49: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 50: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }

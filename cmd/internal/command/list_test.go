@@ -85,7 +85,7 @@ func TestListRefusesWrongValues(t *testing.T) {
 	for args, want := range map[string]string{
 		"--sort-by size":  "--sort-by size: must be one of id, state, pool, launch-age",
 		"--limit -1":      "--limit -1: must be 1 or more",
-		"--state runing":  "--state runing: must be one of starting, running",
+		"--state over":    "--state over: must be one of starting, running",
 		"--output xml":    "must be text, wide, json",
 		"--output json=2": "must be text, wide, json",
 	} {

@@ -17,7 +17,7 @@ func derive(out map[string]any, m proto.Message) {
 	case *apiv1.Command:
 		out["state"] = TaskState(m)
 		delete(out, "status")
-		addDuration(out, m.GetStartTime(), m.GetEndTime())
+		addDuration(out, m.GetAssignedTime(), m.GetEndTime())
 	case *apiv1.Experiment:
 		out["state"] = ExperimentState(m)
 		addDuration(out, m.GetStartTime(), m.GetEndTime())

@@ -52,23 +52,24 @@ func columns() []command.Column[*apiv1.Command] {
 	return []command.Column[*apiv1.Command]{
 		{Head: "ID", Value: func(c *apiv1.Command) any { return term.ID(c.GetId()) }},
 		{Head: "NAME", Rank: 2, Shortest: 16, Value: func(c *apiv1.Command) any { return c.GetDescription() }},
-		{Head: "USER", Rank: 6, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetUsername() }},
+		{Head: "USER", Rank: 7, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetUsername() }},
 		{Head: "STATE", Rank: 1, Value: func(c *apiv1.Command) any { return show.TaskState(c) }},
 		{Head: "POOL", Rank: 8, Shortest: 8, Value: func(c *apiv1.Command) any { return c.GetResourcePool() }},
 		{Head: ">SLOTS", Rank: 7, Value: func(c *apiv1.Command) any { return c.GetSlots() }},
 		{Head: "AGE", Rank: 3, Value: func(c *apiv1.Command) any { return show.When(c.GetStartTime()) }},
 		{Head: "DURATION", Rank: 4, Value: func(c *apiv1.Command) any { return duration(c) }},
 		{Head: ">EXIT", Rank: 4, Value: func(c *apiv1.Command) any { return exitCode(c) }},
+		{Head: "COMMAND", Rank: 6, Shortest: 16, Value: func(c *apiv1.Command) any { return c.GetCommandLine() }},
 		{Head: "REASON", Rank: 5, Shortest: 20, Value: func(c *apiv1.Command) any { return c.GetReason() }},
 	}
 }
 
-// duration returns how long a task ran or has run, or "" if it was never started.
+// duration returns how long a task ran or has run, or "" if it has not.
 func duration(c *apiv1.Command) any {
-	if slices.Contains([]apiv1.Status{apiv1.StatusQueued, apiv1.StatusScheduled}, apiv1.Status(show.TaskState(c))) {
+	if c.GetAssignedTime() == nil {
 		return ""
 	}
-	return show.Between(c.GetStartTime(), c.GetEndTime(), time.Now())
+	return show.Between(c.GetAssignedTime(), c.GetEndTime(), time.Now())
 }
 
 func fetchTasks(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Command, error) {

@@ -34,16 +34,37 @@ func (u RegionUse) String() string {
 	return strings.Join(out, ", ")
 }
 
-// RegionChoices lists regions: those with clusters first, then those with machines, each sorted by name.
-func RegionChoices(regions []string, uses map[string]RegionUse) []term.Choice {
-	sorted := slices.Clone(regions)
+// Regions are the regions that a form offers.
+type Regions struct {
+	Names []string
+	Uses  map[string]RegionUse
+	// Preferred is the environment's region, or empty.
+	Preferred string
+	// Place returns the place of a region, or "" if it is unknown.
+	Place func(region string) string
+}
+
+// Choices lists the preferred region first, then those with clusters, then those with machines, each
+// sorted by name.
+func (r Regions) Choices() []term.Choice {
+	sorted := slices.Clone(r.Names)
 	slices.SortFunc(sorted, func(a, b string) int {
-		x, y := uses[a], uses[b]
-		return cmp.Or(cmp.Compare(len(y.Clusters), len(x.Clusters)), cmp.Compare(y.Machines, x.Machines), cmp.Compare(a, b))
+		x, y := r.Uses[a], r.Uses[b]
+		return cmp.Or(r.rank(a)-r.rank(b), cmp.Compare(len(y.Clusters), len(x.Clusters)), cmp.Compare(y.Machines, x.Machines), cmp.Compare(a, b))
 	})
 	out := make([]term.Choice, len(sorted))
-	for i, r := range sorted {
-		out[i] = term.Choice{Value: r, About: uses[r].String()}
+	for i, name := range sorted {
+		about := []string{r.Place(name), r.Uses[name].String()}
+		about = slices.DeleteFunc(about, func(s string) bool { return s == "" })
+		out[i] = term.Choice{Value: name, About: strings.Join(about, ": ")}
 	}
 	return out
+}
+
+// rank returns 0 for the preferred region and 1 for others.
+func (r Regions) rank(region string) int {
+	if region == r.Preferred {
+		return 0
+	}
+	return 1
 }

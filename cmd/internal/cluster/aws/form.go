@@ -47,12 +47,12 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 }
 
 // regionOf returns the answered region. Without an answer, it returns the region given by flag, variable
-// or file, that of the cluster or of its kept resources, or the environment's default.
+// or file, or that of the cluster or of its kept resources, or "".
 func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(clouds.PageRegion); ok {
 		return answer
 	}
-	region, err := awswire.RegionOf(ctx, f.p.newRequest(f.Describe(a)))
+	region, err := awswire.FindRegion(ctx, f.p.newRequest(f.Describe(a)))
 	if err != nil {
 		return "" // the form asks for it
 	}
@@ -73,8 +73,12 @@ func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, erro
 	if err != nil {
 		return nil, err
 	}
-	regions, err := first.Regions(ctx, f.p.Profile)
-	return clouds.AskRegion(regions, "The cluster's region. Neither --region nor AWS_REGION is set."), err
+	preferred, err := awswire.DefaultRegion(ctx, f.p.Profile)
+	if err != nil {
+		preferred = "" // none is set
+	}
+	regions, err := first.Regions(ctx, f.p.Profile, preferred)
+	return clouds.AskRegion(regions, preferred, "Neither --region nor AWS_REGION is set."), err
 }
 
 func (f *form) askType(ctx context.Context, _ term.Answers) (*term.Field, error) {

@@ -28,9 +28,14 @@ func (c *Completion) AskCluster(context.Context, term.Answers) (*term.Field, err
 	return cluster.AskID(c.Cluster, "The name by which commands find the cluster."), nil
 }
 
-// AskRegion returns the question for the region.
-func AskRegion(regions []term.Choice, help string) *term.Field {
-	return &term.Field{Label: "Region", Help: help, Flag: "--region", Choices: regions, Check: OneOf(regions, "region")}
+// AskRegion returns the question for the region. Preferred is the environment's region, and unset is help
+// that says that there is none.
+func AskRegion(regions []term.Choice, preferred, unset string) *term.Field {
+	f := &term.Field{Label: "Region", Help: "The cluster's region. " + unset, Flag: "--region", Choices: regions, Check: OneOf(regions, "region")}
+	if slices.ContainsFunc(regions, func(c term.Choice) bool { return c.Value == preferred }) {
+		f.Help, f.Default = "The cluster's region.", preferred
+	}
+	return f
 }
 
 // OneOf returns a check that accepts only one of the choices.

@@ -70,18 +70,18 @@ func (f *form) projectOf(ctx context.Context, a term.Answers) string {
 }
 
 // regionOf returns the answered region. Without an answer, it returns the region given by flag, variable
-// or file, that of the cluster or of its kept resources, or the environment's default.
+// or file, or that of the cluster or of its kept resources, or "".
 func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(clouds.PageRegion); ok {
 		return answer
 	}
 	q := f.p.newRequest(f.Describe(a))
 	q.Project = f.projectOf(ctx, a)
-	place, err := gcpwire.Locate(ctx, q)
+	region, err := gcpwire.FindRegion(ctx, q)
 	if err != nil {
 		return "" // the form asks for it
 	}
-	return place.Region
+	return region
 }
 
 func (f *form) advise(ctx context.Context, a term.Answers) (err error) {
@@ -112,8 +112,8 @@ func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, erro
 	if f.regionOf(ctx, a) != "" {
 		return nil, nil
 	}
-	regions, err := f.account(ctx, a).Regions(ctx)
-	return clouds.AskRegion(regions, "The cluster's region. Neither --region nor gcloud's default is set."), err
+	regions, preferred, err := f.account(ctx, a).Regions(ctx)
+	return clouds.AskRegion(regions, preferred, "Neither --region nor gcloud's default is set."), err
 }
 
 func (f *form) askMachine(ctx context.Context, _ term.Answers) (*term.Field, error) {

@@ -36,3 +36,16 @@ func TestFormOmitsGPUsWithoutDriver(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestEveryRegionHasItsPlace(t *testing.T) {
+	t.Parallel()
+	regions, err := facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)}.Regions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range regions {
+		if facts.PlaceOf(r) == "" {
+			t.Errorf("got no place of %s", r)
+		}
+	}
+}

@@ -29,8 +29,23 @@ func RegionOf(ctx context.Context, q Request) (string, error) {
 	return region, err
 }
 
+// FindRegion returns the region of a cluster like RegionOf, or "" for a new cluster.
+func FindRegion(ctx context.Context, q Request) (string, error) {
+	region, _, err := find(ctx, q)
+	return region, err
+}
+
 // locate implements RegionOf. It also returns the caller's identity if it had to be determined.
 func locate(ctx context.Context, q Request) (region string, who facts.Caller, err error) {
+	if region, who, err = find(ctx, q); region != "" || err != nil {
+		return region, who, err
+	}
+	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
+	return here.Region, who, err
+}
+
+// find implements FindRegion.
+func find(ctx context.Context, q Request) (region string, who facts.Caller, err error) {
 	if q.Region != "" {
 		return q.Region, who, nil
 	}
@@ -44,11 +59,8 @@ func locate(ctx context.Context, q Request) (region string, who facts.Caller, er
 	if who, err = (facts.Facts{Clients: home}).Caller(ctx); err != nil {
 		return "", who, err
 	}
-	if where, err := clusterRegion(ctx, home, q.Cluster, who.Account); where != "" || err != nil {
-		return where, who, err
-	}
-	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
-	return here.Region, who, err
+	region, err = clusterRegion(ctx, home, q.Cluster, who.Account)
+	return region, who, err
 }
 
 // clusterRegion returns the region of a cluster or of its kept data, or "" if there is neither.

@@ -20,9 +20,9 @@ const (
 	usageLooks = 8
 )
 
-// Regions lists the regions enabled for the account: those with clusters first, then those with machines,
-// each sorted by name.
-func (a Advice) Regions(ctx context.Context, profile string) ([]term.Choice, error) {
+// Regions lists the regions enabled for the account: preferred first, then those with clusters, then those
+// with machines, each sorted by name.
+func (a Advice) Regions(ctx context.Context, profile, preferred string) ([]term.Choice, error) {
 	names, err := a.facts.Regions(ctx)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (a Advice) Regions(ctx context.Context, profile string) ([]term.Choice, err
 		return len(running), err
 	})
 	a.addClusters(ctx, uses)
-	return wire.RegionChoices(names, uses), nil
+	return wire.Regions{Names: names, Uses: uses, Preferred: preferred, Place: facts.PlaceOf}.Choices(), nil
 }
 
 // machinesIn counts the machines in each region. A region that does not answer in time counts none, which

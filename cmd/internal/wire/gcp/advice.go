@@ -59,18 +59,18 @@ func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
 	return out, err
 }
 
-// Regions lists the regions that the project may use: those with clusters first, then those with machines,
-// each sorted by name.
-func (a Account) Regions(ctx context.Context) ([]term.Choice, error) {
+// Regions lists the regions that the project may use: preferred, the environment's, first, then those with
+// clusters, then those with machines, each sorted by name.
+func (a Account) Regions(ctx context.Context) (all []term.Choice, preferred string, err error) {
 	c, err := a.openClients(ctx, api.Options{AnyRegion: true})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	names, err := facts.Facts{Clients: c}.Regions(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return wire.RegionChoices(names, useOf(ctx, c)), nil
+	return wire.Regions{Names: names, Uses: useOf(ctx, c), Preferred: c.Region, Place: facts.PlaceOf}.Choices(), c.Region, nil
 }
 
 // useOf returns the clusters and machines of the project by region. Errors are ignored because they affect

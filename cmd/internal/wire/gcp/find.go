@@ -33,30 +33,42 @@ func Locate(ctx context.Context, q Request) (Place, error) {
 	return p, err
 }
 
+// FindRegion returns the region of a cluster like Locate, or "" for a new cluster.
+func FindRegion(ctx context.Context, q Request) (string, error) {
+	p, _, _, err := find(ctx, q)
+	return p.Region, err
+}
+
 // locate implements Locate. It also returns the caller's identity.
-func locate(ctx context.Context, q Request) (p Place, who facts.Caller, err error) {
+func locate(ctx context.Context, q Request) (Place, facts.Caller, error) {
+	p, who, c, err := find(ctx, q)
+	p.Region = cmp.Or(p.Region, c.Region)
+	return p, who, err
+}
+
+// find returns the location of a cluster, without a region if it is new, and the clients that it used.
+func find(ctx context.Context, q Request) (p Place, who facts.Caller, c api.Clients, err error) {
 	project, err := ProjectOf(ctx, q)
 	if err != nil {
-		return p, who, err
+		return p, who, c, err
 	}
 	q.Project = project
-	c, err := q.openClients(ctx, api.Options{Region: q.Region, AnyRegion: true, Log: q.Log})
+	c, err = q.openClients(ctx, api.Options{Region: q.Region, AnyRegion: true, Log: q.Log})
 	if err != nil {
-		return p, who, err
+		return p, who, c, err
 	}
 	if who, err = (facts.Facts{Clients: c}).Caller(ctx); err != nil {
-		return p, who, err
+		return p, who, c, err
 	}
 	p = Place{Project: c.Project, Number: who.Number, Region: q.Region}
 	if p.Region != "" {
-		return p, who, nil
+		return p, who, c, nil
 	}
 	if p.Region, err = q.Named("region"); err != nil || p.Region != "" {
-		return p, who, err
+		return p, who, c, err
 	}
 	p.Region, err = regionOf(ctx, c, q.Cluster, who.Number)
-	p.Region = cmp.Or(p.Region, c.Region)
-	return p, who, err
+	return p, who, c, err
 }
 
 // ProjectOf returns the given project, or else the environment's. It is empty if neither is set.

@@ -7,6 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	awswire "github.com/det-deploy/det-deploy/cmd/internal/wire/aws"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -24,6 +25,8 @@ type form struct {
 
 	p      *provider
 	advice awswire.Advice
+	// regions are the regions of clusters by ID, "" for a new one.
+	regions wire.Fetched[string]
 }
 
 // Ask returns the form for a new cluster.
@@ -38,7 +41,7 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 	}
 	return term.Form{Title: "Create a cluster on AWS", Pages: []term.Page{
 		{Key: cluster.IDPage, Field: c.AskCluster},
-		{Key: clouds.PageRegion, Field: f.askRegion},
+		{Key: clouds.PageRegion, Field: clouds.Remembered(f.askRegion)},
 		{Key: clouds.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
 		{Key: pageType, Field: c.UnlessKnown(f.askType)},
 		{Key: clouds.PageAgents, Field: c.UnlessKnown(f.askAgents)},
@@ -52,7 +55,9 @@ func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(clouds.PageRegion); ok {
 		return answer
 	}
-	region, err := awswire.FindRegion(ctx, f.p.newRequest(f.Describe(a)))
+	region, err := f.regions.Get(f.ClusterID(a), func() (string, error) {
+		return awswire.FindRegion(ctx, f.p.newRequest(f.Describe(a)))
+	})
 	if err != nil {
 		return "" // the form asks for it
 	}

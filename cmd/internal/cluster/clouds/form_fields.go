@@ -13,8 +13,27 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
+// Remembered returns ask with its last question kept for the same preceding answers, so that nothing is
+// fetched again if the user goes back and forth.
+func Remembered(ask cluster.Ask) cluster.Ask {
+	var before term.Answers
+	var field *term.Field
+	asked := false
+	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
+		if asked && slices.Equal(before, a) {
+			return field, nil
+		}
+		f, err := ask(ctx, a)
+		if err == nil {
+			before, field, asked = slices.Clone(a), f, true
+		}
+		return f, err
+	}
+}
+
 // UnlessKnown skips a question if the cluster has a record.
 func (c *Completion) UnlessKnown(ask cluster.Ask) cluster.Ask {
+	ask = Remembered(ask)
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
 		if err := c.settle(ctx, a); err != nil || c.Known {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster/clouds"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	gcpwire "github.com/det-deploy/det-deploy/cmd/internal/wire/gcp"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -23,6 +24,8 @@ type form struct {
 
 	p      *provider
 	advice gcpwire.Advice
+	// regions are the regions of clusters by project and ID, "" for a new one.
+	regions wire.Fetched[string]
 }
 
 // Ask returns the form for a new cluster.
@@ -40,9 +43,9 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 	}
 	return term.Form{Title: "Create a cluster on Google Cloud", Pages: []term.Page{
 		{Key: cluster.IDPage, Field: c.AskCluster},
-		{Key: pageProject, Field: f.askProject},
+		{Key: pageProject, Field: clouds.Remembered(f.askProject)},
 		{Key: pageAPIs, Field: f.askAPIs},
-		{Key: clouds.PageRegion, Field: f.askRegion},
+		{Key: clouds.PageRegion, Field: clouds.Remembered(f.askRegion)},
 		{Key: clouds.PageInbound, Field: c.UnlessKnown(c.AskInbound)},
 		{Key: pageMachine, Field: c.UnlessKnown(f.askMachine)},
 		{Key: clouds.PageAgents, Field: c.UnlessKnown(f.askAgents)},
@@ -77,7 +80,7 @@ func (f *form) regionOf(ctx context.Context, a term.Answers) string {
 	}
 	q := f.p.newRequest(f.Describe(a))
 	q.Project = f.projectOf(ctx, a)
-	region, err := gcpwire.FindRegion(ctx, q)
+	region, err := f.regions.Get(q.Project+"/"+f.ClusterID(a), func() (string, error) { return gcpwire.FindRegion(ctx, q) })
 	if err != nil {
 		return "" // the form asks for it
 	}

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // Every type that the form offers works. With the stock image, it offers only types with a driver.
 func TestFormOmitsGPUsWithoutDriver(t *testing.T) {
 	t.Parallel()
-	a := Advice{facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)}}
+	a := newAdvice(facts.Facts{Clients: awstest.New(awstest.Options{}).Clients(nil)})
 	for stock, want := range map[bool]int{true: 0, false: 3} {
 		choices, err := a.GPUTypes(t.Context(), stock)
 		if err != nil {
@@ -47,5 +48,24 @@ func TestEveryRegionHasItsPlace(t *testing.T) {
 		if facts.PlaceOf(r) == "" {
 			t.Errorf("got no place of %s", r)
 		}
+	}
+}
+
+// What the form has listed, or asked for once, it does not ask for again.
+func TestFormMakesNoCallTwice(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{})
+	a := newAdvice(facts.Facts{Clients: w.Clients(nil)})
+	if _, err := a.GPUTypes(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	listed := w.Calls()
+	for range 2 {
+		if err := errors.Join(a.Offered(t.Context(), "g5.xlarge", true), a.Room(t.Context(), "g5.xlarge", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := w.Calls() - listed; n != 1 {
+		t.Errorf("got %d calls, want one, for the quota", n)
 	}
 }

@@ -21,11 +21,28 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 )
 
-// Advice answers questions about Google Cloud for the form of a new cluster.
+// Advice answers questions about Google Cloud for the form of a new cluster. It makes no call twice.
 type Advice struct {
 	facts facts.Facts
 	// zones are the zones of the region.
-	zones []string
+	zones  []string
+	types  *wire.Fetched[offeredType]  // by name
+	quotas *wire.Fetched[facts.Quotas] // by region
+}
+
+// offeredType is a machine type, if the region has it.
+type offeredType struct {
+	facts.Type
+
+	offered bool
+}
+
+func newAdvice(f facts.Facts, zones []string) Advice {
+	return Advice{facts: f, zones: zones, types: new(wire.Fetched[offeredType]), quotas: new(wire.Fetched[facts.Quotas])}
+}
+
+func (a Advice) readQuotas(ctx context.Context) (facts.Quotas, error) {
+	return a.quotas.Get(a.facts.Clients.Region, func() (facts.Quotas, error) { return a.facts.Quotas(ctx) })
 }
 
 // Advise returns an Advice for a region of the project.
@@ -34,9 +51,9 @@ func (a Account) Advise(ctx context.Context, region string) (Advice, error) {
 	if err != nil {
 		return Advice{}, err
 	}
-	out := Advice{facts: facts.Facts{Clients: c}}
-	out.zones, err = out.facts.Zones(ctx)
-	return out, err
+	f := facts.Facts{Clients: c}
+	zones, err := f.Zones(ctx)
+	return newAdvice(f, zones), err
 }
 
 // Projects lists the projects visible to the caller. It returns none if the caller may not list projects.
@@ -112,12 +129,13 @@ func (a Advice) GPUMachines(ctx context.Context) ([]term.Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	quotas, err := a.facts.Quotas(ctx)
+	quotas, err := a.readQuotas(ctx)
 	if err != nil {
 		quotas = nil // the list then omits quotas
 	}
 	var out []term.Choice
 	for _, t := range all {
+		a.types.Put(t.Name, offeredType{t, true})
 		_, about, _ := strings.Cut(t.String(), " ")
 		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()") + ", zones " + a.zoneLetters(t.Zones) + describeRoom(quotas, t)})
 	}
@@ -145,25 +163,27 @@ func (a Advice) findMachine(ctx context.Context, name string) (facts.Type, error
 	if err != nil {
 		return facts.Type{}, err
 	}
-	types, err := a.facts.Types(ctx, a.zones, wanted)
-	if err != nil {
-		return facts.Type{}, err
-	}
-	t, found := types[wanted.String()]
+	t, err := a.types.Get(wanted.String(), func() (offeredType, error) {
+		types, err := a.facts.Types(ctx, a.zones, wanted)
+		one, offered := types[wanted.String()]
+		return offeredType{one, offered}, err
+	})
 	switch {
-	case !found:
-		return t, fmt.Errorf("there is no machine type %s in %s", name, a.facts.Clients.Region)
+	case err != nil:
+		return t.Type, err
+	case !t.offered:
+		return t.Type, fmt.Errorf("there is no machine type %s in %s", name, a.facts.Clients.Region)
 	case len(t.Zones) == 0:
-		return t, errors.New("no zone of " + a.facts.Clients.Region + " offers its GPUs")
+		return t.Type, errors.New("no zone of " + a.facts.Clients.Region + " offers its GPUs")
 	}
-	return t, facts.CheckGPUs(wanted, t.VCPU)
+	return t.Type, facts.CheckGPUs(wanted, t.VCPU)
 }
 
 // Room returns an error if the project's quotas do not allow n machines of a type. It returns nil if a
 // quota is unknown.
 func (a Advice) Room(ctx context.Context, name string, n int) error {
 	t, err := a.findMachine(ctx, name)
-	quotas, quotaErr := a.facts.Quotas(ctx)
+	quotas, quotaErr := a.readQuotas(ctx)
 	if err != nil || quotaErr != nil {
 		return nil //nolint:nilerr // the checks report the error
 	}

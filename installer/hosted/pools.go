@@ -2,13 +2,13 @@ package hosted
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/internal/document"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/provider"
@@ -34,21 +34,17 @@ func (f *configuration) Describe() []string {
 	return out
 }
 
-// describePool returns the machines of a pool, their number and idle period: "0 to 5 × g5.xlarge,
-// spot, idle for up to 10m".
+// describePool returns the machines of a pool, their number and idle period.
 func describePool(p config.Pool) string {
 	if p.Provider == nil {
 		return "machines that join by themselves"
 	}
 	e := p.Provider.Elastic()
-	parts := []string{fmt.Sprintf("%d to %d × %s", e.MinInstances, e.MaxInstances, strings.Join(machineTypes(*p.Provider), " or "))}
-	switch spot := spotOf(*p.Provider); {
-	case spot.FallbackToOnDemand:
-		parts = append(parts, "spot or on demand")
-	case spot.Enabled:
-		parts = append(parts, "spot")
-	}
-	return strings.Join(append(parts, "idle for up to "+e.MaxIdleAgentPeriod.String()), ", ")
+	spot := spotOf(*p.Provider)
+	return spec.Pool{
+		MinAgents: e.MinInstances, MaxAgents: e.MaxInstances, IdlePeriod: e.MaxIdleAgentPeriod,
+		Spot: spot.Enabled, FallbackToOnDemand: spot.FallbackToOnDemand,
+	}.Describe(machineTypes(*p.Provider))
 }
 
 func machineTypes(p provider.Provider) []string {

@@ -33,6 +33,11 @@ func defaultAWSAuxPool() AWSPool {
 	return p
 }
 
+// DescribePools returns a line for each pool.
+func (a *AWS) DescribePools() []string {
+	return describePools(a.AllPools(), func(p AWSPool) string { return p.Describe(p.InstanceTypes) })
+}
+
 // SetDefaults sets p to the defaults.
 func (p *AWSPool) SetDefaults() { *p = DefaultAWSPool() }
 

@@ -79,6 +79,17 @@ func defaultGCPAuxPool() GCPPool {
 	return p
 }
 
+// DescribePools returns a line for each pool.
+func (g *GCP) DescribePools() []string {
+	return describePools(g.AllPools(), func(p GCPPool) string {
+		var types []string
+		for _, m := range p.Machines {
+			types = append(types, m.Type().String())
+		}
+		return p.Describe(types)
+	})
+}
+
 // SetDefaults sets p to the defaults.
 func (p *GCPPool) SetDefaults() { *p = DefaultGCPPool() }
 

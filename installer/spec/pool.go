@@ -1,9 +1,11 @@
 package spec
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/internal/document"
@@ -90,6 +92,28 @@ type Pool struct {
 }
 
 func (p Pool) base() Pool { return p }
+
+// Describe returns the machines of a pool, their number and idle period: "0 to 5 × g5.xlarge, spot, idle for
+// up to 10m".
+func (p Pool) Describe(types []string) string {
+	parts := []string{fmt.Sprintf("%d to %d × %s", p.MinAgents, p.MaxAgents, strings.Join(types, " or "))}
+	switch {
+	case p.FallbackToOnDemand:
+		parts = append(parts, "spot or on demand")
+	case p.Spot:
+		parts = append(parts, "spot")
+	}
+	return strings.Join(append(parts, "idle for up to "+p.IdlePeriod.String()), ", ")
+}
+
+// describePools returns a line for each pool, by name.
+func describePools[P any](pools map[string]P, describe func(P) string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		out = append(out, "pool "+name+": "+describe(pools[name]))
+	}
+	return out
+}
 
 // defaultPool returns the default settings.
 func defaultPool() Pool {

@@ -33,7 +33,8 @@ type form struct {
 func (p *provider) Ask(c *clouds.Completion) term.Form {
 	f := &form{Completion: c, p: p}
 	c.Questions = clouds.Questions{
-		Places: []string{clouds.PageRegion}, Locate: f.regionOf, Advise: f.advise, MachinePage: pageType, Machine: f.instanceType,
+		Places: []string{clouds.PageRegion}, Locate: f.regionOf, Advise: f.advise, MachinePage: pageType,
+		New:  func() clouds.PooledCluster { return new(spec.AWS) },
 		Skip: func(a term.Answer) bool { return a.Key == pageKeyPair && a.Value == noKeyPair },
 	}
 	if p.Profile != "" {

@@ -1,8 +1,11 @@
 package clouds
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
+	"sync/atomic"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -36,8 +39,9 @@ type Completion struct {
 	form term.Form
 	// address is the public address of this machine, or empty if it is unknown.
 	address string
-	// settled holds the cluster and place for which Known was determined.
+	// settled holds the cluster and place for which Known was determined. Shown is the place in the summary.
 	settled settled
+	shown   atomic.Pointer[settled]
 }
 
 // Questions defines the questions about a new cluster in one cloud.
@@ -48,14 +52,21 @@ type Questions struct {
 	Locate func(ctx context.Context, a term.Answers) string
 	// Advise fetches the choices and limits for a cluster at that location.
 	Advise func(ctx context.Context, a term.Answers) error
-	// MachinePage is the key of the page that asks for the agents' machine type, and Machine returns the
-	// type.
+	// MachinePage is the key of the page that asks for the agents' machine type.
 	MachinePage string
-	Machine     func(a term.Answers) string
+	// New returns an empty description of a cluster.
+	New func() PooledCluster
 	// Skip reports whether an answer is not a setting. It may be nil.
 	Skip func(a term.Answer) bool
 	// Account holds the flags that select the account.
 	Account []string
+}
+
+// PooledCluster is the description of a cluster with pools of machines.
+type PooledCluster interface {
+	spec.Cluster
+
+	DescribePools() []string
 }
 
 // NewCompletion returns a Completion for the given settings.
@@ -173,20 +184,55 @@ func (c *Completion) summarizeAnswers(a term.Answers) []string {
 	var out []string
 	if id := c.ClusterID(a); id != "" {
 		line := "Cluster " + id
-		if region, ok := a.Get(PageRegion); ok {
-			line += " in " + region
+		if place := c.shownPlace(id, a); place != "" {
+			line += " in " + place
 		}
 		out = append(out, line)
 	}
 	if ranges, ok := a.Get(PageInbound); ok {
 		out = append(out, "Its master is reachable from "+ranges)
 	}
-	if _, ok := a.Get(c.MachinePage); !ok {
+	_, typed := a.Get(c.MachinePage)
+	if _, limited := a.Get(PageAgents); !typed && !limited {
 		return out
 	}
-	line := "Its agents have type " + c.Machine(a)
-	if n, ok := a.Get(PageAgents); ok {
-		line += ", from 0 to " + n + " on demand"
+	for _, line := range c.describePools(a) {
+		out = append(out, "P"+strings.TrimPrefix(line, "p"))
 	}
-	return append(out, line)
+	return out
+}
+
+// shownPlace returns the place of a cluster as far as it is known, such as "us-west-2" or
+// "vision-lab/us-central1".
+func (c *Completion) shownPlace(id string, a term.Answers) string {
+	region, _ := a.Get(PageRegion)
+	s := c.shown.Load()
+	if s == nil || s.cluster != id {
+		return region
+	}
+	at := strings.LastIndexByte(s.place, '/') + 1
+	return strings.TrimSuffix(s.place[:at]+cmp.Or(region, s.place[at:]), "/")
+}
+
+// ShowPlace shows the place of the cluster in the summary, as Questions.Locate returns it.
+func (c *Completion) ShowPlace(a term.Answers, place string) {
+	c.shown.Store(&settled{c.ClusterID(a), place})
+}
+
+// describePools describes the pools of the cluster as its plan does.
+func (c *Completion) describePools(a term.Answers) []string {
+	given := *c.Given
+	given.Flags = slices.Clone(given.Flags)
+	for _, one := range a {
+		if _, isSetting := c.Provider.Settings().Find(one.Key); isSetting {
+			given.Flags = append(given.Flags, document.Given{Path: one.Key, Value: one.Value, Source: one.Flag})
+		}
+	}
+	settings, err := c.Provider.Settings().Merge(c.New(), given, nil)
+	if err != nil {
+		return nil
+	}
+	planned := c.New()
+	_ = c.Provider.Settings().Read(planned, c.ClusterID(a), settings) // some settings are not answered yet
+	return planned.DescribePools()
 }

@@ -66,5 +66,6 @@ func (c *Completion) settle(ctx context.Context, a term.Answers) error {
 		c.learnAddress(ctx)
 	}
 	c.settled, c.Known = s, known
+	c.ShowPlace(a, s.place)
 	return nil
 }

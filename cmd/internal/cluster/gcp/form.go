@@ -32,15 +32,11 @@ type form struct {
 func (p *provider) Ask(c *clouds.Completion) term.Form {
 	f := &form{Completion: c, p: p}
 	c.Questions = clouds.Questions{
-		Places: []string{pageProject, clouds.PageRegion}, MachinePage: pageMachine, Machine: f.machine,
-		Locate: func(ctx context.Context, a term.Answers) string {
-			return f.projectOf(ctx, a) + "/" + f.regionOf(ctx, a)
-		},
+		Places: []string{pageProject, clouds.PageRegion}, MachinePage: pageMachine, Locate: f.locate,
+		New:    func() clouds.PooledCluster { return new(spec.GCP) },
 		Advise: f.advise, Skip: func(a term.Answer) bool { return a.Key == pageAPIs },
 	}
-	if p.Impersonate != "" {
-		c.Account = []string{"--impersonate", p.Impersonate}
-	}
+	c.Account = f.accountFlags()
 	return term.Form{Title: "Create a cluster on Google Cloud", Pages: []term.Page{
 		{Key: cluster.IDPage, Field: c.AskCluster},
 		{Key: pageProject, Field: clouds.Remembered(f.askProject)},
@@ -50,6 +46,25 @@ func (p *provider) Ask(c *clouds.Completion) term.Form {
 		{Key: pageMachine, Field: c.UnlessKnown(f.askMachine)},
 		{Key: clouds.PageAgents, Field: c.UnlessKnown(f.askAgents)},
 	}}
+}
+
+// accountFlags returns the flags that select the account.
+func (f *form) accountFlags() []string {
+	if f.p.Impersonate == "" {
+		return nil
+	}
+	return []string{"--impersonate", f.p.Impersonate}
+}
+
+// locate returns the project and the region. The equivalent command names also a project that is the
+// environment's.
+func (f *form) locate(ctx context.Context, a term.Answers) string {
+	project := f.projectOf(ctx, a)
+	_, answered := a.Get(pageProject)
+	if _, said := f.GivenValue(pageProject); !said && !answered && project != "" {
+		f.Account = append(f.accountFlags(), "--project", project)
+	}
+	return project + "/" + f.regionOf(ctx, a)
 }
 
 // account returns the credentials for calls about the answered project.
@@ -112,6 +127,7 @@ func (f *form) askProject(ctx context.Context, a term.Answers) (*term.Field, err
 
 // askRegion asks for the region if it is not known.
 func (f *form) askRegion(ctx context.Context, a term.Answers) (*term.Field, error) {
+	f.ShowPlace(a, f.projectOf(ctx, a)+"/")
 	if f.regionOf(ctx, a) != "" {
 		return nil, nil
 	}

@@ -19,6 +19,8 @@ func Master(s Scope) Document {
 		s.whenResourceTagged(allowActions("ReadOwnConsoles", s.ec2ARNs("instance"), "ec2:GetConsoleOutput")),
 		s.whenResourceTagged(allowActions("CancelOwnRequests", s.ec2ARNs("spot-instances-request"), "ec2:CancelSpotInstanceRequests")),
 		s.passRole("HandOnAgentRole", s.agentRole()),
+		// By the role of their instance profile the master recognizes its agents.
+		allowActions("ReadAgentProfile", []string{s.agentProfile()}, "iam:GetInstanceProfile"),
 		allowActions("ReadControl", []string{s.bucketARN(s.controlBucket())}, "s3:ListBucket"),
 		allowActions("ReadControlObjects", []string{s.bucketARN(s.controlBucket()) + "/*"}, "s3:GetObject"),
 		allowActions("WriteStatus", []string{s.bucketARN(s.controlBucket()) + "/status/*"}, "s3:PutObject"),
@@ -58,9 +60,14 @@ func sessionActions() []string {
 	}
 }
 
-// Optional returns actions without which a machine still works.
-func Optional() []string {
-	return append(sessionActions(), "ec2:GetConsoleOutput", "logs:DescribeLogStreams")
+// Optional returns actions without which a machine still works. The agents' own role has the name of
+// its instance profile.
+func (s Scope) Optional() []string {
+	out := append(sessionActions(), "ec2:GetConsoleOutput", "logs:DescribeLogStreams")
+	if s.AgentRole == "" {
+		out = append(out, "iam:GetInstanceProfile")
+	}
+	return out
 }
 
 // passRole allows passing roles to EC2 only.
@@ -77,6 +84,15 @@ func (s Scope) serviceDomain() string {
 }
 
 func (s Scope) agentRole() string { return orDefault(s.AgentRole, s.roleARN("agent")) }
+
+// agentProfile returns the ARN pattern of the agents' instance profile. The profile of an existing
+// role may have any name.
+func (s Scope) agentProfile() string {
+	if s.AgentRole == "" {
+		return s.iamARN("instance-profile")
+	}
+	return "arn:" + orDefault(s.Partition, "aws") + ":iam::" + orDefault(s.Account, "*") + ":instance-profile/*"
+}
 
 func (s Scope) roleARN(name string) string {
 	cluster := orDefault(s.Cluster, "*")

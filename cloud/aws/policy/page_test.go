@@ -63,7 +63,7 @@ func pageText() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Op, actions, strings.Join(who, ", "))
 	}
-	b.WriteString("\nThe master and the agents do without `" + strings.Join(policy.Optional(), "`, `") + "`: with\n`ec2:GetConsoleOutput` a machine that does not come up shows why; the `ssm` actions let you in by Session Manager.\n")
+	b.WriteString("\nThe master and the agents do without `" + strings.Join(policy.Scope{}.Optional(), "`, `") + "`: with\n`ec2:GetConsoleOutput` a machine that does not come up shows why; the `ssm` actions let you in by Session Manager. With a\nrole or an instance profile of your own for agents, the master needs `iam:GetInstanceProfile` to recognize them.\n")
 	b.WriteString(keysText)
 	b.WriteString("\n## What no call of det-deploy's needs\n\n| action | granted to | why |\n| --- | --- | --- |\n")
 	for _, e := range policy.Extras() {

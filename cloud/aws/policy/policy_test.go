@@ -165,3 +165,17 @@ func TestMasterPolicyIsLimitedToCluster(t *testing.T) {
 		t.Error("got Session Manager without having asked for it")
 	}
 }
+
+// The instance profile of an agents' role that exists may have any name, so the master reads it.
+func TestMasterReadsProfileOfExistingRole(t *testing.T) {
+	t.Parallel()
+	for _, st := range policy.Master(given).Statement {
+		if slices.Contains(st.Action, "iam:GetInstanceProfile") {
+			if want := []string{"arn:aws:iam::123456789012:instance-profile/*"}; !slices.Equal(st.Resource, want) {
+				t.Errorf("got %v, want %v", st.Resource, want)
+			}
+			return
+		}
+	}
+	t.Error("got a master that does not know its agents' role")
+}

@@ -19,6 +19,7 @@ func CalledBy(op string) []Who {
 		"ec2:DescribeInstances":            {ByCaller, ByMaster},
 		"ec2:DescribeSpotInstanceRequests": {ByCaller, ByMaster},
 		"ec2:CancelSpotInstanceRequests":   {ByCaller, ByMaster},
+		"iam:GetInstanceProfile":           {ByCaller, ByMaster},
 		"s3:HeadBucket":                    {ByCaller, ByMaster, ByAgent},
 		"s3:GetObject":                     {ByCaller, ByMaster, ByAgent},
 		"s3:HeadObject":                    {ByCaller, ByMaster, ByAgent},

@@ -91,7 +91,7 @@ func (c *checker) roleMay(ctx context.Context, who policy.Who, role string) doct
 	switch {
 	case err != nil:
 		return doctor.Unsure("cannot simulate the permissions: "+err.Error(), needed, "compare the role's policies with that output")
-	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
+	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(c.Scope.Optional(), a) }):
 		return doctor.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines work without these", needed, "see docs/reference/aws-permissions.md for their purpose")
 	case len(denied) > 0:
 		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%[2]s-role and --%[2]s-instance-profile out", command, who)

@@ -32,7 +32,7 @@ const (
 	Capacity Code = 5
 	// Unwanted reports that a master rejects this machine as an agent. Restarting the agent does not help.
 	Unwanted Code = 6
-	// NotTheTask is the exit code of `task run` if det-deploy or the cluster failed, and not the task.
+	// NotTheTask is the exit code of `task run` and the like if det-deploy or the cluster failed, and not the task.
 	// docker run, timeout and xargs reserve the same code.
 	NotTheTask Code = 125
 	// Canceled reports that a signal ended a command that has no plan to continue. Shells use the same code
@@ -61,7 +61,7 @@ func Rules() []Rule {
 		{Denied, "denied", "A platform or a master denied access: missing permission, or not logged in.", isDenied},
 		{Capacity, "capacity", "A platform has no capacity for the machine type, or a quota is exhausted.", isCapacity},
 		{Unwanted, "unwanted", "`agent run` only: the master rejects this machine. Restarting the agent does not help.", isUnwanted},
-		{NotTheTask, "not_the_task", "`task run` only: det-deploy or the cluster failed, not the task. All other codes are those of the task.", nil},
+		{NotTheTask, "not_the_task", "`task run`, `task rerun` and `task logs --exit-code` only: det-deploy or the cluster failed, not the task. All other codes are those of the task.", nil},
 		{Error, "error", "Failure. The message contains the reason and a remedy.", nil},
 	}
 }

@@ -29,7 +29,11 @@ otherwise, the command fails at once.`,
   det-deploy task wait --for succeeded --timeout 2h train evaluate
   det-deploy task wait --for running 5d1f6f2e`,
 	})
-	o.AddAwaitFlags(c, ended, string(apiv1.StatusRunning), string(apiv1.StatusSucceeded), string(apiv1.StatusFailed), string(apiv1.StatusKilled))
+	states := []string{ended, string(apiv1.StatusRunning)}
+	for _, status := range apiv1.EndStatuses() {
+		states = append(states, string(status))
+	}
+	o.AddAwaitFlags(c, states...)
 	return c
 }
 

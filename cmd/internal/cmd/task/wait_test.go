@@ -53,7 +53,7 @@ func TestWait(t *testing.T) {
 		{"--for succeeded", []string{running, failed}, exit.Error, "is not succeeded: it is failed with exit code 3"},
 		{"--for killed", []string{running, killed}, exit.Done, ": killed."},
 		{"--timeout 1ms", []string{queued}, exit.Error, "not reached within 1ms: task " + taskID + " is queued"},
-		{"--for lost", nil, exit.Usage, `--for "lost": must be one of ended, running`},
+		{"--for done", nil, exit.Usage, `--for "done": must be one of ended, running`},
 		{"--timeout -1s", nil, exit.Usage, "--timeout -1s: must be positive"},
 	} {
 		t.Run(tt.flags+" "+strings.Join(tt.states, " "), func(t *testing.T) {

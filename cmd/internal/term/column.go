@@ -10,6 +10,9 @@ import (
 // shortestCell is the width below which cells of a column without declared importance are not shortened.
 const shortestCell = 16
 
+// noText is an empty cell.
+const noText = "-"
+
 // Column is a column of a Table.
 type Column struct {
 	// Head is the heading. The prefix ">" right-aligns the column, for numbers.
@@ -31,14 +34,17 @@ func (c *Column) read() {
 	}
 }
 
-// fit makes columns fit the width of l: it leaves out columns until the shortest form of the others fits,
-// and then shortens cells as far as necessary.
+// fit makes columns fit the width of l: it leaves out columns, the empty ones first, until the
+// shortest form of the others fits, and then shortens cells as far as necessary.
 func fit(cells [][]string, columns []Column, l Look) ([][]string, []Column) {
 	if l.width == 0 || l.Wide {
 		return cells, columns
 	}
 	for len(columns) > 1 && total(shortest(cells, columns)) > l.width {
-		i := leastImportant(columns)
+		i := emptyColumn(cells)
+		if i < 0 {
+			i = leastImportant(columns)
+		}
 		cells, columns = slices.Delete(cells, i, i+1), slices.Delete(columns, i, i+1)
 	}
 	widths := widen(shortest(cells, columns), natural(cells), l.width)
@@ -48,6 +54,17 @@ func fit(cells [][]string, columns []Column, l Look) ([][]string, []Column) {
 		}
 	}
 	return cells, columns
+}
+
+// emptyColumn returns the index of a column without any text below its heading, or -1; it is never the first
+// column.
+func emptyColumn(cells [][]string) int {
+	for i, column := range cells {
+		if i > 0 && !slices.ContainsFunc(column[1:], func(text string) bool { return text != noText }) {
+			return i
+		}
+	}
+	return -1
 }
 
 // leastImportant returns the index of the last column with the highest rank; it is never the first column.

@@ -95,7 +95,7 @@ func (t *Table) lines(l Look) (head string, rows []string) {
 	return lines[0], lines[1:]
 }
 
-// format returns the heading and the cells of a column. An empty cell is "-", so that the number of columns
+// format returns the heading and the cells of a column. An empty cell is noText, so that the number of columns
 // is constant.
 func (t *Table) format(i int, l Look) []string {
 	out := []string{t.columns[i].Head}
@@ -106,7 +106,7 @@ func (t *Table) format(i int, l Look) []string {
 			text = oneLine(cutID(string(id), short))
 		}
 		if text == "" {
-			text = "-"
+			text = noText
 		}
 		out = append(out, text)
 	}

@@ -58,6 +58,19 @@ func TestTableFitsTerminal(t *testing.T) {
 	}
 }
 
+// A column without any text makes room for a less important one.
+func TestEmptyColumnsAreLeftOutFirst(t *testing.T) {
+	t.Parallel()
+	table := term.TableOf(term.Column{Head: "ID"}, term.Column{Head: "REASON", Rank: 1}, term.Column{Head: "COMMAND", Rank: 2})
+	table.Row("a", "", "python train.py")
+	s, _, _ := term.Test("", true)
+	for width, want := range map[int]string{40: "ID  REASON  COMMAND", 20: "ID  COMMAND"} {
+		if got := s.WithSize(width, 24).TableLines(table, term.Look{Now: now()})[0]; got != want {
+			t.Errorf("at %d columns: got %q, want %q", width, got, want)
+		}
+	}
+}
+
 func TestTableGoldens(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 120} {

@@ -46,10 +46,14 @@ func (c *Contexts) Claim(ctx context.Context, tx *store.Tx, holder string, by *a
 // Release reverts Claim. A holder without a context is not an error.
 func Release(tx *store.Tx, holder string) error { return docs().claims.Delete(tx, holder) }
 
-// Held reports whether a holder has a context.
-func (c *Contexts) Held(ctx context.Context, holder string) (bool, error) {
-	_, found, err := docs().claims.Get(ctx, c.cfg.Store, holder)
-	return found, err
+// HeldBy returns the ID of a holder's context, and "" if it has none.
+func (c *Contexts) HeldBy(ctx context.Context, holder string) (id string, err error) {
+	d, found, err := docs().claims.Get(ctx, c.cfg.Store, holder)
+	if err != nil || !found {
+		return "", err
+	}
+	set, err := readKey(d.Parent)
+	return nameOf(set.Context), err
 }
 
 // claimedBy returns the context of a holder.

@@ -83,7 +83,7 @@ func (t *taskCalls) taskFor(c *call, in *apiv1.GetTaskResponse) (*apiv1.GetTaskR
 		return in, err
 	}
 	out := proto.CloneOf(in)
-	out.Task.Config = nil
+	out.Task.Config, out.ContextId = nil, nil
 	return out, nil
 }
 

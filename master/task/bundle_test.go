@@ -50,6 +50,9 @@ func TestAContextIsClaimedUntilItsTaskIsUnlisted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if shown, err := m.tasks.Task(t.Context(), r.GetCommand().GetId()); err != nil || shown.GetContextId() != req.GetContextId() {
+		t.Errorf("got %v and %v, want the ID of the context", shown, err)
+	}
 	m.restart()
 	contexts = bundle.New(bundle.Config{Store: m.store})
 	id := r.GetCommand().GetId()

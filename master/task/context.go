@@ -141,11 +141,11 @@ func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64,
 	if owner, found := c.reg.ownerOf(e.latestSnapshot().task.Kind); found {
 		return owner.Context(ctx, rm.TaskID(id))
 	}
-	held, err := c.cfg.Contexts.Held(ctx, holderOf(id))
+	held, err := c.cfg.Contexts.HeldBy(ctx, holderOf(id))
 	if err != nil {
 		return 0, nil, err
 	}
-	if held {
+	if held != "" {
 		all, err = c.cfg.Contexts.Archive(ctx, holderOf(id))
 		return bundle.UnknownSize, all, err
 	}

@@ -27,6 +27,15 @@ func (v *views) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, er
 		if why := v.waitReason(s); why != "" {
 			out.Reason = &why
 		}
+		if s.task.HasContext {
+			held, err := v.cfg.Contexts.HeldBy(ctx, holderOf(id))
+			if err != nil {
+				return nil, err
+			}
+			if held != "" {
+				out.ContextId = &held
+			}
+		}
 		return out, nil
 	}
 	d, found, err := toDocs().past.Get(ctx, v.cfg.Store, id)

@@ -466,7 +466,9 @@ type GetTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Task  *Task                  `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	// reason is why the task waits, in words; upstream has no such field.
-	Reason        *string `protobuf:"bytes,100,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	Reason *string `protobuf:"bytes,100,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// context_id is the context that was sent before the task; upstream has no such field.
+	ContextId     *string `protobuf:"bytes,101,opt,name=context_id,json=contextId,proto3,oneof" json:"context_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -511,6 +513,13 @@ func (x *GetTaskResponse) GetTask() *Task {
 func (x *GetTaskResponse) GetReason() string {
 	if x != nil && x.Reason != nil {
 		return *x.Reason
+	}
+	return ""
+}
+
+func (x *GetTaskResponse) GetContextId() string {
+	if x != nil && x.ContextId != nil {
+		return *x.ContextId
 	}
 	return ""
 }
@@ -3219,11 +3228,14 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"statusCode\x88\x01\x01B\v\n" +
 	"\t_is_readyB\x0e\n" +
 	"\f_exit_reasonB\x0e\n" +
-	"\f_status_code\"e\n" +
+	"\f_status_code\"\x98\x01\n" +
 	"\x0fGetTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.detdeploy.api.v1.TaskR\x04task\x12\x1b\n" +
-	"\x06reason\x18d \x01(\tH\x00R\x06reason\x88\x01\x01B\t\n" +
-	"\a_reason\"\x8b\x01\n" +
+	"\x06reason\x18d \x01(\tH\x00R\x06reason\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"context_id\x18e \x01(\tH\x01R\tcontextId\x88\x01\x01B\t\n" +
+	"\a_reasonB\r\n" +
+	"\v_context_id\"\x8b\x01\n" +
 	"\x0fProxyPortConfig\x12\x1d\n" +
 	"\n" +
 	"service_id\x18\x01 \x01(\tR\tserviceId\x12\x12\n" +

@@ -68,15 +68,32 @@ func requestAgain(ctx context.Context, master *client.Client, id string) (*apiv1
 	if strings.HasPrefix(c.GetDescription(), generatedName) {
 		delete(config.GetFields(), "description")
 	}
-	archive, err := master.ContextDirectory(ctx, id)
+	req := &apiv1.LaunchCommandRequest{Config: config, WorkspaceId: c.GetWorkspaceId(), RequestId: rand.Text()}
+	return req, addFiles(ctx, master, c, req)
+}
+
+// addFiles adds the files of a task to a request: the ID of the caller's own context, which need not be
+// sent again, or the files themselves.
+func addFiles(ctx context.Context, master *client.Client, c *apiv1.Command, req *apiv1.LaunchCommandRequest) error {
+	shown, err := master.Task(ctx, c.GetId())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	files, err := directory.Unpack(archive)
-	if err != nil {
-		return nil, err
+	if shown.GetContextId() != "" {
+		me, err := master.Me(ctx)
+		if err != nil {
+			return err
+		}
+		if me.GetId() == c.GetUserId() {
+			req.ContextId = shown.GetContextId()
+			return nil
+		}
 	}
-	return &apiv1.LaunchCommandRequest{Config: config, Files: files, WorkspaceId: c.GetWorkspaceId(), RequestId: rand.Text()}, nil
+	archive, err := master.ContextDirectory(ctx, c.GetId())
+	if err == nil {
+		req.Files, err = directory.Unpack(archive)
+	}
+	return err
 }
 
 // generatedName begins the names that a master generates.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -124,10 +125,27 @@ func (o *downloadOptions) download(ctx context.Context, master *client.Client, i
 	if err != nil {
 		return d, err
 	}
-	d.Extracted, err = directory.Extract(d.Directory, body)
+	meter := o.NewMeter("Downloading " + id[:min(len(id), 8)])
+	d.Extracted, err = directory.Extract(d.Directory, &metered{from: body, meter: meter})
+	meter.Clear()
 	if err = errors.Join(err, body.Close()); err != nil {
 		return d, fmt.Errorf("cannot download checkpoint %s to %s: %w", id, d.Directory, err)
 	}
 	o.Tell("Downloaded %s (%d bytes) to %s.", term.Count(d.Files, "file"), d.Bytes, d.Directory)
 	return d, nil
+}
+
+// metered shows how many bytes are read. Their total is unknown, because they are compressed on their way.
+type metered struct {
+	from  io.Reader
+	meter *term.Meter
+	read  int64
+}
+
+// Read implements io.Reader.
+func (m *metered) Read(b []byte) (int, error) {
+	n, err := m.from.Read(b)
+	m.read += int64(n)
+	m.meter.Set(m.read, 0)
+	return n, err
 }

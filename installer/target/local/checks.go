@@ -88,7 +88,7 @@ func (t checks) checkPort(ctx context.Context) doctor.Result {
 // tryPort returns an error if the master's port cannot be opened.
 func (t *Target) tryPort(ctx context.Context) error {
 	address := loopback
-	if t.TasksAt != "" {
+	if t.TasksAt != "" || t.Spec.AgentAddress != "" {
 		address = ""
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(t.Spec.Port)))

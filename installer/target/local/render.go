@@ -25,7 +25,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	m := config.DefaultMaster()
 	m.ClusterName = s.Cluster
 	m.Port = s.Port
-	if tasksAt == "" { // only this machine needs to reach it
+	if tasksAt == "" && s.AgentAddress == "" { // only this machine needs to reach it
 		m.BindIP = loopback
 	}
 	// Containers of this machine reach the master on the bridge.

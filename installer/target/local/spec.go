@@ -5,13 +5,16 @@ package local
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/config/container"
 )
 
@@ -28,6 +31,9 @@ type Spec struct {
 	// Elastic is the maximum number of agents that the master starts on demand.
 	Elastic int  `yaml:"elastic"`
 	TLS     bool `yaml:"tls"`
+	// AgentAddress is the name or IP address at which agents on other machines reach the master. Without
+	// one, only this machine does.
+	AgentAddress string `yaml:"agent_address"`
 	// DBURLFile is a file with the URL of a PostgreSQL database. If it is empty, the database is a
 	// file in the cluster's directory.
 	DBURLFile string `yaml:"db_url_file"`
@@ -49,6 +55,7 @@ const (
 	SlotSetting    = "artificial-slots"
 	ElasticSetting = "elastic"
 	TLSSetting     = "tls"
+	AddressSetting = "agent-address"
 	DBSetting      = "db-url-file"
 	TrustSetting   = "trust-users"
 	WheelSetting   = "harness-wheel"
@@ -73,6 +80,7 @@ func Flags() spec.Table {
 		typed(SlotSetting, "artificial_slots", 0, "fake slots per agent, for testing; 0 for real ones"),
 		typed(ElasticSetting, "elastic", 0, "maximum number of agents that the master starts in the pool elastic when tasks wait"),
 		typed(TLSSetting, "tls", false, "use TLS with the cluster's own certificate"),
+		file(AddressSetting, "agent_address", "name or IP address at which agents on other machines reach the master; requires --tls"),
 		file(DBSetting, "db_url_file", "file with the URL of a PostgreSQL database (default an embedded database)"),
 		typed(TrustSetting, "trust_users", false, "allow tasks of all users even where tasks are not isolated from this machine"),
 		file(WheelSetting, "harness_wheel", "wheel of the library determined, for trials whose image lacks it"),
@@ -112,9 +120,16 @@ func (s *Spec) Validate(string) document.Errors {
 	e.Check(s.Agents >= 0 && s.Agents <= 64, "agents", "must be between 0 and 64 (is %d)", s.Agents)
 	e.Check(s.Elastic >= 0 && s.Elastic <= 64, "elastic", "must be between 0 and 64 (is %d)", s.Elastic)
 	e.Check(s.Slots >= 0 && s.Slots <= 1024, "artificial_slots", "must be between 0 and 1024 (is %d)", s.Slots)
+	e.Check(s.AgentAddress == "" || validHost(s.AgentAddress), "agent_address", "must be a name or an IP address, without a port (is %q)", excerpt.Of(s.AgentAddress))
+	e.Check(s.AgentAddress == "" || s.TLS, "agent_address", "requires --tls, because passwords and tasks cross the network")
 	e.Check(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), "db_url_file", "must be an absolute path (is %q)", s.DBURLFile)
 	return append(e, container.Wheel{File: s.HarnessWheel}.Validate("harness_wheel")...)
 }
+
+// hostPattern matches a host name.
+var hostPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
+
+func validHost(host string) bool { return net.ParseIP(host) != nil || hostPattern.MatchString(host) }
 
 // URL returns the master's URL.
 func (s Spec) URL() string {

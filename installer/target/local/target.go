@@ -76,7 +76,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 		out = append(out, determined)
 	}
 	if s.TLS {
-		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.pathOf("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt}}
+		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.pathOf("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt, s.AgentAddress}}
 		master.needs = append(master.needs, master.certs.ID())
 		out = append(out, master.certs)
 	}

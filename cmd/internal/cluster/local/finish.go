@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -24,6 +25,8 @@ type started struct {
 	TrustUsers bool `json:"trust_users"`
 	// Restrictions lists the tasks that the agents cannot run, with reasons, one sentence each.
 	Restrictions []string `json:"restrictions"`
+	// Join is the command with which another machine joins, given the files join-token and ca.pem, or empty.
+	Join string `json:"join,omitempty"`
 
 	// ca is the file with the certificate authority of the master, or empty.
 	ca       string
@@ -46,6 +49,9 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	}
 	if spec.TLS {
 		r.ca = place.CA()
+	}
+	if address := spec.AgentAddress; address != "" {
+		r.Join = fmt.Sprintf("agent run --master-host %s --master-port %d --security-tls-enabled --security-tls-master-cert ca.pem --join-token-file join-token", address, spec.Port)
 	}
 	r.exposed, _ = c.Target.Isolated(ctx)
 	r.Restrictions = c.listRestrictions(ctx)
@@ -80,6 +86,9 @@ func (r *started) Print(s *term.Streams) error {
 	}
 	s.Printf("")
 	s.Printf("  %s", s.Command(next))
+	if r.Join != "" {
+		r.printJoin(s)
+	}
 	if len(r.Restrictions) > 0 {
 		s.Printf("")
 	}
@@ -90,6 +99,18 @@ func (r *started) Print(s *term.Streams) error {
 		r.warnExposed(s)
 	}
 	return nil
+}
+
+// printJoin prints how another machine joins. The token is a secret, so it is in a file.
+func (r *started) printJoin(s *term.Streams) {
+	s.Printf("")
+	s.Printf("Another machine joins in two steps. Here, for one machine, then copy det-deploy and the files there:")
+	s.Printf("")
+	s.Printf("  (umask 077; %s > join-token; cp %s ca.pem)", s.Command("agent join-token create --master "+r.Cluster+" --uses 1"), r.ca)
+	s.Printf("")
+	s.Printf("There, as root, in the directory with the files:")
+	s.Printf("")
+	s.Printf("  ./det-deploy %s", r.Join)
 }
 
 // warnExposed prints the warning that tasks are not isolated. It comes last in the output.

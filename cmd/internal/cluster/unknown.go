@@ -21,8 +21,17 @@ func (e *unknownError) Error() string {
 	if len(e.have) == 0 {
 		return fmt.Sprintf("no cluster %s here (none is known on this machine)", e.cluster)
 	}
-	text := fmt.Sprintf("no cluster %s here (have: %s)", e.cluster, strings.Join(e.have, ", "))
-	if near := naming.Nearest(e.cluster, e.have); near != "" {
+	return fmt.Sprintf("no cluster %s here%s", e.cluster, NameOthers(e.cluster, e.have))
+}
+
+// NameOthers returns the end of an error about an unknown cluster: the known clusters, and the one with the
+// most similar ID.
+func NameOthers(id string, have []string) string {
+	if len(have) == 0 {
+		return ""
+	}
+	text := " (have: " + strings.Join(have, ", ") + ")"
+	if near := naming.Nearest(id, have); near != "" {
 		text += ", did you mean " + near + "?"
 	}
 	return text

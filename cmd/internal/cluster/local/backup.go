@@ -80,7 +80,7 @@ func runBackup(ctx context.Context, o *backupOptions) error {
 		return err
 	}
 	if !l.Known && !l.Recovered {
-		return &absentError{o.Cluster}
+		return absent(o.Streams, o.Cluster)
 	}
 	size, err := l.Target.BackupTo(ctx, o.Path, o.DryRun)
 	if err != nil {

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 		return err
 	}
 	if all, err := place.Logs(); err != nil || len(all) == 0 {
-		return errorOrAbsent(err, o.Cluster)
+		return cmp.Or(err, absent(o.Streams, o.Cluster))
 	} else if o.Process != "" && !slices.Contains(all, o.Process) {
 		return usage.Errorf("cluster %s has no process %s; choose from %s", o.Cluster, o.Process, strings.Join(all, ", "))
 	}
@@ -41,13 +42,6 @@ func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 			return nil //nolint:nilerr // an interrupt ends following without an error
 		}
 	}
-}
-
-func errorOrAbsent(err error, cluster string) error {
-	if err != nil {
-		return err
-	}
-	return &absentError{cluster}
 }
 
 // show prints the complete lines that were added to each log since the last read.

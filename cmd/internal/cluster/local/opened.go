@@ -140,7 +140,7 @@ func (c *opened) Credentials(context.Context) (cluster.Access, error) {
 func (c *opened) readPassword(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", &absentError{c.ID()}
+		return "", absent(c.Streams, c.ID())
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot read a password of cluster %s: %w", c.ID(), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -82,7 +83,7 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 		return nil, err
 	}
 	if (r.Verb == cluster.Status || r.Verb == cluster.Upgrade) && !l.Known && !l.Recovered {
-		return nil, &absentError{o.Cluster}
+		return nil, absent(o.Streams, o.Cluster)
 	}
 	if o.restores {
 		// A failed restore leaves a record and an empty store, and may be repeated.
@@ -98,10 +99,19 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 }
 
 // absentError reports a cluster that does not exist.
-type absentError struct{ cluster string }
+type absentError struct {
+	cluster string
+	have    []string
+}
+
+// absent returns the error for a cluster that does not exist on this machine.
+func absent(s *term.Streams, id string) error {
+	have, _ := wire.LocalClusters(s) // without them, the error is only less helpful
+	return &absentError{id, slices.DeleteFunc(have, func(other string) bool { return other == id })}
+}
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("cluster %s does not exist on this machine", e.cluster)
+	return fmt.Sprintf("cluster %s does not exist on this machine%s", e.cluster, cluster.NameOthers(e.cluster, e.have))
 }
 
 // Hint names the command that creates the cluster.

@@ -2,6 +2,7 @@ package show
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -19,10 +20,12 @@ func derive(out map[string]any, m proto.Message) {
 		delete(out, "status")
 		addDuration(out, m.GetAssignedTime(), m.GetEndTime())
 	case *apiv1.Experiment:
-		out["state"] = ExperimentState(m)
+		out["state"] = strings.ReplaceAll(ExperimentState(m), " ", "_")
+		delete(out, "status")
 		addDuration(out, m.GetStartTime(), m.GetEndTime())
 	case *apiv1.Trial:
-		out["state"] = TrialState(m)
+		out["state"] = strings.ReplaceAll(TrialState(m), " ", "_")
+		delete(out, "status")
 		addDuration(out, m.GetStartTime(), m.GetEndTime())
 	}
 }

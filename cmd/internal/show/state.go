@@ -18,13 +18,16 @@ func TaskState(c *apiv1.Command) string {
 
 // ExperimentState returns the state of an experiment in one word.
 func ExperimentState(x *apiv1.Experiment) string {
-	return cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String())))
+	return inWords(cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String()))))
 }
 
 // TrialState returns the state of a trial in one word, or "stopped early".
 func TrialState(m *apiv1.Trial) string {
-	return cmp.Or(m.GetStatus(), string(apiv1.StatusOf(m.GetState().String())))
+	return inWords(cmp.Or(m.GetStatus(), string(apiv1.StatusOf(m.GetState().String()))))
 }
+
+// inWords returns the words of a state as people write them.
+func inWords(state string) string { return strings.ReplaceAll(state, "_", " ") }
 
 // JobState returns the state of a job.
 func JobState(j *apiv1.Job) string {

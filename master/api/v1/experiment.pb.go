@@ -247,7 +247,7 @@ type Experiment struct {
 	ModelDefinitionSize *int32 `protobuf:"varint,37,opt,name=model_definition_size,json=modelDefinitionSize,proto3,oneof" json:"model_definition_size,omitempty"`
 	// duration is in seconds.
 	Duration *int32 `protobuf:"varint,38,opt,name=duration,proto3,oneof" json:"duration,omitempty"`
-	// status is the state in one word, that of a task, paused, deleting or delete failed; upstream has
+	// status is the state in one word, that of a task, paused, deleting or delete_failed; upstream has
 	// neither this nor the following fields.
 	Status *string `protobuf:"bytes,100,opt,name=status,proto3,oneof" json:"status,omitempty"`
 	// killed_by is the user who canceled or killed the experiment.

@@ -24,7 +24,7 @@ const (
 )
 
 // StatusStoppedEarly is the status of a trial that the search has stopped, because others are better.
-const StatusStoppedEarly Status = "stopped early"
+const StatusStoppedEarly Status = "stopped_early"
 
 // StatusOf returns the status of an experiment or a trial in a state of the API. States that tasks do not
 // have keep their own word, such as paused. While it is stopping, it is still running.
@@ -41,7 +41,7 @@ func StatusOf(state string) Status {
 	case "stopping_completed", "stopping_canceled", "stopping_killed", "stopping_error":
 		return StatusRunning
 	default:
-		return Status(strings.ReplaceAll(word, "_", " "))
+		return Status(word)
 	}
 }
 

@@ -695,7 +695,7 @@ type Trial struct {
 	Reason string `protobuf:"bytes,101,opt,name=reason,proto3" json:"reason,omitempty"`
 	// external_id is what a trial is called that runs outside of the cluster; upstream has no such field.
 	ExternalId *string `protobuf:"bytes,102,opt,name=external_id,json=externalId,proto3,oneof" json:"external_id,omitempty"`
-	// status is the state in one word, that of a task, paused or stopped early; upstream has no such field.
+	// status is the state in one word, that of a task, paused or stopped_early; upstream has no such field.
 	Status        *string `protobuf:"bytes,103,opt,name=status,proto3,oneof" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -78,7 +78,7 @@ func (h history) describeCause(v record.Event) string {
 	switch {
 	case v.Cause != lifecycle.Lost:
 	case v.Next == lifecycle.Done && h.stopped[v.Trial]:
-		return string(apiv1.StatusStoppedEarly)
+		return "stopped early"
 	case v.Next == lifecycle.Held:
 		return "paused"
 	}

@@ -188,7 +188,7 @@ func TestStatusOfATrial(t *testing.T) {
 		{lifecycle.Completed, "COMPLETED", false, apiv1.StatusSucceeded},
 		{lifecycle.Error, "ERROR", true, apiv1.StatusFailed},
 		{lifecycle.Canceled, "CANCELED", false, apiv1.StatusKilled},
-		{lifecycle.DeleteFailed, "DELETE_FAILED", false, "delete failed"},
+		{lifecycle.DeleteFailed, "DELETE_FAILED", false, "delete_failed"},
 	} {
 		v := experiment.TrialView{Trial: record.Trial{Life: lifecycle.Trial{State: tt.state}, Stopped: tt.stopped}, Shown: tt.shown}
 		if got := trialStatus(v); got != tt.want {

@@ -41,13 +41,13 @@ func newList(s *term.Streams) *cobra.Command {
 	o.AddOwnerFlags(c)
 	f.BoolVar(&o.Archived, "archived", false, "include archived experiments")
 	command.AddWordsFlag(c, &o.Words, "state", words())
-	f.StringSliceVar(&o.Labels, "label", nil, "show only experiments with all of these labels")
+	f.StringSliceVarP(&o.Labels, "label", "l", nil, "show only experiments with all of these labels")
 	return c
 }
 
 // words returns the values of --state.
 func words() []string {
-	return []string{"queued", "pulling", "starting", "running", "paused", "succeeded", "failed", "killed", "deleting", "delete failed"}
+	return []string{"queued", "pulling", "starting", "running", "paused", "succeeded", "failed", "killed", "deleting", "delete_failed"}
 }
 
 // Validate returns an error for a state that experiments do not have.

@@ -14,7 +14,7 @@ func TestStatesOfWords(t *testing.T) {
 		"succeeded":     {"COMPLETED"},
 		"failed":        {"ERROR"},
 		"killed":        {"CANCELED"},
-		"delete failed": {"DELETE_FAILED"},
+		"delete_failed": {"DELETE_FAILED"},
 	} {
 		if got := statesOf(word); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", word, got, want)

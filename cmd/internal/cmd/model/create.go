@@ -30,7 +30,7 @@ func newCreate(s *term.Streams) *cobra.Command {
 	f.StringVar(&o.Workspace, "workspace", "", "workspace of the model (default Uncategorized)")
 	f.StringVar(&o.Description, "description", "", "description")
 	f.StringVar(&o.Notes, "notes", "", "notes")
-	f.StringSliceVar(&o.Labels, "label", nil, "labels")
+	f.StringSliceVarP(&o.Labels, "label", "l", nil, "labels")
 	o.CompleteFlag(c, "workspace", client.Workspaces)
 	return c
 }

@@ -33,7 +33,7 @@ func newEdit(s *term.Streams) *cobra.Command {
 	f.StringVar(&o.Name, "name", "", "new name of the model")
 	f.StringVar(&o.Description, "description", "", "description")
 	f.StringVar(&o.Notes, "notes", "", "notes")
-	f.StringSliceVar(&o.Labels, "label", nil, "all labels of the model")
+	f.StringSliceVarP(&o.Labels, "label", "l", nil, "all labels of the model")
 	return c
 }
 

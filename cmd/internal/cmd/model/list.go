@@ -35,7 +35,7 @@ func newList(s *term.Streams) *cobra.Command {
 	})
 	f := c.Flags()
 	f.StringSliceVar(&o.Workspaces, "workspace", nil, "show only models of these workspaces")
-	f.StringSliceVar(&o.Labels, "label", nil, "show only models with all of these labels")
+	f.StringSliceVarP(&o.Labels, "label", "l", nil, "show only models with all of these labels")
 	f.BoolVar(&o.Archived, "archived", false, "include archived models")
 	o.CompleteFlag(c, "workspace", client.Workspaces)
 	return c

@@ -33,7 +33,7 @@ long as the version exists.`,
 	f.StringVar(&o.Name, "name", "", "name of the version")
 	f.StringVar(&o.Comment, "comment", "", "comment")
 	f.StringVar(&o.Notes, "notes", "", "notes")
-	f.StringSliceVar(&o.Labels, "label", nil, "labels")
+	f.StringSliceVarP(&o.Labels, "label", "l", nil, "labels")
 	return c
 }
 

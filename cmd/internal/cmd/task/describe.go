@@ -2,7 +2,8 @@ package task
 
 import (
 	"context"
-	"time"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,14 +22,18 @@ func newDescribe(s *term.Streams) *cobra.Command {
 }
 
 func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) error {
-	reply, err := master.Command(ctx, o.Args[0])
+	reply, err := master.CommandDetail(ctx, o.Args[0])
 	if client.KindOf(err) == client.NotFound {
 		return describeArray(ctx, o, master, err)
 	}
 	if err != nil {
 		return err
 	}
-	return o.AnswerPairs(reply, pairs(reply)...)
+	err = o.AnswerPairs(reply, pairs(reply)...)
+	if lines := reply.GetLastLines(); len(lines) > 0 && o.Output.IsText() {
+		o.Printf("Last lines:\n  %s", strings.Join(lines, "\n  "))
+	}
+	return err
 }
 
 // describeArray lists the tasks of an array. It returns noTask if there is no array with this ID.
@@ -46,29 +51,49 @@ func pairs(reply *apiv1.GetCommandResponse) [][2]string {
 		{"ID", c.GetId()},
 		{"Name", c.GetDescription()},
 		{"User", c.GetUsername()},
+		{"Labels", formatLabels(c.GetLabels())},
 		{"State", show.TaskState(c)},
-		{"Reason", waits(c)},
+		{"Reason", c.GetReason()},
+		{"Exit code", exitCode(c)},
+		{"Queue", describeQueue(reply.GetQueue())},
+		{"Slots held by", describeHolders(reply.GetQueue())},
+		{"Preempted", describePreemption(c)},
 		{"Pool", c.GetResourcePool()},
 		{"Slots", slotsOf(reply)},
-		{"Started", started(c)},
-		{"Exit code", exitCode(c)},
-		{"Ended", c.GetExitStatus()},
+		{"Submitted", show.Time(c.GetStartTime())},
+		{"Ended", show.Time(c.GetEndTime())},
 		{"Job", c.GetJobId()},
 	}
 }
 
-func waits(c *apiv1.Command) string {
-	if hasEnded(c) {
+func describeQueue(q *apiv1.QueuePlace) string {
+	switch {
+	case q == nil:
 		return ""
+	case q.GetJobsAhead() == 0:
+		return "next"
 	}
-	return c.GetReason()
+	return term.Count(int(q.GetJobsAhead()), "job") + " ahead"
 }
 
-func started(c *apiv1.Command) string {
-	if c.GetStartTime() == nil {
+// describeHolders returns the jobs that hold the slots of the pool of a waiting task.
+func describeHolders(q *apiv1.QueuePlace) string {
+	var parts []string
+	for _, h := range q.GetHolders() {
+		parts = append(parts, fmt.Sprintf("%s of %s (%s, %s)", h.GetName(), h.GetUsername(), h.GetId(), term.Count(int(h.GetSlots()), "slot")))
+	}
+	if q.GetMore() > 0 {
+		parts = append(parts, term.Count(int(q.GetMore()), "other job"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// describePreemption returns the latest preemption of a task that was queued again.
+func describePreemption(c *apiv1.Command) string {
+	if c.GetPreemption() == "" || c.GetPreemption() == c.GetReason() {
 		return ""
 	}
-	return c.GetStartTime().AsTime().UTC().Format(time.RFC3339)
+	return fmt.Sprintf("%s (this is attempt %d)", c.GetPreemption(), c.GetAttempts())
 }
 
 // slotsOf returns the number of slots in the task's configuration.

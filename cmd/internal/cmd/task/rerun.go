@@ -68,7 +68,7 @@ func requestAgain(ctx context.Context, master *client.Client, id string) (*apiv1
 	if strings.HasPrefix(c.GetDescription(), generatedName) {
 		delete(config.GetFields(), "description")
 	}
-	req := &apiv1.LaunchCommandRequest{Config: config, WorkspaceId: c.GetWorkspaceId(), RequestId: rand.Text()}
+	req := &apiv1.LaunchCommandRequest{Config: config, WorkspaceId: c.GetWorkspaceId(), RequestId: rand.Text(), Labels: c.GetLabels()}
 	return req, addFiles(ctx, master, c, req)
 }
 

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 
@@ -23,6 +24,7 @@ type runOptions struct {
 	ContextDir string
 	Array      string
 	After      []string
+	Labels     []string
 }
 
 // wanted holds the flags that override keys of the task's configuration. Keys without a flag come from the
@@ -78,6 +80,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	f.StringVar(&o.WorkDir, "work-dir", "", "working directory of the program")
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "bind mount as HOST:CONTAINER[:ro]; repeatable")
 	_ = f.MarkShorthandDeprecated("mount", "use --mount, as -v is --verbose elsewhere") // it fails only for an unknown flag
+	f.StringSliceVarP(&o.Labels, "label", "l", nil, "label of the task as KEY=VALUE, by which lists are filtered; repeatable")
 	f.StringVar(&o.Array, "array", "", "number of tasks with indices from 0, or FIRST-LAST for the indices")
 	f.StringArrayVar(&o.After, "after", nil, "task that must end first, or TASK:ok for one that must succeed; repeatable")
 	o.addAttendedFlags(f)
@@ -108,8 +111,9 @@ func (o *runOptions) checkFlags() error {
 	if err := o.checkShown(o.Detach || o.Array != ""); err != nil {
 		return err
 	}
-	_, err := parseArray(o.Array)
-	return err
+	_, labels := readLabels(o.Labels)
+	_, array := parseArray(o.Array)
+	return cmp.Or(array, labels)
 }
 
 func runRun(ctx context.Context, o *runOptions) error {
@@ -145,8 +149,12 @@ func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	labels, err := readLabels(o.Labels)
+	if err != nil {
+		return nil, err
+	}
 	// The request ID makes it safe to retry the request if the response was lost.
-	return &apiv1.LaunchCommandRequest{Config: config, RequestId: rand.Text(), Array: array}, nil
+	return &apiv1.LaunchCommandRequest{Config: config, RequestId: rand.Text(), Array: array, Labels: labels}, nil
 }
 
 // scanContext returns the directory of --context, and says what is left out.

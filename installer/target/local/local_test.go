@@ -475,7 +475,7 @@ func TestRecoverSettingsWithoutRecord(t *testing.T) {
 		t.Errorf("before: got %v and %v, want nothing", got, err)
 	}
 	m.settings[local.AgentSetting], m.settings[local.SlotSetting], m.settings[local.TLSSetting] = "2", "3", "true"
-	m.settings[local.TrustSetting] = "true"
+	m.settings[local.TrustSetting], m.settings[local.AddressSetting] = "true", "192.0.2.7"
 	m.settings[local.WheelSetting] = filepath.Join(t.TempDir(), "determined-0.38.1-py3-none-any.whl")
 	must(t, os.WriteFile(m.settings[local.WheelSetting], []byte("a wheel"), 0o600))
 	must(t, m.up(t.Context()))

@@ -190,6 +190,7 @@ func (p Place) Recover() (map[string]string, error) {
 		PortSetting:    strconv.Itoa(m.ListenPort()),
 		TLSSetting:     strconv.FormatBool(m.Security.TLS.Enabled()),
 	}
+	out[AddressSetting] = p.recoverAddress()
 	if given, err := os.ReadFile(p.masterConfig()); err == nil {
 		out[ConfigSetting] = string(given)
 	}

@@ -37,12 +37,11 @@ func (v *views) Detail(ctx context.Context, id string) (*apiv1.GetCommandRespons
 		return nil, err
 	}
 	out := &apiv1.GetCommandResponse{Command: v.showCommand(s), Config: cfg}
-	switch apiv1.Status(out.GetCommand().GetStatus()) {
-	case apiv1.StatusQueued:
+	switch word := apiv1.Status(out.GetCommand().GetStatus()); {
+	case word == apiv1.StatusQueued:
 		out.Queue = v.placeInQueue(s)
-	case apiv1.StatusFailed, apiv1.StatusKilled, apiv1.StatusPreempted, apiv1.StatusLost:
+	case s.hasEnded() && word != apiv1.StatusSucceeded:
 		out.LastLines, err = v.lastLinesOf(ctx, id)
-	case apiv1.StatusScheduled, apiv1.StatusPulling, apiv1.StatusStarting, apiv1.StatusRunning, apiv1.StatusSucceeded:
 	}
 	return out, err
 }

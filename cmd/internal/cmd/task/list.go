@@ -114,7 +114,7 @@ func fetchTasks(ctx context.Context, o *listOptions, master *client.Client) ([]*
 	if o.Users, err = o.Owners(ctx, master); err != nil {
 		return nil, err
 	}
-	o.TaskQuery.Limit = o.List.ServerLimit()
+	o.Limit = o.List.ServerLimit()
 	list, err := master.TaskHistory(ctx, o.TaskQuery)
 	slices.SortStableFunc(list, func(x, y *apiv1.Command) int {
 		return cmp.Compare(y.GetStartTime().AsTime().UnixNano(), x.GetStartTime().AsTime().UnixNano())

@@ -13,7 +13,7 @@ type mistake struct {
 // "done" and the experiment 1, which is paused. {done} is the ID of the task.
 func mistakes() []mistake {
 	return []mistake{
-		{about: "a mistyped command", args: words("versoin")},
+		{about: "a mistyped command", args: words("versionn")},
 		{about: "a mistyped verb", args: words("task lits")},
 		{about: "a mistyped flag", args: words("task run --slot 1 -- true")},
 		{about: "a format that does not exist", args: words("task list --output yml")},

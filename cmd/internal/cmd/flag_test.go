@@ -115,7 +115,7 @@ func TestUnknownCommandSuggestsOnlyNearOnes(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"task lst":     `unknown command "lst" for "det-deploy task", did you mean list?`,
-		"modle":        `unknown command "modle" for "det-deploy", did you mean model?`,
+		"modell":       `unknown command "modell" for "det-deploy", did you mean model?`,
 		"task lits":    `unknown command "lits" for "det-deploy task", did you mean list?`,
 		"workspce":     "did you mean workspace?",
 		"exper":        "did you mean experiment?",

@@ -109,7 +109,7 @@ func (s trialStorm) killUntilOver(l *lab, id string, seed uint64) (kills int) {
 	})
 	storm.Go(func() {
 		for clustertest.Pause(stop, time.Second) {
-			if out, code := l.Try("experiment", "describe", id, "--output", "json"); code == 0 && strings.Contains(out, `"state": "completed"`) {
+			if out, code := l.Try("experiment", "describe", id, "--output", "json"); code == 0 && strings.Contains(out, `"state": "succeeded"`) {
 				calm()
 			}
 		}

@@ -122,7 +122,7 @@ var times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?`)
 
 // settled replaces what differs between runs.
 func (p *person) settled(out string) string {
-	out = strings.NewReplacer(p.dir, "DIR", p.c.Dir, "CLUSTER", p.c.URL, "http://MASTER", strings.TrimPrefix(p.c.URL, "http://"), "MASTER", p.done, "{done}").Replace(out)
+	out = strings.NewReplacer(p.c.Bin, "det-deploy", p.dir, "DIR", p.c.Dir, "CLUSTER", p.c.URL, "http://MASTER", strings.TrimPrefix(p.c.URL, "http://"), "MASTER", p.done, "{done}").Replace(out)
 	out = times.ReplaceAllString(out, "TIME")
 	if out != "" && !strings.HasSuffix(out, "\n") {
 		out += "\n"

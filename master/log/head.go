@@ -1,6 +1,7 @@
 package log
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -18,9 +19,12 @@ func ReadHead(l Line) Line {
 	return l
 }
 
-// ReadLevel removes the level from the beginning of a line's text, as in "WARNING: text", and sets the
-// line's field. Unlike ReadHead, it accepts this form only, so that level and text give the line again.
-func ReadLevel(l Line) Line {
+// ReadExactHead is ReadHead for heads in exactly the form "[rank=3] WARNING: text", so that rank, level and
+// text give the line again.
+func ReadExactHead(l Line) Line {
+	if rank, rest, ok := cutRank(l.Text); ok && l.Text == fmt.Sprintf("[rank=%d] ", rank)+rest {
+		l.Rank, l.Text = new(rank), rest
+	}
 	if level, rest, ok := cutLevel(l.Text); ok && l.Text == string(level)+": "+rest {
 		l.Level, l.Text = level, rest
 	}

@@ -43,18 +43,22 @@ func TestReadHeadMatchesLogShipper(t *testing.T) {
 	}
 }
 
-func TestReadLevelLosesNothing(t *testing.T) {
+func TestReadExactHeadLosesNothing(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]log.Level{
-		"WARNING: hot": log.Warning, "INFO: ": log.Info, "INFO:root:x": "", " INFO: x": "", "INFO:": "", "[rank=3] INFO: x": "", "plain": "",
+	for text, want := range map[string]string{
+		"WARNING: hot": "WARNING", "INFO: ": "INFO", "INFO:root:x": "", " INFO: x": "", "INFO:": "", "plain": "",
+		"[rank=3] INFO: x": "3 INFO", "[rank=3]  x": "3 ", "[rank=3]x": "", "[rank=03] x": "", " [rank=3] x": "",
 	} {
-		l := log.ReadLevel(log.Line{Text: text})
-		whole := l.Text
+		l := log.ReadExactHead(log.Line{Text: text})
+		whole, head := l.Text, string(l.Level)
 		if l.Level != "" {
-			whole = string(l.Level) + ": " + l.Text
+			whole = string(l.Level) + ": " + whole
 		}
-		if l.Level != want || whole != text || l.Rank != nil {
-			t.Errorf("%q: got level %q and %q, want %q and the same line", text, l.Level, whole, want)
+		if l.Rank != nil {
+			whole, head = fmt.Sprintf("[rank=%d] %s", *l.Rank, whole), fmt.Sprintf("%d %s", *l.Rank, head)
+		}
+		if head != want || whole != text {
+			t.Errorf("%q: got head %q and %q, want %q and the same line", text, head, whole, want)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 	}
 	now, read := w.cfg.Now(), log.ReadHead
 	if e.latestSnapshot().task.Kind == lifecycle.Command {
-		read = log.ReadLevel // `task run` prints what its program has written
+		read = log.ReadExactHead // `task run` prints what its program has written
 	}
 	for i, line := range l.GetLines() {
 		b.Lines[i] = read(log.Line{

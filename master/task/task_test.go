@@ -638,7 +638,7 @@ func TestRanksAndLevelsAreParsed(t *testing.T) {
 		got = append(got, strings.TrimLeft(strings.TrimSpace(message[8:]), " "))
 	}
 	want := []string{
-		"[rank=1] || [rank=3] WARNING: hot", "[rank=1] || WARNING: hot", "[rank=1] || plain", "[rank=4] || ERROR: a", "[rank=5] || b",
+		"[rank=3] || WARNING: hot", "[rank=1] || WARNING: hot", "[rank=1] || plain", "[rank=4] || ERROR: a", "[rank=5] || b",
 		"[rank=7] || [rank=1] INFO: read by the sender", "|| INFO: ERROR: read by the sender",
 	}
 	if d := cmp.Diff(got, want); d != "" {

@@ -47,9 +47,12 @@ const masterSource = "master"
 // printLine prints a line of the program to the stream that the program wrote it to.
 func (w *shown) printLine(s *term.Streams, line *apiv1.TaskLogsResponse) error {
 	text := line.GetLog()
+	// The master has cut rank and level from the text.
 	if level := line.GetLevel(); level != apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
-		// The master has cut it from the text.
 		text = strings.TrimPrefix(level.String(), "LOG_LEVEL_") + ": " + text
+	}
+	if line.RankId != nil && !w.Prefix {
+		text = fmt.Sprintf("[rank=%d] %s", line.GetRankId(), text)
 	}
 	if line.GetStdtype() == "stderr" {
 		return s.PrintForeignErr(w.headOf(line), text)

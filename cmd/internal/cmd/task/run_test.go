@@ -86,18 +86,18 @@ func TestRunSeparatesStreams(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t, `"state":"STATE_TERMINATED","exitCode":3`,
 		`"log":"one was assigned to an agent\n","source":"master","stdtype":"stdout","level":"LOG_LEVEL_INFO"`,
-		`"log":"{\"a\": 1}\n","source":"task","stdtype":"stdout","rankId":1`,
-		`"log":"careful\n","source":"task","stdtype":"stderr","level":"LOG_LEVEL_WARNING"`,
+		`"log":"{\"a\": 1}\n","source":"task","stdtype":"stdout"`,
+		`"log":"careful\n","source":"task","stdtype":"stderr","rankId":1,"level":"LOG_LEVEL_WARNING"`,
 		`"log":"crashed: x\n","source":"master","stdtype":"stdout","level":"LOG_LEVEL_ERROR"`,
 	)
 	for _, tt := range []struct{ flags, stdout, stderr string }{
 		{
-			"", `{"a": 1}` + "\n", "Launched task " + taskID + " (one).\none was assigned to an agent\nWARNING: careful\nTask " + taskID +
+			"", `{"a": 1}` + "\n", "Launched task " + taskID + " (one).\none was assigned to an agent\n[rank=1] WARNING: careful\nTask " + taskID +
 				" failed with exit code 3.\n",
 		},
-		{"--quiet", `{"a": 1}` + "\n", "WARNING: careful\n"},
+		{"--quiet", `{"a": 1}` + "\n", "[rank=1] WARNING: careful\n"},
 		{
-			"--quiet --timestamps --prefix", `2026-01-02T03:04:05.006Z [rank=1] {"a": 1}` + "\n", "2026-01-02T03:04:05.006Z [rank=0] WARNING: careful\n",
+			"--quiet --timestamps --prefix", `2026-01-02T03:04:05.006Z [rank=0] {"a": 1}` + "\n", "2026-01-02T03:04:05.006Z [rank=1] WARNING: careful\n",
 		},
 	} {
 		args := append(append([]string{"run"}, strings.Fields(tt.flags)...), "--", "x")

@@ -79,7 +79,7 @@ func nameWork(s *term.Streams, head string, all []string) {
 	}
 	s.Notef("%s", head)
 	for _, one := range all[:min(mostWork, len(all))] {
-		s.Notef("  - %s", one)
+		s.Notef("  - %s", term.Harmless(one))
 	}
 	if len(all) > mostWork {
 		s.Notef("  and more")

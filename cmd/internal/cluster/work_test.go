@@ -29,7 +29,7 @@ func newMaster(t *testing.T, n int) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/tasks", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"allocationIdToSummary": {"b.1": {"taskId": "b", "name": "train"}, "a.2": {"taskId": "a", "name": "sleep"}, "b.2": {"taskId": "b", "name": "train"}}}`)
+		fmt.Fprint(w, `{"allocationIdToSummary": {"b.1": {"taskId": "b", "name": "train"}, "a.2": {"taskId": "a", "name": "\u001b[2Jsleep"}, "b.2": {"taskId": "b", "name": "train"}}}`)
 	})
 	mux.HandleFunc("GET /api/v1/experiments", func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query()["states"]; len(got) != 1 || got[0] != "STATE_ACTIVE" {
@@ -45,7 +45,7 @@ func newMaster(t *testing.T, n int) string {
 
 func TestDownNamesTheWorkThatEnds(t *testing.T) {
 	t.Parallel()
-	const tasks = "These tasks run or wait, and end with the cluster:\n  - sleep (a)\n  - train (b)\n"
+	const tasks = "These tasks run or wait, and end with the cluster:\n  - \\x1b[2Jsleep (a)\n  - train (b)\n"
 	const active = "These experiments are active, and stop with the cluster:\n"
 	session := func(n int) contexts.Context { return contexts.Context{Master: newMaster(t, n), Token: "t"} }
 	for name, tc := range map[string]struct {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -93,7 +94,7 @@ func (o *attended) tellOutcome(c *apiv1.Command) error {
 	switch {
 	case o.Quiet:
 	case c.GetReason() != "":
-		o.Notef("Task %s failed with exit code %d: %s", c.GetId(), code, c.GetReason())
+		o.Notef("Task %s failed with exit code %d: %s", c.GetId(), code, term.Harmless(c.GetReason()))
 	default:
 		o.Notef("Task %s failed with exit code %d.", c.GetId(), code)
 	}

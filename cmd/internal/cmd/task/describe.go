@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -30,8 +31,11 @@ func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) 
 		return err
 	}
 	err = o.AnswerPairs(reply, pairs(reply)...)
-	if lines := reply.GetLastLines(); len(lines) > 0 && o.Output.IsText() {
-		o.Printf("Last lines:\n  %s", strings.Join(lines, "\n  "))
+	if lines := reply.GetLastLines(); err == nil && len(lines) > 0 && o.Output.IsText() {
+		o.Printf("Last lines:")
+		for _, line := range lines {
+			err = errors.Join(err, o.PrintForeign("  ", strings.TrimSuffix(line, "\n")+"\n"))
+		}
 	}
 	return err
 }

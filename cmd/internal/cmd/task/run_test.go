@@ -108,6 +108,22 @@ func TestRunSeparatesStreams(t *testing.T) {
 	}
 }
 
+// The last lines of a program cannot clear the terminal.
+func TestDescribeTamesLastLines(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t, `"status":"failed"},"lastLines":["one","\u001b[2Jtwo"],"queue":{"jobsAhead":0`)
+	s, out, _ := term.Test("", true)
+	home := t.TempDir()
+	c := task.New(s.WithEnv(func(key string) string { return map[string]string{"HOME": home}[key] }))
+	c.SetArgs([]string{"describe", "--master", m.URL, taskID})
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Last lines:\n  one\n  \\x1b[2Jtwo\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got %q, want %q at the end", out, want)
+	}
+}
+
 func TestRunRejectsFlagsWithoutEffect(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t, "")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
@@ -73,12 +74,8 @@ func (o *Await) Until(ctx context.Context, ask func(context.Context) (left strin
 		if o.Timeout > 0 {
 			pause = min(pause, max(o.Timeout-elapsed, time.Millisecond))
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := wait.For(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

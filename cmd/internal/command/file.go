@@ -22,6 +22,9 @@ func ReadYAML(path, what string) (*structpb.Struct, error) {
 	}
 	tree := map[string]any{}
 	err = yaml.Unmarshal(raw, &tree)
+	if tree == nil { // an explicit null
+		tree = map[string]any{}
+	}
 	// The API takes JSON, which has neither dates nor numeric keys.
 	raw, jsonErr := json.Marshal(tree)
 	out := &structpb.Struct{}

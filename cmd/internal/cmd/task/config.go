@@ -1,17 +1,15 @@
 package task
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/internal/document"
@@ -48,22 +46,14 @@ func (o *runOptions) readConfig() (*structpb.Struct, error) {
 }
 
 func readConfig(path string) (map[string]any, error) {
-	tree := map[string]any{}
 	if path == "" {
-		return tree, nil
+		return map[string]any{}, nil
 	}
-	raw, err := usage.ReadFile("the task's configuration", path)
+	file, err := command.ReadYAML(path, "the task's configuration")
 	if err != nil {
 		return nil, err
 	}
-	if _, err := document.Parse(raw, path); err != nil {
-		return nil, usage.Check(err)
-	}
-	err = yaml.NewDecoder(bytes.NewReader(raw)).Decode(&tree)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, usage.Errorf("cannot read %s: %w", path, err)
-	}
-	return tree, nil
+	return file.AsMap(), nil
 }
 
 // nameLines returns the mistakes in the lines of the configuration file, which the master does not know, if

@@ -149,8 +149,8 @@ func TestExitCodeReferenceIsFresh(t *testing.T) {
 det-deploy or the cluster went wrong, it ends with 125; after Ctrl-C, which kills the task, with 130.
 
 ` + "`status`" + ` of a cluster that is degraded, or of which only kept data is there, ends with 1 after
-its answer. A value of a flag that breaks a rule is 2, whatever the command; the same value in a
-document is 1.
+its answer. A value of a flag that breaks a rule is 2, and 125 with ` + "`task run`" + `, where only a flag that
+does not exist, or whose value has another type, is 2. The same value in a document is 1.
 
 An error is printed once, on stderr: what happened, to what, and on a second line what to try. With
 ` + "`--output json`" + ` it is one object on one line:

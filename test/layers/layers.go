@@ -19,6 +19,7 @@ func Shared() []Row {
 		{"internal/pki", nil, "every platform makes certificates for its masters"},
 		{"internal/checksum", nil, "programs and files are told by their content in every role"},
 		{"internal/process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
+		{"internal/stream", nil, "what passes into a container is the same for whoever holds an end of it"},
 		{"internal/wait", nil, "waiting for a time or an end is needed everywhere"},
 		{"internal/excerpt", nil, "whoever repeats what was sent bounds it"},
 		{"internal/document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},
@@ -89,7 +90,7 @@ func install() []Row {
 		{"cloud/gcp/machine", []string{"cloud", "cloud/machine", "cloud/host", "cloud/host/*", "cloud/gcp/..."}, "it is the cloud of a machine's services"},
 		{"cloud/gcp/properties", []string{"internal/document/naming"}, "how a person writes a machine in Google's form is text, and no call"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/edge", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
-		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "internal/wait", "master/policy", "master/rm", "master/queue", "master/queue/passes", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
+		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "internal/stream", "internal/wait", "master/policy", "master/rm", "master/queue", "master/queue/passes", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},
 		{"installer/plan", engine, noSDK},
 		{"installer/apply", engine, noSDK},
@@ -140,7 +141,7 @@ func master() []Row {
 		{"master/config/container", []string{"master/policy", "cloud/secret"}, "what containers get is a part of master.yaml"},
 		{"master/config", []string{"master/config/*", "master/policy", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
 		{"master/config/helm", []string{"master/config", "master/config/container", "master/config/provider", "master/config/security", "master/policy", "cloud/secret"}, "the chart's values are a master.yaml under other names"},
-		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
+		{"master/rm", []string{"internal/stream", "master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
 		{"master/queue/passes", []string{"internal/wait"}, "when a scheduler looks again is the same for all resource managers"},
 		{"master/queue", []string{"master/rm", "master/api/v1"}, "which job is served before which is the same for all resource managers, and pure"},
 		{"master/token", nil, "both ends of the link check papers with it"},
@@ -203,8 +204,8 @@ func agent() []Row {
 	return []Row{
 		{"agent/config", nil, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
 		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
-		{"agent/container", nil, "a runtime is defined by who uses it"},
-		{"agent/container/*", []string{"agent/container"}, "a runtime knows only the contract"},
+		{"agent/container", []string{"internal/stream"}, "a runtime is defined by who uses it"},
+		{"agent/container/*", []string{"agent/container", "internal/stream"}, "a runtime knows only the contract"},
 		{"agent/...", may, cloudless},
 	}
 }

@@ -228,20 +228,21 @@ func foundFile(kind, path, retain string) resource.Found {
 func contentDrift(path string, have, want []byte, compare func(have, want []byte) []document.Difference) []resource.Drift {
 	var out []resource.Drift
 	if compare != nil {
-		for _, d := range compare(have, want) {
-			out = append(out, resource.Drift{Path: d.Path, Have: d.Have, Want: d.Want})
-		}
+		out = differences(compare(have, want))
 	}
 	if len(out) == 0 {
-		out = []resource.Drift{outdatedDrift(path)}
+		out = []resource.Drift{{Path: path, Have: "outdated", Want: "current"}}
 	}
 	out[0].Digest = digestOf(have) + " " + digestOf(want)
 	return out
 }
 
-// outdatedDrift describes content that differs and is not shown.
-func outdatedDrift(path string) resource.Drift {
-	return resource.Drift{Path: path, Have: "outdated", Want: "current"}
+func differences(all []document.Difference) []resource.Drift {
+	var out []resource.Drift
+	for _, d := range all {
+		out = append(out, resource.Drift{Path: d.Path, Have: d.Have, Want: d.Want})
+	}
+	return out
 }
 
 // digestOf returns a short digest, to compare contents.

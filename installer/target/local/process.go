@@ -1,20 +1,17 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // The limits of waiting for processes.
@@ -109,8 +106,11 @@ type process struct {
 	// program is the cluster's copy of the program.
 	program string
 	args    []string
-	// config returns the configuration that the process reads when it starts.
-	config func(context.Context) ([]byte, error)
+	// config returns the configuration that the process reads from file when it starts, and compare the
+	// settings in which two of them differ.
+	config  func(context.Context) ([]byte, error)
+	file    string
+	compare func(have, want []byte) []document.Difference
 	// certs are the certificates it uses, or nil.
 	certs *certificates
 	// isPortTaken reports whether another program uses the port of the process and would answer in
@@ -142,11 +142,11 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
-	if u.Generation != generation {
-		d := outdatedDrift("configuration")
-		d.Digest = u.Generation + " " + generation
-		drift = append(drift, d)
+	stale, err := p.staleDrift(ctx, u, generation)
+	if err != nil {
+		return resource.Found{}, nil, err
 	}
+	drift = append(drift, stale...)
 	if p.certs != nil && p.certs.renew {
 		drift = append(drift, resource.Drift{Path: "certificate", Have: "served", Want: "the renewed one"})
 	}
@@ -302,27 +302,6 @@ func (p *process) wakeSupervisor(ctx context.Context) error {
 		return p.h.signalProcess(ctx, id, syscall.SIGHUP)
 	}
 	return nil
-}
-
-// generationOf returns a hash of everything that a running process has read: its arguments,
-// configuration, certificate and program.
-func (p *process) generationOf(ctx context.Context) (string, error) {
-	var text bytes.Buffer
-	text.WriteString(strings.Join(p.args, "\x00"))
-	config, err := p.config(ctx)
-	if err != nil {
-		return "", err
-	}
-	text.Write(config)
-	if p.certs != nil {
-		cert, err := os.ReadFile(filepath.Join(p.certs.dir, "cert.pem"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", wrapRefusal("read", p.certs.dir, err)
-		}
-		text.Write(cert)
-	}
-	text.WriteString(p.program) // the path contains the hash
-	return digestOf(text.Bytes()), nil
 }
 
 func lastLogLine(path string) string {

@@ -118,7 +118,7 @@ func (t *Target) masterResource() *process {
 	return &process{
 		base: base{t.newHost(), kindMaster, "master", nil}, place: t.Place, unit: "master",
 		program: t.Place.programOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
-		config: masterConfig(t.Spec, t.Place, t.TasksAt), isPortTaken: t.isPortTaken, prepare: t.restoreStore, unhealthy: t.Master().masterProblem,
+		config: masterConfig(t.Spec, t.Place, t.TasksAt), file: t.Place.masterYAML(), compare: compareMasters, isPortTaken: t.isPortTaken, prepare: t.restoreStore, unhealthy: t.Master().masterProblem,
 	}
 }
 
@@ -130,7 +130,7 @@ func (t *Target) agentResource(name string) *process {
 	return &process{
 		base: base{t.newHost(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
 		program: t.Place.programOf(t.Release), args: []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
-		config: agentConfig(t.Spec, t.Place, name, t.TasksAt),
+		config: agentConfig(t.Spec, t.Place, name, t.TasksAt), file: t.Place.agentYAML(name), compare: compareAgents,
 	}
 }
 

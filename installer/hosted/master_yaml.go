@@ -182,15 +182,13 @@ func (c *masterFile) overlayMaster(m config.Master) ([]byte, error) {
 // firewall rules and its agents depend.
 func refuseOwned(m, over config.Master) error {
 	var e document.Errors
-	check := func(same bool, key string) {
-		e.Check(same, "master_yaml."+key, "is managed by det-deploy; remove it")
-	}
-	check(over.ClusterName == m.ClusterName, "cluster_name")
-	check(over.Port == m.Port, "port")
-	check(over.DataDir == m.DataDir, "data_dir")
-	check(over.Binaries == m.Binaries, "binaries_dir")
-	check(over.Security.TLS.Cert == m.Security.TLS.Cert && over.Security.TLS.Key == m.Security.TLS.Key, "security.tls")
-	check(over.ResourceManager.Agent != nil && over.ResourceManager.Agent.ClusterName == m.ClusterName, "resource_manager.cluster_name")
+	check := func(same bool, key, text string) { e.Check(same, "master_yaml."+key, "%s; remove it", text) }
+	check(over.ClusterName == m.ClusterName, "cluster_name", "is set by --cluster-id")
+	check(over.Port == m.Port, "port", "cannot be changed, because firewall rules and agents depend on it")
+	check(over.DataDir == m.DataDir, "data_dir", "is on the master's data disk")
+	check(over.Binaries == m.Binaries, "binaries_dir", "is where the machine installs programs")
+	check(over.Security.TLS.Cert == m.Security.TLS.Cert && over.Security.TLS.Key == m.Security.TLS.Key, "security.tls", "is set by --tls-cert-file and --tls-key")
+	check(over.ResourceManager.Agent != nil && over.ResourceManager.Agent.ClusterName == m.ClusterName, "resource_manager.cluster_name", "is set by --cluster-id")
 	return e.Err()
 }
 

@@ -192,7 +192,7 @@ func (s *session) sendLines(ctx context.Context, u *task.Task, c *cursor, v task
 		Lines: make([]*agentv1.Line, len(lines)),
 	}
 	for i, l := range lines {
-		m.Lines[i] = &agentv1.Line{AtUs: l.At.UnixMicro(), Stdtype: l.Stream, Text: l.Text}
+		m.Lines[i] = &agentv1.Line{AtUs: l.At.UnixMicro(), Stdtype: l.Stream, Text: l.Text, Partial: l.Partial}
 	}
 	c.lines += uint64(len(lines))
 	if c.lines < v.Lines {

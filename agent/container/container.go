@@ -112,7 +112,8 @@ const (
 	Stderr = "stderr"
 )
 
-// MaxLine is the maximum length of a line in bytes. Longer lines are split.
+// MaxLine is the maximum length of a line in bytes. Longer lines are split between
+// characters.
 const MaxLine = 64 << 10
 
 // Line is one line of output.
@@ -122,6 +123,8 @@ type Line struct {
 	Stream string
 	// Text does not end in a newline.
 	Text []byte
+	// Partial marks text without an end: the next line of the stream continues it, or the output ended.
+	Partial bool
 	// Next is the position after the line.
 	Next Position
 }

@@ -49,6 +49,8 @@ func TestSplitter(t *testing.T) {
 		{name: "a line of the limit is whole", data: full + "\n", want: []string{full}},
 		{name: "a longer one is cut", data: full + "yz\n", want: []string{full, "yz"}},
 		{name: "the limit without a newline is whole", data: full, want: []string{full}},
+		{name: "a longer one is cut between characters", data: full[1:] + "üz\n", want: []string{full[1:], "üz"}},
+		{name: "what is no text is cut at the limit", data: strings.Repeat("\x80", MaxLine+1), want: []string{strings.Repeat("\x80", MaxLine), "\x80"}},
 		{name: "a progress bar is a line each time", data: "\r10%\r20%\r100%\n", want: []string{"10%", "20%", "100%"}},
 		{name: "both ends are one", data: "a\r\n\r\nb\r\n", want: []string{"a", "", "b"}},
 		{name: "returns over nothing are no lines", data: "\r\r\ra\r\rb\r", want: []string{"a", "b"}},
@@ -65,6 +67,19 @@ func TestSplitter(t *testing.T) {
 				t.Errorf("lines differ (-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+func TestSplitterMarksPartialLines(t *testing.T) {
+	t.Parallel()
+	var s Splitter
+	s.Write([]byte(strings.Repeat("x", MaxLine) + "y\n10%\r\nend"))
+	var got []string
+	for c, ok := s.Next(true); ok; c, ok = s.Next(true) {
+		got = append(got, fmt.Sprint(len(c.Text), c.Partial))
+	}
+	if d := cmp.Diff([]string{fmt.Sprint(MaxLine, true), "1 false", "3 false", "3 true"}, got); d != "" {
+		t.Errorf("parts differ (-want +got):\n%s", d)
 	}
 }
 

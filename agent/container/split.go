@@ -1,6 +1,10 @@
 package container
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/det-deploy/det-deploy/internal/excerpt"
+)
 
 // Splitter splits a stream into lines, which end in a newline, a carriage return or both: each
 // update of a progress bar is a line. The result only depends on the bytes and not on how they
@@ -35,6 +39,8 @@ type Cut struct {
 	// Newline reports whether the line ended in a newline, rather than in a carriage return, at
 	// MaxLine or at the end of the stream.
 	Newline bool
+	// Partial reports whether the line was cut at MaxLine or has no end.
+	Partial bool
 }
 
 // Next returns the next line. With final set, a rest without an end is a line too. Empty text
@@ -58,7 +64,7 @@ func (s *Splitter) Next(final bool) (c Cut, ok bool) {
 			continue
 		}
 		s.AfterReturn = end < next && last == '\r'
-		c = Cut{Text: s.buf[s.at:end], Size: s.passed + next - s.at, Newline: end < next && last == '\n'}
+		c = Cut{Text: s.buf[s.at:end], Size: s.passed + next - s.at, Newline: end < next && last == '\n', Partial: end == next}
 		s.at, s.passed = next, 0
 		return c, true
 	}
@@ -86,7 +92,8 @@ func (s *Splitter) findEnd(final bool) (end, next int) {
 	case s.plain < limit:
 		return s.plain, s.plain + 1
 	case limit-s.at > MaxLine:
-		return s.at + MaxLine, s.at + MaxLine
+		end = s.at + excerpt.Cut(s.buf[s.at:limit], MaxLine)
+		return end, end
 	case final:
 		return limit, limit
 	}

@@ -23,6 +23,8 @@ type Line struct {
 	At     time.Time
 	Stream string
 	Text   []byte
+	// Partial marks text without an end, as in container.Line.
+	Partial bool
 }
 
 // indexStep is the number of lines between entries of the offset index.
@@ -114,7 +116,7 @@ func (j *Journal) Append(lines []container.Line) error {
 	ends := make([]int, len(lines))
 	for i, l := range lines {
 		j.buf = appendRecord(j.buf, record{
-			line: Line{Seq: j.next + uint64(i), At: l.At, Stream: l.Stream, Text: l.Text},
+			line: Line{Seq: j.next + uint64(i), At: l.At, Stream: l.Stream, Text: l.Text, Partial: l.Partial},
 			pos:  l.Next,
 		})
 		ends[i] = len(j.buf)

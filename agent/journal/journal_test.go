@@ -96,6 +96,27 @@ func TestLinesAreReadFromAnyNumber(t *testing.T) {
 	}
 }
 
+func TestPartialLinesStaySo(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "log")
+	var want []string
+	for i, stream := range []string{container.Stdout, container.Stderr, container.Stdout} {
+		l := container.Line{Stream: stream, Partial: i < 2, Next: container.Position{Lines: uint64(i + 1)}}
+		if err := open(t, name).Append([]container.Line{l}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, fmt.Sprint(l.Stream, l.Partial))
+	}
+	lines, err := open(t, name).Read(0, 1000)
+	var got []string
+	for _, l := range lines {
+		got = append(got, fmt.Sprint(l.Stream, l.Partial))
+	}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+}
+
 // Wherever the file is truncated, the complete records remain and appending continues.
 func TestPartialRecordIsTruncated(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,8 @@ import (
 //	 8  number of the line                      8
 //	16  time, microseconds since 1970           8
 //	24  lines, stdout bytes, stderr bytes      24
-//	48  stream: 1 stdout, 2 stderr, 3 none      1
+//	48  stream: 1 stdout, 2 stderr, 3 none;
+//	    plus 16 for text without an end         1
 //	49  text
 //
 // If the first record has stream 3, the retained lines begin with its number, at the offset stored
@@ -31,6 +32,9 @@ const (
 
 // skipStream marks a record without a line.
 const skipStream = "none"
+
+// partialBit marks text without an end. An older agent takes such a record for one of stdout.
+const partialBit = 0x10
 
 // errTorn is returned for an incomplete record.
 var errTorn = errors.New("the record is incomplete")
@@ -47,6 +51,9 @@ func appendRecord(b []byte, r record) []byte {
 		stream = 2
 	case skipStream:
 		stream = 3
+	}
+	if r.line.Partial {
+		stream |= partialBit
 	}
 	start := len(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(fixedSize+len(r.line.Text)))
@@ -88,7 +95,7 @@ func readRecord(r io.Reader) (rec record, n int, err error) {
 		return record{}, 0, errTorn
 	}
 	stream := container.Stdout
-	switch b[40] {
+	switch b[40] &^ partialBit {
 	case 2:
 		stream = container.Stderr
 	case 3:
@@ -100,6 +107,8 @@ func readRecord(r io.Reader) (rec record, n int, err error) {
 			At:     time.UnixMicro(int64(binary.LittleEndian.Uint64(b[8:]))),
 			Stream: stream,
 			Text:   b[fixedSize:],
+
+			Partial: b[40]&partialBit != 0,
 		},
 		pos: container.Position{
 			Lines:  binary.LittleEndian.Uint64(b[16:]),

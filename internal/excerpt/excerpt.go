@@ -54,6 +54,17 @@ func firstChars(s string, n int) string {
 	return s
 }
 
+// Cut returns the greatest length up to limit at which text can be cut between two characters of UTF-8.
+// For other text, it returns limit.
+func Cut[T ~string | ~[]byte](text T, limit int) int {
+	for n := limit; n > max(limit-utf8.UTFMax, 0); n-- {
+		if utf8.RuneStart(text[n]) {
+			return n
+		}
+	}
+	return limit
+}
+
 // Format is like fmt.Sprintf, for messages that may contain untrusted text: it truncates long
 // arguments and long messages.
 func Format(format string, args ...any) string {

@@ -20,12 +20,14 @@ import (
 //
 //	0x80           who: agent, source, stdtype (each uvarint length, bytes), uvarint rank+1
 //	0x00 | level   line: varint microseconds since 1970, uvarint length, text
-//	0x40 | level   the same, continued
+//	0x20 | level   the same, partial
+//	0x40 | level   a line of earlier versions: the continuation of the line before
 const (
 	versionPlain    = 1
 	versionDeflated = 2
 
 	recordWho      = 0x80
+	bitPartial     = 0x20
 	bitContinued   = 0x40
 	maskLevel      = 0x0f
 	bodyLimit      = 4 << 20 // limits decoded bodies; far above any encoded one
@@ -57,8 +59,8 @@ func appendWho(b []byte, w who) []byte {
 
 func appendLine(b []byte, l Line) []byte {
 	code := byte(max(slices.Index(levelCodes(), l.Level), 0))
-	if l.Continued {
-		code |= bitContinued
+	if l.Partial {
+		code |= bitPartial
 	}
 	b = append(b, code)
 	b = binary.AppendVarint(b, l.At.UnixMicro())
@@ -139,13 +141,13 @@ func (d *decoder) readRecord() (e Entry, isLine bool) {
 		return e, false
 	}
 	level := int(code & maskLevel)
-	if code&^(bitContinued|maskLevel) != 0 || level >= len(levelCodes()) {
+	if code&^(bitPartial|bitContinued|maskLevel) != 0 || level >= len(levelCodes()) {
 		d.bad = true
 		return e, false
 	}
 	e.At = time.UnixMicro(d.readVarint()).UTC()
 	e.Text = d.readText()
-	e.Level, e.Continued = levelCodes()[level], code&bitContinued != 0
+	e.Level, e.Partial = levelCodes()[level], code&bitPartial != 0
 	e.Agent, e.Source, e.Stdtype = d.who.agent, d.who.source, d.who.stdtype
 	if d.who.rank >= 0 {
 		rank := d.who.rank

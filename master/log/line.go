@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 )
 
 // Level is the severity of a line. It is empty if the line has no level.
@@ -47,12 +48,13 @@ type Line struct {
 	// Text has no trailing newline; Append removes one. Invalid UTF-8 is replaced, because it cannot
 	// be sent to clients.
 	Text string
-	// Continued marks the continuation of the line before, which was longer than LineLimit.
-	Continued bool
+	// Partial marks text without an end: the next line of the same container and stream continues it,
+	// or the output ended.
+	Partial bool
 }
 
 // LineLimit is the maximum size of a line in bytes. Longer lines are split between characters; all
-// parts but the first are marked Continued.
+// parts but the last are marked Partial.
 const LineLimit = 64 << 10
 
 // Batch is a sequence of consecutive lines of one container.
@@ -105,13 +107,10 @@ func cleanLine(lines []Line, l Line, now time.Time) []Line {
 	}
 	text := strings.ToValidUTF8(strings.TrimSuffix(l.Text, "\n"), "\uFFFD")
 	for len(text) > LineLimit {
-		cut := LineLimit
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		l.Text = text[:cut]
-		lines = append(lines, l)
-		text, l.Continued = text[cut:], true
+		part := l
+		cut := excerpt.Cut(text, LineLimit)
+		part.Text, part.Partial, text = text[:cut], true, text[cut:]
+		lines = append(lines, part)
 	}
 	l.Text = text
 	return append(lines, l)

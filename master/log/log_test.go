@@ -224,12 +224,12 @@ func testLong(t *testing.T, cfg store.Config) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprint(e.ID, len(e.Text), e.Continued))
+		got = append(got, fmt.Sprint(e.ID, len(e.Text), e.Partial))
 		if e.ID < 3 {
 			whole += e.Text
 		}
 	}
-	want := []string{"0 65535 false", "1 65536 true", "2 2 true", "3 4 false"}
+	want := []string{"0 65535 true", "1 65536 true", "2 2 false", "3 4 false"}
 	if d := cmp.Diff(got, want); d != "" || whole != long {
 		t.Fatalf("whole %t %s", whole == long, d)
 	}

@@ -158,6 +158,9 @@ func showEntry(e log.Entry) *apiv1.TaskLogsResponse {
 		rank := int32(*e.Rank)
 		r.RankId = &rank
 	}
+	if e.Partial {
+		r.Partial = &e.Partial
+	}
 	return r
 }
 

@@ -178,6 +178,7 @@ func showTrialLine(trial int32, l trialLine) *apiv1.TrialLogsResponse {
 	return &apiv1.TrialLogsResponse{
 		Id: strconv.FormatInt(l.number, 10), Timestamp: timestamppb.New(l.At), Message: t.GetMessage(), Level: t.GetLevel(), TrialId: trial,
 		AgentId: t.AgentId, ContainerId: t.ContainerId, RankId: t.RankId, Log: &t.Log, Source: t.Source, Stdtype: t.Stdtype,
+		Partial: t.Partial,
 	}
 }
 

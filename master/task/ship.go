@@ -127,6 +127,7 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 	for i, line := range l.GetLines() {
 		b.Lines[i] = read(log.Line{
 			At: agentv1.Instant(line.GetAtUs(), now), Stdtype: line.GetStdtype(), Source: containerSource, Text: string(line.GetText()),
+			Partial: line.GetPartial(),
 		})
 	}
 	if err := w.watchLines(ctx, e, a, b); err != nil {

@@ -294,7 +294,7 @@ func (d *demux) cutLines(stream int, final bool) error {
 			continue
 		}
 		d.run = append(d.run, container.Line{
-			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(c.Text), Next: d.next,
+			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(c.Text), Partial: c.Partial, Next: d.next,
 		})
 		if len(d.run) >= maxRun {
 			if err := d.flushLines(); err != nil {

@@ -184,6 +184,6 @@ func (t *tail) cutLines(s *stream, lines []container.Line, final bool) []contain
 		}
 		t.next.Lines++
 		*t.streamPosition(s) += int64(c.Size)
-		lines = append(lines, container.Line{At: now, Stream: s.name, Text: c.Text, Next: t.next})
+		lines = append(lines, container.Line{At: now, Stream: s.name, Text: c.Text, Partial: c.Partial, Next: t.next})
 	}
 }

@@ -18,7 +18,11 @@ import (
 )
 
 // book stores lines like a log: each number once, without gaps.
-type book struct{ lines []string }
+type book struct {
+	lines []string
+	// partial are the numbers of partial lines.
+	partial []int
+}
 
 func (b *book) AppendLogs(_ context.Context, _ rm.AgentID, l *agentv1.Logs) (uint64, error) {
 	for i, line := range l.GetLines() {
@@ -26,6 +30,9 @@ func (b *book) AppendLogs(_ context.Context, _ rm.AgentID, l *agentv1.Logs) (uin
 		case n < len(b.lines):
 		case n == len(b.lines):
 			b.lines = append(b.lines, string(line.GetText()))
+			if line.GetPartial() {
+				b.partial = append(b.partial, n)
+			}
 		default:
 			return uint64(len(b.lines)), nil
 		}
@@ -242,5 +249,8 @@ func TestLongLinesAreCut(t *testing.T) {
 	}
 	if d := cmp.Diff(got, []int{longestLine, 1, 0, 1}); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
+	}
+	if d := cmp.Diff(store.partial, []int{0}); d != "" {
+		t.Errorf("partial lines: got -, want +:\n%s", d)
 	}
 }

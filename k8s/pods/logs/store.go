@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -50,12 +51,12 @@ func (b *batch) addOwn(text string, at time.Time) {
 	b.mark.Seq++
 }
 
-// addPiece adds a piece of a line.
-func (b *batch) addPiece(text []byte, at time.Time) {
+// addPiece adds a piece of a line. It is partial if it does not end the line.
+func (b *batch) addPiece(text []byte, at time.Time, partial bool) {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	b.lines = append(b.lines, &agentv1.Line{AtUs: at.UnixMicro(), Stdtype: "stdout", Text: bytes.Clone(text)})
+	b.lines = append(b.lines, &agentv1.Line{AtUs: at.UnixMicro(), Stdtype: "stdout", Text: bytes.Clone(text), Partial: partial})
 	b.bytes += len(text)
 }
 
@@ -89,7 +90,7 @@ func (l *Follower) storeLines(ctx context.Context, stream io.Reader, final bool)
 			l.addText(b, &place, &now, bytes.TrimSuffix(raw, []byte("\n")))
 		}
 		if now.begun && (err == nil || errors.Is(err, io.EOF) && final) {
-			now.finishLine(b)
+			now.finishLine(b, err == nil)
 			now = partialLine{rest: now.rest[:0]}
 		}
 		if len(b.lines) > 0 && (err != nil && !more || b.full() || in.Buffered() == 0) {
@@ -134,14 +135,17 @@ func (now *partialLine) addPieces(b *batch) {
 	left := now.rest
 	for {
 		window := left[:min(len(left), longestLine+1)]
-		end, size := longestLine, longestLine
+		var end, size int
 		if i := bytes.IndexByte(window, '\r'); i >= 0 && b.mark.Returns {
 			end, size = i, i+1
 		} else if len(window) <= longestLine {
 			break
+		} else {
+			end = excerpt.Cut(window, longestLine)
+			size = end
 		}
 		if end > 0 {
-			b.addPiece(left[:end], now.at)
+			b.addPiece(left[:end], now.at, end == size)
 			now.pieces++
 		}
 		left = left[size:]
@@ -150,13 +154,13 @@ func (now *partialLine) addPieces(b *batch) {
 }
 
 // finishLine adds the last piece of a line to the batch, and moves the mark. After a carriage
-// return there is no last piece.
-func (now *partialLine) finishLine(b *batch) {
+// return there is no last piece. The log's last line may have no newline.
+func (now *partialLine) finishLine(b *batch, newline bool) {
 	if now.stored {
 		return
 	}
 	if len(now.rest) > 0 || now.pieces == 0 {
-		b.addPiece(now.rest, now.at)
+		b.addPiece(now.rest, now.at, !newline)
 		now.pieces++
 	}
 	b.mark = b.mark.advance(now.at, now.pieces)

@@ -2391,7 +2391,10 @@ type Line struct {
 	// stdtype is stdout or stderr.
 	Stdtype string `protobuf:"bytes,2,opt,name=stdtype,proto3" json:"stdtype,omitempty"`
 	// text has no newline at its end; it need not be UTF-8.
-	Text          []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Text []byte `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// partial marks text without an end: the next line of the stream continues it, or the
+	// output ended.
+	Partial       bool `protobuf:"varint,4,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2445,6 +2448,13 @@ func (x *Line) GetText() []byte {
 		return x.Text
 	}
 	return nil
+}
+
+func (x *Line) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 type LogAck struct {
@@ -2871,11 +2881,12 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x12\x1b\n" +
 	"\tfirst_seq\x18\x03 \x01(\x04R\bfirstSeq\x12.\n" +
-	"\x05lines\x18\x04 \x03(\v2\x18.detdeploy.agent.v1.LineR\x05lines\"I\n" +
+	"\x05lines\x18\x04 \x03(\v2\x18.detdeploy.agent.v1.LineR\x05lines\"c\n" +
 	"\x04Line\x12\x13\n" +
 	"\x05at_us\x18\x01 \x01(\x03R\x04atUs\x12\x18\n" +
 	"\astdtype\x18\x02 \x01(\tR\astdtype\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\fR\x04text\"F\n" +
+	"\x04text\x18\x03 \x01(\fR\x04text\x12\x18\n" +
+	"\apartial\x18\x04 \x01(\bR\apartial\"F\n" +
 	"\x06LogAck\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12\x19\n" +
 	"\bnext_seq\x18\x02 \x01(\x04R\anextSeq\"\xbc\x01\n" +

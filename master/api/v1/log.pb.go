@@ -86,19 +86,22 @@ func (LogLevel) EnumDescriptor() ([]byte, []int) {
 // TaskLogsResponse is one line of a task's log. Message is the line as
 // clients print it, with its prefix and its newline.
 type TaskLogsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Level         LogLevel               `protobuf:"varint,4,opt,name=level,proto3,enum=detdeploy.api.v1.LogLevel" json:"level,omitempty"`
-	TaskId        string                 `protobuf:"bytes,5,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	AllocationId  *string                `protobuf:"bytes,6,opt,name=allocation_id,json=allocationId,proto3,oneof" json:"allocation_id,omitempty"`
-	AgentId       *string                `protobuf:"bytes,7,opt,name=agent_id,json=agentId,proto3,oneof" json:"agent_id,omitempty"`
-	ContainerId   *string                `protobuf:"bytes,8,opt,name=container_id,json=containerId,proto3,oneof" json:"container_id,omitempty"`
-	RankId        *int32                 `protobuf:"varint,9,opt,name=rank_id,json=rankId,proto3,oneof" json:"rank_id,omitempty"`
-	Log           string                 `protobuf:"bytes,10,opt,name=log,proto3" json:"log,omitempty"`
-	Source        *string                `protobuf:"bytes,11,opt,name=source,proto3,oneof" json:"source,omitempty"`
-	Stdtype       *string                `protobuf:"bytes,12,opt,name=stdtype,proto3,oneof" json:"stdtype,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Id           string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Timestamp    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	Message      string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Level        LogLevel               `protobuf:"varint,4,opt,name=level,proto3,enum=detdeploy.api.v1.LogLevel" json:"level,omitempty"`
+	TaskId       string                 `protobuf:"bytes,5,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	AllocationId *string                `protobuf:"bytes,6,opt,name=allocation_id,json=allocationId,proto3,oneof" json:"allocation_id,omitempty"`
+	AgentId      *string                `protobuf:"bytes,7,opt,name=agent_id,json=agentId,proto3,oneof" json:"agent_id,omitempty"`
+	ContainerId  *string                `protobuf:"bytes,8,opt,name=container_id,json=containerId,proto3,oneof" json:"container_id,omitempty"`
+	RankId       *int32                 `protobuf:"varint,9,opt,name=rank_id,json=rankId,proto3,oneof" json:"rank_id,omitempty"`
+	Log          string                 `protobuf:"bytes,10,opt,name=log,proto3" json:"log,omitempty"`
+	Source       *string                `protobuf:"bytes,11,opt,name=source,proto3,oneof" json:"source,omitempty"`
+	Stdtype      *string                `protobuf:"bytes,12,opt,name=stdtype,proto3,oneof" json:"stdtype,omitempty"`
+	// partial is true for text without an end: the next line of the same container and
+	// stream continues it, or the output ended. Such text has a newline here too.
+	Partial       *bool `protobuf:"varint,13,opt,name=partial,proto3,oneof" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -215,6 +218,13 @@ func (x *TaskLogsResponse) GetStdtype() string {
 		return *x.Stdtype
 	}
 	return ""
+}
+
+func (x *TaskLogsResponse) GetPartial() bool {
+	if x != nil && x.Partial != nil {
+		return *x.Partial
+	}
+	return false
 }
 
 // TaskLog is one line that a task ships itself. Level is a string because
@@ -623,7 +633,7 @@ var File_master_api_v1_log_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_log_proto_rawDesc = "" +
 	"\n" +
-	"\x17master/api/v1/log.proto\x12\x10detdeploy.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf2\x03\n" +
+	"\x17master/api/v1/log.proto\x12\x10detdeploy.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\x04\n" +
 	"\x10TaskLogsResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x128\n" +
 	"\ttimestamp\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x12\x18\n" +
@@ -637,7 +647,8 @@ const file_master_api_v1_log_proto_rawDesc = "" +
 	"\x03log\x18\n" +
 	" \x01(\tR\x03log\x12\x1b\n" +
 	"\x06source\x18\v \x01(\tH\x04R\x06source\x88\x01\x01\x12\x1d\n" +
-	"\astdtype\x18\f \x01(\tH\x05R\astdtype\x88\x01\x01B\x10\n" +
+	"\astdtype\x18\f \x01(\tH\x05R\astdtype\x88\x01\x01\x12\x1d\n" +
+	"\apartial\x18\r \x01(\bH\x06R\apartial\x88\x01\x01B\x10\n" +
 	"\x0e_allocation_idB\v\n" +
 	"\t_agent_idB\x0f\n" +
 	"\r_container_idB\n" +
@@ -645,7 +656,9 @@ const file_master_api_v1_log_proto_rawDesc = "" +
 	"\b_rank_idB\t\n" +
 	"\a_sourceB\n" +
 	"\n" +
-	"\b_stdtype\"\xce\x03\n" +
+	"\b_stdtypeB\n" +
+	"\n" +
+	"\b_partial\"\xce\x03\n" +
 	"\aTaskLog\x12\x13\n" +
 	"\x02id\x18\x01 \x01(\x05H\x00R\x02id\x88\x01\x01\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12(\n" +

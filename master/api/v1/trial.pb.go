@@ -2021,18 +2021,20 @@ func (x *GetTrialRemainingLogRetentionDaysResponse) GetRemainingDays() int32 {
 // TrialLogsResponse is one line of a trial's log. Message is the line as clients print
 // it, with its prefix and its newline.
 type TrialLogsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Level         LogLevel               `protobuf:"varint,4,opt,name=level,proto3,enum=detdeploy.api.v1.LogLevel" json:"level,omitempty"`
-	TrialId       int32                  `protobuf:"varint,5,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
-	AgentId       *string                `protobuf:"bytes,6,opt,name=agent_id,json=agentId,proto3,oneof" json:"agent_id,omitempty"`
-	ContainerId   *string                `protobuf:"bytes,7,opt,name=container_id,json=containerId,proto3,oneof" json:"container_id,omitempty"`
-	RankId        *int32                 `protobuf:"varint,8,opt,name=rank_id,json=rankId,proto3,oneof" json:"rank_id,omitempty"`
-	Log           *string                `protobuf:"bytes,9,opt,name=log,proto3,oneof" json:"log,omitempty"`
-	Source        *string                `protobuf:"bytes,10,opt,name=source,proto3,oneof" json:"source,omitempty"`
-	Stdtype       *string                `protobuf:"bytes,11,opt,name=stdtype,proto3,oneof" json:"stdtype,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Timestamp   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	Message     string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Level       LogLevel               `protobuf:"varint,4,opt,name=level,proto3,enum=detdeploy.api.v1.LogLevel" json:"level,omitempty"`
+	TrialId     int32                  `protobuf:"varint,5,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
+	AgentId     *string                `protobuf:"bytes,6,opt,name=agent_id,json=agentId,proto3,oneof" json:"agent_id,omitempty"`
+	ContainerId *string                `protobuf:"bytes,7,opt,name=container_id,json=containerId,proto3,oneof" json:"container_id,omitempty"`
+	RankId      *int32                 `protobuf:"varint,8,opt,name=rank_id,json=rankId,proto3,oneof" json:"rank_id,omitempty"`
+	Log         *string                `protobuf:"bytes,9,opt,name=log,proto3,oneof" json:"log,omitempty"`
+	Source      *string                `protobuf:"bytes,10,opt,name=source,proto3,oneof" json:"source,omitempty"`
+	Stdtype     *string                `protobuf:"bytes,11,opt,name=stdtype,proto3,oneof" json:"stdtype,omitempty"`
+	// partial is as in TaskLogsResponse.
+	Partial       *bool `protobuf:"varint,12,opt,name=partial,proto3,oneof" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2142,6 +2144,13 @@ func (x *TrialLogsResponse) GetStdtype() string {
 		return *x.Stdtype
 	}
 	return ""
+}
+
+func (x *TrialLogsResponse) GetPartial() bool {
+	if x != nil && x.Partial != nil {
+		return *x.Partial
+	}
+	return false
 }
 
 type TrialLogsFieldsResponse struct {
@@ -2902,7 +2911,7 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\x1aPutTrialRetainLogsResponse\"j\n" +
 	")GetTrialRemainingLogRetentionDaysResponse\x12*\n" +
 	"\x0eremaining_days\x18\x01 \x01(\x05H\x00R\rremainingDays\x88\x01\x01B\x11\n" +
-	"\x0f_remaining_days\"\xc6\x03\n" +
+	"\x0f_remaining_days\"\xf1\x03\n" +
 	"\x11TrialLogsResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x128\n" +
 	"\ttimestamp\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x12\x18\n" +
@@ -2915,7 +2924,8 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\x03log\x18\t \x01(\tH\x03R\x03log\x88\x01\x01\x12\x1b\n" +
 	"\x06source\x18\n" +
 	" \x01(\tH\x04R\x06source\x88\x01\x01\x12\x1d\n" +
-	"\astdtype\x18\v \x01(\tH\x05R\astdtype\x88\x01\x01B\v\n" +
+	"\astdtype\x18\v \x01(\tH\x05R\astdtype\x88\x01\x01\x12\x1d\n" +
+	"\apartial\x18\f \x01(\bH\x06R\apartial\x88\x01\x01B\v\n" +
 	"\t_agent_idB\x0f\n" +
 	"\r_container_idB\n" +
 	"\n" +
@@ -2923,7 +2933,9 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\x04_logB\t\n" +
 	"\a_sourceB\n" +
 	"\n" +
-	"\b_stdtype\"\xac\x01\n" +
+	"\b_stdtypeB\n" +
+	"\n" +
+	"\b_partial\"\xac\x01\n" +
 	"\x17TrialLogsFieldsResponse\x12\x1b\n" +
 	"\tagent_ids\x18\x01 \x03(\tR\bagentIds\x12#\n" +
 	"\rcontainer_ids\x18\x02 \x03(\tR\fcontainerIds\x12\x19\n" +

@@ -1,10 +1,14 @@
 package command
 
 import (
+	"context"
+	"errors"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -66,17 +70,28 @@ func parseLevel(text string) (apiv1.LogLevel, error) {
 
 // LogLine is a log line of a task or trial.
 type LogLine interface {
+	proto.Message
 	GetMessage() string
 	GetLog() string
+	GetContainerId() string
+	GetStdtype() string
+	GetPartial() bool
 }
 
-// PrintLogLine prints a line after the prefix that the master has added to it. For multi-line text, which
+// PrintLog prints the lines of a log.
+func PrintLog[L LogLine](ctx context.Context, o *Local, lines iter.Seq2[L, error]) error {
+	out := o.ForeignOut()
+	err := AnswerStream(ctx, o, lines, func(l L) L { return l }, func(l L) error { return printLogLine(out, l) })
+	return errors.Join(err, out.End())
+}
+
+// printLogLine prints a line after the prefix that the master has added to it. For multi-line text, which
 // only programs inside the task send, the prefix cannot be separated from the text.
-func PrintLogLine(s *term.Streams, line LogLine) error {
+func printLogLine(out *term.ForeignLines, line LogLine) error {
 	text := strings.TrimSuffix(line.GetLog(), "\n") + "\n"
 	head, found := strings.CutSuffix(line.GetMessage(), text)
 	if !found {
-		return s.PrintForeign(line.GetMessage(), "")
+		head, text = line.GetMessage(), ""
 	}
-	return s.PrintForeign(head, text)
+	return out.Print(line.GetContainerId()+" "+line.GetStdtype(), head, text, line.GetPartial() && found)
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
@@ -54,20 +55,26 @@ func (o *attended) followTask(ctx context.Context, master *client.Client, id str
 
 // followLog prints the task's output as it arrives.
 func (o *attended) followLog(ctx context.Context, master *client.Client, id string, wait *waitView) error {
+	output := o.newOutput(o.Streams)
 	for line, err := range master.Logs(ctx, id, client.LogQuery{Follow: true}) {
+		if err == nil {
+			err = o.printLogLine(output, line, wait)
+		}
 		if err != nil {
-			return err
-		}
-		if line.GetSource() == masterSource {
-			wait.interrupt(func(lives bool) { o.tellWords(o.Streams, line, lives) })
-			continue
-		}
-		wait.end()
-		if err := o.printLine(o.Streams, line); err != nil {
-			return err
+			return errors.Join(err, output.endLines())
 		}
 	}
-	return nil
+	return output.endLines()
+}
+
+func (o *attended) printLogLine(output *taskOutput, line *apiv1.TaskLogsResponse, wait *waitView) error {
+	if line.GetSource() == masterSource {
+		err := output.endLines()
+		wait.interrupt(func(lives bool) { o.tellWords(o.Streams, line, lives) })
+		return err
+	}
+	wait.end()
+	return output.printLine(line)
 }
 
 // stopTask kills the task after the first Ctrl-C.

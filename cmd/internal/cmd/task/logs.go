@@ -76,9 +76,7 @@ func codeOf(ctx context.Context, master *client.Client, id string) error {
 }
 
 func printLog(ctx context.Context, o *logsOptions, master *client.Client, id string) error {
-	return command.AnswerStream(ctx, &o.Local, master.Logs(ctx, id, o.LogQuery),
-		func(l *apiv1.TaskLogsResponse) *apiv1.TaskLogsResponse { return l },
-		func(l *apiv1.TaskLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
+	return command.PrintLog(ctx, &o.Local, master.Logs(ctx, id, o.LogQuery))
 }
 
 // printArrayLogs prints the logs of the tasks of an array, by index. It returns noTask if there is no

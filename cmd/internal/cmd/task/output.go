@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,20 +45,36 @@ func (w *shown) checkShown(unattended bool) error {
 // masterSource is the source of the master's own lines in a log.
 const masterSource = "master"
 
+// taskOutput prints what the programs of a task write.
+type taskOutput struct {
+	*shown
+
+	out, err *term.ForeignLines
+}
+
+func (w *shown) newOutput(s *term.Streams) *taskOutput {
+	return &taskOutput{shown: w, out: s.ForeignOut(), err: s.ForeignErr()}
+}
+
 // printLine prints a line of the program to the stream that the program wrote it to.
-func (w *shown) printLine(s *term.Streams, line *apiv1.TaskLogsResponse) error {
-	text := line.GetLog()
+func (w *taskOutput) printLine(line *apiv1.TaskLogsResponse) error {
+	to, program, text := w.out, line.GetContainerId(), line.GetLog()
+	if line.GetStdtype() == "stderr" {
+		to = w.err
+	}
 	// The master has cut rank and level from the text.
 	if level := line.GetLevel(); level != apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
 		text = strings.TrimPrefix(level.String(), "LOG_LEVEL_") + ": " + text
 	}
-	if line.RankId != nil && !w.Prefix {
+	if line.RankId != nil && (!w.Prefix || to.Continues(program)) {
 		text = fmt.Sprintf("[rank=%d] %s", line.GetRankId(), text)
 	}
-	if line.GetStdtype() == "stderr" {
-		return s.PrintForeignErr(w.headOf(line), text)
-	}
-	return s.PrintForeign(w.headOf(line), text)
+	return to.Print(program, w.headOf(line), text, line.GetPartial())
+}
+
+// endLines ends lines without an end before det-deploy writes to the terminal.
+func (w *taskOutput) endLines() error {
+	return errors.Join(w.out.EndOnTerminal(), w.err.EndOnTerminal())
 }
 
 // headOf returns the beginning of a line that the flags select.

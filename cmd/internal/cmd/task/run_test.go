@@ -108,6 +108,28 @@ func TestRunSeparatesStreams(t *testing.T) {
 	}
 }
 
+// A long line arrives in parts, and a program need not end its last line.
+func TestRunPrintsWhatTheProgramWrote(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t, `"state":"STATE_TERMINATED","exitCode":0`,
+		`"log":"one\n","source":"task","stdtype":"stdout","containerId":"c","partial":true`,
+		`"log":"note\n","source":"task","stdtype":"stderr","containerId":"c"`,
+		`"log":"two\n","source":"task","stdtype":"stdout","containerId":"c","rankId":1,"partial":true`,
+		`"log":"three\n","source":"task","stdtype":"stdout","containerId":"c"`,
+		`"log":"end\n","source":"task","stdtype":"stdout","containerId":"c","partial":true`,
+	)
+	for _, flags := range []string{"-q", "-q --prefix"} {
+		args := append(append([]string{"run"}, strings.Fields(flags)...), "--", "x")
+		_, stdout, stderr := m.runTask(t.Context(), t, args...)
+		if flags == "-q" && (stdout != "one[rank=1] twothree\nend" || stderr != "note\n") {
+			t.Errorf("got stdout %q and stderr %q", stdout, stderr)
+		}
+		if flags != "-q" && stdout != "[rank=0] one[rank=1] twothree\n[rank=0] end" {
+			t.Errorf("%s: got stdout %q", flags, stdout)
+		}
+	}
+}
+
 // The last lines of a program cannot clear the terminal.
 func TestDescribeTamesLastLines(t *testing.T) {
 	t.Parallel()

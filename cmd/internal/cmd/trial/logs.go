@@ -8,7 +8,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
-	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 func newLogs(s *term.Streams) *cobra.Command {
@@ -28,7 +27,5 @@ func runLogs(ctx context.Context, o *command.LogOptions, master *client.Client) 
 	if err != nil {
 		return err
 	}
-	return command.AnswerStream(ctx, &o.Local, master.TrialLogs(ctx, id, o.LogQuery),
-		func(l *apiv1.TrialLogsResponse) *apiv1.TrialLogsResponse { return l },
-		func(l *apiv1.TrialLogsResponse) error { return command.PrintLogLine(o.Streams, l) })
+	return command.PrintLog(ctx, &o.Local, master.TrialLogs(ctx, id, o.LogQuery))
 }

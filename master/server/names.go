@@ -42,16 +42,18 @@ func (n *nameCalls) names(c *call) (*apiv1.GetNamesResponse, error) {
 
 func beginsWith(x *apiv1.Name, text string) bool {
 	path := x.GetWorkspace() + "/" + x.GetName()
-	return strings.HasPrefix(x.GetId(), text) || strings.HasPrefix(x.GetName(), text) || x.GetWorkspace() != "" && strings.HasPrefix(path, text)
+	return strings.HasPrefix(x.GetId(), text) || strings.HasPrefix(x.GetTaskId(), text) || strings.HasPrefix(x.GetName(), text) || x.GetWorkspace() != "" && strings.HasPrefix(path, text)
 }
 
 // find returns the names of a kind. They may include some that do not begin with text.
 func (n *nameCalls) find(c *call, text string, limit int) ([]*apiv1.Name, error) {
 	switch kind := c.PathValue("kind"); {
 	case kind == "tasks" && n.cfg.Tasks != nil:
-		return n.cfg.Tasks.Named(c.Context(), text, limit)
+		return n.tasks(c, text, limit)
 	case kind == "experiments" && n.cfg.Experiments != nil:
 		return n.cfg.Experiments.Named(text, limit), nil
+	case kind == "trials" && n.cfg.Trials != nil:
+		return n.cfg.Trials.Named(c.Context(), text, limit)
 	case kind == "checkpoints" && n.cfg.Checkpoints != nil:
 		return n.checkpoints(c, text, limit)
 	case kind == "jobs" && n.cfg.Queue != nil:
@@ -73,6 +75,22 @@ func (n *nameCalls) find(c *call, text string, limit int) ([]*apiv1.Name, error)
 	default:
 		return nil, status.Missing("kind of names", kind)
 	}
+}
+
+// tasks returns commands and arrays and, for a text with a dot, the tasks of trials.
+func (n *nameCalls) tasks(c *call, text string, limit int) ([]*apiv1.Name, error) {
+	list, err := n.cfg.Tasks.Named(c.Context(), text, limit)
+	if err != nil || !strings.Contains(text, ".") || n.cfg.Trials == nil {
+		return list, err
+	}
+	trials, err := n.cfg.Trials.Named(c.Context(), text, limit)
+	for _, x := range trials {
+		if x.TaskId != nil {
+			x.Id, x.TaskId = x.GetTaskId(), nil
+			list = append(list, x)
+		}
+	}
+	return list, err
 }
 
 // checkpoints returns those that the caller may read.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -36,5 +37,25 @@ func TestNamesOfEachKind(t *testing.T) {
 	}
 	if rec := w.ask(t, http.MethodGet, "/api/v1/names/users", "", ""); rec.Code != http.StatusUnauthorized {
 		t.Errorf("without a login: got %d", rec.Code)
+	}
+}
+
+func TestNamesOfTrials(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t)
+	id, task := w.ids["trial"], w.ids["task"]
+	of := strconv.Itoa(int(w.experiment))
+	trial := `{"names":[{"id":"` + id + `","name":"` + of + `.1","username":"determined","state":"running","workspace":"","taskId":"` + task + `"}],"more":false}`
+	for _, tt := range []struct{ path, want string }{
+		{"trials?text=" + of + ".1", trial},
+		{"trials?text=" + task[:10], trial},
+		{"trials?text=" + of + ".none", `{"names":[],"more":false}`},
+		{"tasks?text=" + of + ".1", `{"names":[{"id":"` + task + `","name":"` + of + `.1","username":"determined"`},
+		{"tasks?text=" + task[:10], `{"names":[{"id":"` + task + `"`},
+	} {
+		rec := w.ask(t, http.MethodGet, "/api/v1/names/"+tt.path, w.user, "")
+		if got := squeeze(rec.Body.String()); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %d %s, want %s", tt.path, rec.Code, got, tt.want)
+		}
 	}
 }

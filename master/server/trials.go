@@ -19,6 +19,9 @@ import (
 type Trials interface {
 	List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) (*apiv1.GetExperimentTrialsResponse, error)
 	Trial(ctx context.Context, id int32) (*apiv1.Trial, error)
+	// Named returns at most limit trials whose ID, task or name EXPERIMENT.N begins with text, or the latest
+	// ones without text.
+	Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error)
 	// TrialTasks returns the owner and the tasks of a trial.
 	TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error)
 	Workloads(ctx context.Context, r *apiv1.GetTrialWorkloadsRequest) (*apiv1.GetTrialWorkloadsResponse, error)

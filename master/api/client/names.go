@@ -14,7 +14,8 @@ type Noun string
 
 // The nouns.
 const (
-	Tasks       Noun = "tasks" // commands and arrays
+	Tasks       Noun = "tasks" // commands, arrays, and with a dot in the text the tasks of trials
+	Trials      Noun = "trials"
 	Jobs        Noun = "jobs"
 	Experiments Noun = "experiments"
 	Checkpoints Noun = "checkpoints"

@@ -31,7 +31,10 @@ type Name struct {
 	// One word, as lists print it; empty for an object without states.
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	// The workspace of a project, which may also be typed as WORKSPACE/PROJECT.
-	Workspace     string `protobuf:"bytes,5,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	Workspace string `protobuf:"bytes,5,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// The task of a trial, whose beginning may be typed too. The name of a trial is EXPERIMENT.N, for the
+	// Nth trial of an experiment.
+	TaskId        *string `protobuf:"bytes,6,opt,name=task_id,json=taskId,proto3,oneof" json:"task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -101,6 +104,13 @@ func (x *Name) GetWorkspace() string {
 	return ""
 }
 
+func (x *Name) GetTaskId() string {
+	if x != nil && x.TaskId != nil {
+		return *x.TaskId
+	}
+	return ""
+}
+
 // GetNamesResponse has the objects whose ID or name begins with a text.
 type GetNamesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -159,13 +169,16 @@ var File_master_api_v1_name_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_name_proto_rawDesc = "" +
 	"\n" +
-	"\x18master/api/v1/name.proto\x12\x10detdeploy.api.v1\"z\n" +
+	"\x18master/api/v1/name.proto\x12\x10detdeploy.api.v1\"\xa4\x01\n" +
 	"\x04Name\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\busername\x18\x03 \x01(\tR\busername\x12\x14\n" +
 	"\x05state\x18\x04 \x01(\tR\x05state\x12\x1c\n" +
-	"\tworkspace\x18\x05 \x01(\tR\tworkspace\"T\n" +
+	"\tworkspace\x18\x05 \x01(\tR\tworkspace\x12\x1c\n" +
+	"\atask_id\x18\x06 \x01(\tH\x00R\x06taskId\x88\x01\x01B\n" +
+	"\n" +
+	"\b_task_id\"T\n" +
 	"\x10GetNamesResponse\x12,\n" +
 	"\x05names\x18\x01 \x03(\v2\x16.detdeploy.api.v1.NameR\x05names\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04moreB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
@@ -201,6 +214,7 @@ func file_master_api_v1_name_proto_init() {
 	if File_master_api_v1_name_proto != nil {
 		return
 	}
+	file_master_api_v1_name_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -2,7 +2,9 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +41,28 @@ func (t *Trials) Trial(ctx context.Context, id int32) (*apiv1.Trial, error) {
 // TrialTasks returns the owner and the tasks of a trial.
 func (t *Trials) TrialTasks(ctx context.Context, id int32) (record.TrialTasks, error) {
 	return t.cfg.Experiments.TrialTasks(ctx, id)
+}
+
+// Named returns at most limit trials whose ID, task or name EXPERIMENT.N begins with text, or the latest ones
+// without text.
+func (t *Trials) Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error) {
+	list, err := t.cfg.Experiments.TrialsNamed(ctx, text, limit)
+	out := make([]*apiv1.Name, 0, len(list))
+	for _, v := range list {
+		out = append(out, &apiv1.Name{
+			Id: strconv.Itoa(int(v.ID)), Name: fmt.Sprintf("%d.%d", v.Experiment, v.Position), Username: v.Username,
+			State: string(trialStatus(v.TrialView)), TaskId: orNil(taskNamed(v.Trial, text)),
+		})
+	}
+	return out, err
+}
+
+// taskNamed returns the task of a trial with this ID, or else the current one.
+func taskNamed(t record.Trial, id string) string {
+	if slices.Contains(t.Tasks, id) {
+		return id
+	}
+	return t.Task()
 }
 
 // List returns the requested page of an experiment's trials. A page that exceeds pageBytes, because

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,19 +52,21 @@ func (o *Remote) complete(ctx context.Context, noun client.Noun, text string) []
 	return completions(list, text)
 }
 
-// completions returns what to offer for the objects: the ID, or the name if only the name continues
+// completions returns what to offer for the objects: the ID, or else the name or the task that continues
 // text, with the rest as description. A name with characters that a shell interprets is not offered.
 func completions(list []*apiv1.Name, text string) []cobra.Completion {
 	var out []cobra.Completion
 	for _, x := range list {
-		word, rest := x.GetId(), x.GetName()
-		if !strings.HasPrefix(word, text) {
-			word, rest = rest, word
+		words := []string{x.GetId(), x.GetName(), pathOf(x), x.GetTaskId()}
+		at := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, text) })
+		if at < 0 {
+			continue
 		}
-		if !strings.HasPrefix(word, text) {
-			word = pathOf(x)
+		word, rest := words[at], x.GetId()
+		if at == 0 {
+			rest = x.GetName()
 		}
-		if strings.HasPrefix(word, text) && !strings.ContainsAny(word, " \t\n'\"\\$`()[]{}<>|&;*?!#~") {
+		if !strings.ContainsAny(word, " \t\n'\"\\$`()[]{}<>|&;*?!#~") {
 			out = append(out, cobra.CompletionWithDesc(word, joinWords(rest, x.GetUsername(), x.GetState())))
 		}
 	}

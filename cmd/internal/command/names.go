@@ -73,12 +73,15 @@ func (e *missingError) Hint() string {
 	if e.noun == client.Experiments {
 		hint += " --all"
 	}
+	if e.noun == client.Trials {
+		hint += " EXPERIMENT"
+	}
 	return hint
 }
 
 // isNumbered reports whether the IDs of a noun are numbers. The beginning of a number stands for nothing.
 func isNumbered(n client.Noun) bool {
-	return n == client.Experiments || n == client.Workspaces || n == client.Projects
+	return n == client.Experiments || n == client.Trials || n == client.Workspaces || n == client.Projects
 }
 
 func isNumber(id string) bool {
@@ -89,7 +92,7 @@ func isNumber(id string) bool {
 // isWhole reports whether text is a whole ID, which needs no lookup.
 func isWhole(n client.Noun, text string) bool {
 	switch n {
-	case client.Experiments:
+	case client.Experiments, client.Trials:
 		return isNumber(text)
 	case client.Tasks, client.Jobs, client.Checkpoints:
 		return len(text) == 36 && uuid.Validate(text) == nil
@@ -99,13 +102,17 @@ func isWhole(n client.Noun, text string) bool {
 }
 
 // choose returns the ID of the only object of the list with this ID or name, or else with this beginning of
-// its ID. It returns text if no object matches, and an ambiguousError if several do.
+// its ID or its task. It returns text if no object matches, and an ambiguousError if several do.
 func choose(n client.Noun, text string, list []*apiv1.Name, more bool) (string, error) {
 	for _, rule := range []func(*apiv1.Name) bool{
 		func(x *apiv1.Name) bool { return x.GetId() == text },
 		func(x *apiv1.Name) bool { return x.GetName() == text || pathOf(x) == text },
 		func(x *apiv1.Name) bool {
-			return len(text) >= shortest && !isNumbered(n) && strings.HasPrefix(x.GetId(), text)
+			long := x.GetId()
+			if isNumbered(n) {
+				long = x.GetTaskId()
+			}
+			return len(text) >= shortest && strings.HasPrefix(long, text)
 		},
 	} {
 		var found []*apiv1.Name

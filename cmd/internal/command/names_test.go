@@ -72,14 +72,37 @@ func TestChooseProject(t *testing.T) {
 	}
 }
 
+func TestChooseTrial(t *testing.T) {
+	t.Parallel()
+	list := []*apiv1.Name{
+		{Id: "12", Name: "7.1", TaskId: new("7." + idA)}, {Id: "13", Name: "7.2", TaskId: new("7." + idB)},
+	}
+	for text, want := range map[string]string{"7.1": "12", "7.2": "13", "7.5d1f6": "12", "7." + idB: "13"} {
+		if got, err := choose(client.Trials, text, list, false); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
+		}
+	}
+	_, err := choose(client.Trials, "7.5d", list, false)
+	if err == nil || !strings.Contains(err.Error(), "12  7.1") || !strings.Contains(err.Error(), "13  7.2") {
+		t.Errorf("got %v, want both trials", err)
+	}
+	if got, err := choose(client.Trials, "7.", list, false); err != nil || got != "7." {
+		t.Errorf("too short: got %q, %v", got, err)
+	}
+	offered := append(completions(list, "7.1"), completions(list, "7.5d1f9")...)
+	if want := []string{"7.1\t12", "7." + idB + "\t13"}; !slices.Equal(offered, want) {
+		t.Errorf("got %q, want %q", offered, want)
+	}
+}
+
 func TestWholeIDsNeedNoLookup(t *testing.T) {
 	t.Parallel()
-	for text, n := range map[string]client.Noun{idA: client.Tasks, "7": client.Experiments} {
+	for text, n := range map[string]client.Noun{idA: client.Tasks, "7": client.Experiments, "12": client.Trials} {
 		if !isWhole(n, text) {
 			t.Errorf("%s: not whole", text)
 		}
 	}
-	for text, n := range map[string]client.Noun{"5d1f6f2e": client.Tasks, "mnist": client.Experiments, "gpu-3": client.Agents} {
+	for text, n := range map[string]client.Noun{"5d1f6f2e": client.Tasks, "mnist": client.Experiments, "gpu-3": client.Agents, "7.1": client.Trials} {
 		if isWhole(n, text) {
 			t.Errorf("%s: whole", text)
 		}

@@ -19,7 +19,7 @@ type listOptions struct {
 	command.Remote
 
 	Experiment string
-	Trial      int32
+	Trial      string
 	States     []string
 }
 
@@ -34,16 +34,7 @@ func states() []string {
 func newList(s *term.Streams) *cobra.Command {
 	o := &listOptions{}
 	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Checkpoint]{
-		Fetch: func(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Checkpoint, error) {
-			q := o.query()
-			if o.Experiment != "" {
-				var err error
-				if q.Experiment, err = command.ResolveNumber(ctx, master, client.Experiments, o.Experiment); err != nil {
-					return nil, err
-				}
-			}
-			return master.Checkpoints(ctx, q)
-		},
+		Fetch: fetchCheckpoints,
 		Reply: func(list []*apiv1.Checkpoint) any { return &apiv1.GetCheckpointsResponse{Checkpoints: list} },
 		Columns: []command.Column[*apiv1.Checkpoint]{
 			{Head: "ID", Value: func(x *apiv1.Checkpoint) any { return term.ID(x.GetUuid()) }},
@@ -66,9 +57,10 @@ partially_deleted.`,
 		Example: "  det-deploy checkpoint list --experiment 7\n  det-deploy checkpoint list --state deleting",
 	})
 	c.Flags().StringVar(&o.Experiment, "experiment", "", "show only checkpoints of this experiment")
-	c.Flags().Int32Var(&o.Trial, "trial", 0, "show only checkpoints of this trial")
+	c.Flags().StringVar(&o.Trial, "trial", "", "show only checkpoints of this trial")
 	c.Flags().StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
 	o.CompleteFlag(c, "experiment", client.Experiments)
+	o.CompleteFlag(c, "trial", client.Trials)
 	return c
 }
 
@@ -84,9 +76,24 @@ func (o *listOptions) Validate() error {
 	return nil
 }
 
-// query converts the flags except --experiment to a query.
+func fetchCheckpoints(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Checkpoint, error) {
+	q := o.query()
+	var err error
+	if o.Experiment != "" {
+		q.Experiment, err = command.ResolveNumber(ctx, master, client.Experiments, o.Experiment)
+	}
+	if o.Trial != "" {
+		q.Trial, err = command.ResolveNumber(ctx, master, client.Trials, o.Trial)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return master.Checkpoints(ctx, q)
+}
+
+// query converts the flags except --experiment and --trial to a query.
 func (o *listOptions) query() client.CheckpointQuery {
-	q := client.CheckpointQuery{Trial: o.Trial, Deleting: len(o.States) == 1 && o.States[0] == deleting}
+	q := client.CheckpointQuery{Deleting: len(o.States) == 1 && o.States[0] == deleting}
 	for _, s := range o.States {
 		if s == deleting { // the API of Determined reports such a checkpoint as active
 			s = "active"

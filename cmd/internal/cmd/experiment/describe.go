@@ -40,7 +40,7 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"Searcher", x.GetSearcherType()},
 		{"Trials", strconv.Itoa(int(x.GetNumTrials()))},
 		{"Best", describeBest(x)},
-		{"Checkpoints", describeCheckpoints(x)},
+		{"Checkpoints", show.Checkpoints(x.GetCheckpointCount(), x.GetCheckpointSize())},
 		{"Pool", x.GetResourcePool()},
 		{"Used", show.Usage(reply.GetUsage())},
 		{"Forked from", describeParent(x)},
@@ -70,13 +70,6 @@ func describeBest(x *apiv1.Experiment) string {
 		return ""
 	}
 	return fmt.Sprintf("%s of trial %d", formatBest(x), x.GetBestTrialId())
-}
-
-func describeCheckpoints(x *apiv1.Experiment) string {
-	if x.GetCheckpointCount() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d (%.1f MB)", x.GetCheckpointCount(), float64(x.GetCheckpointSize())/1e6)
 }
 
 func describeParent(x *apiv1.Experiment) string {

@@ -17,7 +17,7 @@ import (
 
 func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewRemote(s, &command.Remote{Local: command.Local{Shows: true}, Names: client.Tasks}, runDescribe, &cobra.Command{
-		Use: "describe TASK", Short: "Show a task, or the tasks of an array",
+		Use: "describe TASK", Short: "Show a task, the tasks of an array, or the trial of a task",
 		Example: "  det-deploy task describe 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
@@ -40,9 +40,13 @@ func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) 
 	return err
 }
 
-// describeArray lists the tasks of an array. It returns noTask if there is no array with this ID.
+// describeArray lists the tasks of an array, or describes the trial of a task. It returns noTask if there is
+// neither.
 func describeArray(ctx context.Context, o *command.Remote, master *client.Client, noTask error) error {
-	list, err := findArray(ctx, master, o.Args[0], noTask)
+	list, err := master.ArrayCommands(ctx, o.Args[0])
+	if client.KindOf(err) == client.NotFound {
+		return describeTrial(ctx, o, master, noTask)
+	}
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func newKill(s *term.Streams) *cobra.Command {
 		Use:     "kill TASK…",
 		Aliases: []string{"rm", "stop"},
 		Short:   "Kill tasks, or all tasks of an array",
-		Long:    "Kill tasks immediately. Ended tasks are not changed. The ID of an array kills all of its tasks.",
+		Long:    "Kill tasks immediately. Ended tasks are not changed. The ID of an array kills all of its tasks,\nand that of a trial's task the trial.",
 		Example: "  det-deploy task kill 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 	})
 }
@@ -42,11 +42,11 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: slices.Concat(killed...)}))
 }
 
-// killArray kills the tasks of an array. It returns noTask if there is no array with this ID.
+// killArray kills the tasks of an array, or the trial of a task. It returns noTask if there is neither.
 func killArray(ctx context.Context, o *command.Remote, master *client.Client, id string, noTask error) ([]*apiv1.Command, error) {
 	n, err := master.KillArray(ctx, id)
 	if client.KindOf(err) == client.NotFound {
-		return nil, noTask
+		return nil, killTrial(ctx, o, master, id, noTask)
 	}
 	if err != nil {
 		return nil, err

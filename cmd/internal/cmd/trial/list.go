@@ -2,8 +2,6 @@ package trial
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,26 +25,14 @@ func newList(s *term.Streams) *cobra.Command {
 			{Head: ">RUN", Rank: 7, Value: func(x *apiv1.Trial) any { return x.GetRun() }},
 			{Head: ">RESTARTS", Rank: 6, Value: func(x *apiv1.Trial) any { return x.GetRestarts() }},
 			{Head: ">STEPS", Rank: 3, Value: func(x *apiv1.Trial) any { return x.GetTotalBatchesProcessed() }},
-			{Head: ">BEST", Rank: 2, Value: func(x *apiv1.Trial) any { return formatBest(x) }},
+			{Head: ">BEST", Rank: 2, Value: func(x *apiv1.Trial) any { return show.BestOfTrial(x) }},
 			{Head: "AGE", Rank: 5, Value: func(x *apiv1.Trial) any { return show.When(x.GetStartTime()) }},
 			{Head: "DURATION", Rank: 5, Value: func(x *apiv1.Trial) any { return show.Between(x.GetStartTime(), x.GetEndTime(), time.Now()) }},
-			{Head: "HYPERPARAMETERS", Rank: 4, Shortest: 20, Value: func(x *apiv1.Trial) any { return formatHyperparameters(x) }},
+			{Head: "HYPERPARAMETERS", Rank: 4, Shortest: 20, Value: func(x *apiv1.Trial) any { return show.Hyperparameters(x) }},
 			{Head: "REASON", Rank: 8, Shortest: 20, Value: func(x *apiv1.Trial) any { return x.GetReason() }},
 		},
 		None: "The experiment has no trials yet.",
 	}, &cobra.Command{
 		Use: "list EXPERIMENT", Short: "List the trials of an experiment", Example: "  det-deploy trial list 7",
 	})
-}
-
-func formatBest(m *apiv1.Trial) string {
-	if m.GetSearcherMetricValue() == nil {
-		return ""
-	}
-	return fmt.Sprintf("%.6g", m.GetSearcherMetricValue().GetValue())
-}
-
-func formatHyperparameters(m *apiv1.Trial) string {
-	values, _ := json.Marshal(m.GetHparams().AsMap()) // the values were decoded from JSON
-	return string(values)
 }

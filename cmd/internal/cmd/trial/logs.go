@@ -11,7 +11,7 @@ import (
 )
 
 func newLogs(s *term.Streams) *cobra.Command {
-	o := &command.LogOptions{}
+	o := &command.LogOptions{Remote: command.Remote{Names: client.Trials}}
 	c := command.NewRemote(s, o, runLogs, &cobra.Command{
 		Use: "logs TRIAL", Short: "Show a trial's logs",
 		Long: `Show the logs of all runs of a trial. With --output json, each line is an object in the

@@ -26,7 +26,7 @@ type metricsOptions struct {
 }
 
 func newMetrics(s *term.Streams) *cobra.Command {
-	o := &metricsOptions{Remote: command.Remote{Local: command.Local{Shows: true}}}
+	o := &metricsOptions{Remote: command.Remote{Local: command.Local{Shows: true}, Names: client.Trials}}
 	c := command.NewRemote(s, o, runMetrics, &cobra.Command{
 		Use: "metrics TRIAL", Short: "Show the metrics of a trial",
 		Long: `Show a summary of each metric of a trial or, with --group, each report of a group. The

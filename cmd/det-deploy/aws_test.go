@@ -21,7 +21,7 @@ func TestAWSScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"eventually": eventually, "capture": capture, "terminal": terminal, "draw": draw, "lose": lose, "interrupt": interrupt,
+			"eventually": eventually, "capture": capture, "terminal": questions, "draw": draw, "lose": lose, "interrupt": interrupt,
 			"occupy": func(ts *testscript.TestScript, neg bool, _ []string) { occupy(t.Context(), ts, neg) },
 		},
 		Setup: func(env *testscript.Env) error {

@@ -32,7 +32,7 @@ func TestGCPScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"eventually": eventually, "capture": capture, "terminal": terminal, "draw": draw, "google": askGoogle,
+			"eventually": eventually, "capture": capture, "terminal": questions, "draw": draw, "google": askGoogle,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")

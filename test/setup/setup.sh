@@ -34,6 +34,7 @@ have_google_guest_agent() { [ -x /usr/bin/google_metadata_script_runner ]; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_torch() { [ -d /usr/lib/python3/dist-packages/torch ]; } # 131 MB, without CUDA's gigabytes
 have_promtool() { command -v promtool >/dev/null; }
+have_shells() { command -v zsh >/dev/null && command -v fish >/dev/null; }
 have_runc() { command -v runc >/dev/null; }
 have_sshd() { [ -x /usr/sbin/sshd ]; }
 have_venv() { python3 -c 'import venv, ensurepip' && /usr/bin/python3 -c 'import venv, ensurepip'; } 2>/dev/null
@@ -60,6 +61,7 @@ debian_packages() {
 	want runc "isolated tasks without Docker" runc
 	want sshd "launchers that start ranks by ssh" openssh-server
 	want promtool "the examples of monitoring" prometheus
+	want shells "completion in shells" zsh fish
 	want torch "training on two machines, without CUDA" python3-torch
 	[ ${#packages[@]} -eq 0 ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

@@ -55,6 +55,8 @@ func anywhere(s *term.Streams, v Verb, all []Platform, h Help) *cobra.Command {
 	}
 	f.addFlags(c.Flags())
 	completeID(c, s, all...)
+	// It fails only for an unknown or a completed flag.
+	_ = c.RegisterFlagCompletionFunc("platform", cobra.FixedCompletions(names(all), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 

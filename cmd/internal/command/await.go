@@ -29,8 +29,7 @@ func (o *Await) AddAwaitFlags(c *cobra.Command, states ...string) {
 	o.states = states
 	c.Flags().StringVar(&o.For, "for", states[0], "state to wait for: "+strings.Join(states, ", "))
 	c.Flags().DurationVar(&o.Timeout, "timeout", 0, "maximum time to wait, such as 10m (default unlimited)")
-	// It fails only for an unknown or a completed flag.
-	_ = c.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp))
+	CompleteWords(c, "for", states...)
 }
 
 // Validate checks the flags.

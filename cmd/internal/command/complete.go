@@ -12,8 +12,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// completionTime limits the lookup of a completion: a shell waits for it.
-const completionTime = 200 * time.Millisecond
+// completionTime limits the lookup of a completion: a shell waits for it, and for the start of the program.
+const completionTime = 120 * time.Millisecond
 
 // completionMost is the number of offered completions.
 const completionMost = 50
@@ -34,6 +34,12 @@ func (o *Remote) CompleteFlag(c *cobra.Command, flag string, noun client.Noun) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(c *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return o.complete(c.Context(), noun, text), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// CompleteWords makes a flag of the command complete with a few words.
+func CompleteWords(c *cobra.Command, flag string, words ...string) {
+	// It fails only for an unknown or a completed flag.
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // complete returns the objects that text may stand for. It is silent if no master answers in time.

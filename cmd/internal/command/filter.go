@@ -53,8 +53,7 @@ func (f *filterFlag) keeps(cell any) bool {
 // AddWordsFlag adds a flag that takes several of a few words, and completes them.
 func AddWordsFlag(c *cobra.Command, to *[]string, name string, words []string) {
 	c.Flags().StringSliceVar(to, name, nil, "show only these "+name+"s: "+strings.Join(words, ", "))
-	// It fails only for an unknown or a completed flag.
-	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	CompleteWords(c, name, words...)
 }
 
 // CheckWords returns a usage error unless the values of a flag are some of its words.

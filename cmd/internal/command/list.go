@@ -99,7 +99,7 @@ func (o *Local) AddListFlags(c *cobra.Command, columns []string) {
 	f.BoolVarP(&o.List.Watch, "watch", "w", false, "show changes until interrupted")
 	f.BoolVar(&o.UTC, "utc", false, "with --output wide, show dates in UTC instead of the local time zone")
 	// It fails only for an unknown or a completed flag.
-	_ = c.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(columns, cobra.ShellCompDirectiveNoFileComp))
+	CompleteWords(c, "sort-by", columns...)
 }
 
 func (g *ListFlags) validate(columns []string) error {

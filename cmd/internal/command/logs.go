@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -25,7 +25,8 @@ type LogOptions struct {
 }
 
 // AddLogFlags adds the flags of a log command. of is the object whose end ends --follow.
-func (o *LogOptions) AddLogFlags(f *pflag.FlagSet, of string) {
+func (o *LogOptions) AddLogFlags(c *cobra.Command, of string) {
+	f := c.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the "+of+" has ended")
 	f.IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
 	f.IntVar(&o.Head, "head", 0, "number of first lines to show (default all)")
@@ -33,9 +34,12 @@ func (o *LogOptions) AddLogFlags(f *pflag.FlagSet, of string) {
 	f.StringSliceVar(&o.Agents, "agent", nil, "show only lines from these agents")
 	f.StringSliceVar(&o.Containers, "container", nil, "show only lines from these containers")
 	f.StringSliceVar(&o.Ranks, "rank", nil, "show only lines of these ranks")
-	f.StringVar(&o.level, "level", "", "show only lines of this level or above: debug, info, warning, error or critical")
+	f.StringVar(&o.level, "level", "", "show only lines of this level or above: trace, debug, info, warning, error or critical")
 	f.StringSliceVar(&o.Sources, "source", nil, "show only lines from these sources, such as agent or task")
 	f.StringSliceVar(&o.Stdtypes, "stream", nil, "show only lines from these streams: stdout or stderr")
+	o.CompleteFlag(c, "agent", client.Agents)
+	CompleteWords(c, "level", "trace", "debug", "info", "warning", "error", "critical")
+	CompleteWords(c, "stream", "stdout", "stderr")
 }
 
 // Validate checks the flags and parses --since and --level.

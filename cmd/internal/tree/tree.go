@@ -60,6 +60,7 @@ func addGroup(root *cobra.Command, id Group, title string) {
 // finishCommand applies the settings that cobra does not inherit to every command.
 func finishCommand(root *cobra.Command) *cobra.Command {
 	root.InitDefaultCompletionCmd()
+	finishShells(root)
 	root.InitDefaultHelpCmd()
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usage.Error{Err: wrongFlag(c, err), Command: c.CommandPath()}

@@ -42,6 +42,18 @@ func (c *cluster) measureStart(ctx context.Context, say sayer) error {
 		return err
 	}
 	say("task run until its program runs, p50", "%.0f ms (promise 150); %.1f ms of its own processor time", milliseconds(wall), milliseconds(processor))
+	return c.measureCompletion(ctx, say)
+}
+
+// measureCompletion measures how long a shell waits after TAB.
+func (c *cluster) measureCompletion(ctx context.Context, say sayer) error {
+	for what, master := range map[string]string{"answers": c.url, "is not there": "http://127.0.0.1:1", "is silent": "http://192.0.2.1:1"} {
+		wall, _, err := c.median(ctx, func([]byte) (time.Time, error) { return time.Now(), nil }, "__complete", "task", "kill", "--master", master, "")
+		if err != nil {
+			return err
+		}
+		say("completion of a task's ID, master "+what+", p50", "%.0f ms (promise 200)", milliseconds(wall))
+	}
 	return nil
 }
 

@@ -44,6 +44,7 @@ the file.`,
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
 	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "lifetime of the token")
 	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join; 0 is unlimited")
+	o.CompleteFlag(c, "pool", client.Pools)
 	return c
 }
 

@@ -43,6 +43,7 @@ and outcome. For administrators only.`,
 	f.StringVar(&o.Action, "action", "", "show only this action, or with a trailing dot all actions of a group, such as user.")
 	f.StringVar(&o.Since, "since", "", "show lines since a duration such as 10m or 1d, a date, or a time such as 2006-01-02T15:04:05Z")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
+	o.CompleteFlag(c, "user", client.Users)
 	return c
 }
 

@@ -59,6 +59,7 @@ partially_deleted.`,
 	c.Flags().StringVar(&o.Experiment, "experiment", "", "show only checkpoints of this experiment")
 	c.Flags().StringVar(&o.Trial, "trial", "", "show only checkpoints of this trial")
 	c.Flags().StringSliceVar(&o.States, "state", nil, "show only these states, such as active, completed or error")
+	command.CompleteWords(c, "state", "active", "completed", "deleting", "deleted", "error", "partially_deleted")
 	o.CompleteFlag(c, "experiment", client.Experiments)
 	o.CompleteFlag(c, "trial", client.Trials)
 	return c

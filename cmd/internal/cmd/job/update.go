@@ -37,6 +37,9 @@ func newUpdate(s *term.Streams) *cobra.Command {
 	c.Flags().StringVar(&o.AheadOf, "ahead-of", "", "job to move ahead of")
 	c.Flags().StringVar(&o.BehindOf, "behind-of", "", "job to move behind")
 	c.Flags().Int32Var(&o.MaxSlots, "max-slots", 0, "maximum slots of the job; 0 is unlimited")
+	o.CompleteFlag(c, "pool", client.Pools)
+	o.CompleteFlag(c, "ahead-of", client.Jobs)
+	o.CompleteFlag(c, "behind-of", client.Jobs)
 	return c
 }
 

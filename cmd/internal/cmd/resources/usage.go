@@ -49,6 +49,7 @@ column. Commands and deleted experiments are summed up in a line without an ID.`
 		Example: "  det-deploy resources usage --by project\n  det-deploy resources usage --by user --since 2026-01-01T00:00:00Z --output json",
 	})
 	c.Flags().StringVar(&o.By, "by", "experiment", "group by experiment, project, workspace, user or pool")
+	command.CompleteWords(c, "by", "experiment", "project", "workspace", "user", "pool")
 	c.Flags().StringVar(&o.Since, "since", "30d", "show usage since a duration such as 30d, a date, or a time such as 2006-01-02T15:04:05Z")
 	return c
 }

@@ -40,7 +40,7 @@ of the task, or of the first task of an array that failed, and 125 if a task end
   det-deploy task logs --follow --exit-code 5d1f6f2e
   det-deploy task logs --since 10m --rank 0 --level warning 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a`,
 	})
-	o.AddLogFlags(c.Flags(), "task")
+	o.AddLogFlags(c, "task")
 	c.Flags().BoolVar(&o.ExitCode, "exit-code", false, "end with the exit code of the task; requires --follow")
 	return c
 }

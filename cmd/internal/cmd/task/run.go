@@ -83,6 +83,8 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	f.StringSliceVarP(&o.Labels, "label", "l", nil, "label of the task as KEY=VALUE, by which lists are filtered; repeatable")
 	f.StringVar(&o.Array, "array", "", "number of tasks with indices from 0, or FIRST-LAST for the indices")
 	f.StringArrayVar(&o.After, "after", nil, "task that must end first, or TASK:ok for one that must succeed; repeatable")
+	o.CompleteFlag(c, "pool", client.Pools)
+	o.CompleteFlag(c, "after", client.Tasks)
 	o.addAttendedFlags(f)
 	return c
 }

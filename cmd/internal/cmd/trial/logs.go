@@ -18,7 +18,7 @@ func newLogs(s *term.Streams) *cobra.Command {
 format of the API.`,
 		Example: "  det-deploy trial logs 12 --tail 50\n  det-deploy trial logs --follow --rank 0 12",
 	})
-	o.AddLogFlags(c.Flags(), "trial")
+	o.AddLogFlags(c, "trial")
 	return c
 }
 

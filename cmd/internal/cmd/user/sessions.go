@@ -27,6 +27,7 @@ type sessionsOptions struct {
 
 func (o *sessionsOptions) addUser(c *cobra.Command) *cobra.Command {
 	c.Flags().StringVar(&o.User, "user", "", "owner of the sessions, for administrators (default yourself)")
+	o.CompleteFlag(c, "user", client.Users)
 	return c
 }
 

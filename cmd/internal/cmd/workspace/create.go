@@ -18,6 +18,8 @@ func newCreate(s *term.Streams) *cobra.Command {
 		Example: "  det-deploy workspace create vision\n  det-deploy workspace create vision --default-compute-pool gpu --storage storage.yaml",
 	})
 	o.addSettings(c.Flags())
+	o.CompleteFlag(c, "default-compute-pool", client.Pools)
+	o.CompleteFlag(c, "default-aux-pool", client.Pools)
 	return c
 }
 

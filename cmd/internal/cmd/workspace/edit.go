@@ -30,6 +30,8 @@ the pool, the storage or the members.`,
 	})
 	c.Flags().StringVar(&o.Name, "name", "", "new name of the workspace")
 	o.addSettings(c.Flags())
+	o.CompleteFlag(c, "default-compute-pool", client.Pools)
+	o.CompleteFlag(c, "default-aux-pool", client.Pools)
 	return c
 }
 

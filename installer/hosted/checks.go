@@ -61,8 +61,7 @@ func (c *Cluster) checkPrograms(ctx context.Context) doctor.Result {
 		return doctor.FromError(err, needed)
 	}
 	if len(missing) > 0 {
-		e := errMissing(missing)
-		r := doctor.FromError(e, needed)
+		r := doctor.FromError(c.missingProgram(missing), needed)
 		r.Found = "missing for linux/" + strings.Join(missing, " and linux/")
 		return r
 	}

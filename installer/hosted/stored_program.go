@@ -85,7 +85,7 @@ func (p *storedProgram) wantedSum(ctx context.Context) (string, error) {
 	}
 	mine, ok := p.c.Programs[p.arch]
 	if !ok {
-		return "", errMissing([]string{p.arch})
+		return "", p.c.missingProgram([]string{p.arch})
 	}
 	return mine.SHA256, nil
 }
@@ -128,11 +128,16 @@ func (c *Cluster) uploadProgram(ctx context.Context, p program.File, tell func(s
 // Delete keeps the program, which is deleted with the bucket.
 func (*storedProgram) Delete(context.Context) error { return nil }
 
-// errMissing reports that no program is available for some machines.
-func errMissing(archs []string) error {
-	return &cloud.Error{
+// missingProgram reports that no program is available for some machines. A program for Linux was available if there is
+// any.
+func (c *Cluster) missingProgram(archs []string) error {
+	e := &cloud.Error{
 		Kind: cloud.Invalid, Op: "find det-deploy for " + strings.Join(archs, ", "),
-		Fix: "name one of the same version with --binary " + archs[0] + "=PATH, or choose instance types of another architecture",
+		Fix: "name the one in the archive linux-" + archs[0] + " of this version with --binary " + archs[0] + "=PATH",
 		Err: errors.New("the cluster's machines run it, and this program is not for them"),
 	}
+	if len(c.Programs) > 0 {
+		e.Fix += ", or choose instance types of another architecture"
+	}
+	return e
 }

@@ -70,7 +70,7 @@ func (c *Cluster) UploadPrograms(ctx context.Context, r record.Release, tell fun
 		}
 	}
 	if len(missing) > 0 {
-		return errMissing(missing)
+		return c.missingProgram(missing)
 	}
 	return nil
 }

@@ -66,7 +66,10 @@ func TestChecksReportProblems(t *testing.T) {
 		{"an image that is not there", []string{"master-image", "ami-0123456789abcdef0"}, nil, nil, "images", doctor.Fail, "ami-0123456789abcdef0", ""},
 		{"no program for the architecture", []string{"master-instance-type", "m6g.large"}, nil, func(s *stage) {
 			s.Programs = program.Set{"amd64": s.Programs["amd64"]}
-		}, "programs", doctor.Fail, "missing for linux/arm64", "--binary arm64=PATH"},
+		}, "programs", doctor.Fail, "missing for linux/arm64", "--binary arm64=PATH, or choose"},
+		{"a program for macOS", nil, nil, func(s *stage) {
+			s.Programs = program.Set{}
+		}, "programs", doctor.Fail, "missing for linux/amd64", "archive linux-amd64 of this version with --binary amd64=PATH"},
 		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Pass, "never used spot instances; `up` creates the service-linked role", ""},
 		{"agents without a way out", []string{"agent-public-ip", "false"}, nil, nil, "agents' internet access", doctor.Fail, "no NAT gateway", "--vpc"},
 		{"addresses of another network", []string{"network-cidr", "172.31.0.0/16"}, nil, nil, "network", doctor.Unknown, "172.31.0.0/16", "--network-cidr"},

@@ -3,6 +3,8 @@
 package cmd
 
 import (
+	"runtime"
+
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -84,5 +86,6 @@ func New(s *term.Streams) *cobra.Command {
 	root := tree.New(s, nouns())
 	root.Version = version.Number()
 	root.Flags().Bool("version", false, "print the version") // without -v, which is --verbose
+	refuseLinuxCommands(root, runtime.GOOS)
 	return root
 }

@@ -8,13 +8,11 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/det-deploy/det-deploy/agent/disk"
 	aws "github.com/det-deploy/det-deploy/cloud/aws/machine"
 	gcp "github.com/det-deploy/det-deploy/cloud/gcp/machine"
 	"github.com/det-deploy/det-deploy/cloud/host"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
-	"github.com/det-deploy/det-deploy/cloud/host/volume"
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
@@ -62,20 +60,6 @@ func openHostCloud(ctx context.Context, h Host, log *slog.Logger) (host.Cloud, e
 
 // Volume identifies a master's data volume: by its ID on AWS, and by its name on Google Cloud.
 type Volume struct{ ID, Device, Name, At string }
-
-// MountVolume attaches and mounts a data volume.
-func MountVolume(ctx context.Context, v Volume, out io.Writer, terminal bool) error {
-	return volume.Volume{ID: v.ID, Device: v.Device, Name: v.Name, At: v.At, Log: hostLog(out, terminal)}.Mount(ctx)
-}
-
-// DrainMachine waits for the tasks of an agent whose machine is shutting down.
-func DrainMachine(ctx context.Context, dataDir string, out io.Writer, terminal bool) error {
-	d := host.Drain{
-		ShuttingDown: host.Systemd{}.ShuttingDown, Log: hostLog(out, terminal),
-		Tasks: func() (int, error) { return disk.Count(dataDir) },
-	}
-	return d.Await(ctx)
-}
 
 // Step is one step of setting up a machine.
 type Step = setup.Step

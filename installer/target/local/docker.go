@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 )
 
@@ -197,9 +195,7 @@ func (t *Target) Isolated(ctx context.Context) (why string, isolated bool) {
 	if os.Geteuid() != 0 {
 		return "Docker is not running and det-deploy does not run as root", false
 	}
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var caps [2]unix.CapUserData // this version of the header has two
-	if err := unix.Capget(&hdr, &caps[0]); err != nil || caps[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
+	if !createsNamespaces() {
 		return "Docker is not running and this machine does not allow root to create namespaces", false
 	}
 	if _, err := exec.LookPath("runc"); err != nil {

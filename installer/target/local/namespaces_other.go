@@ -1,0 +1,6 @@
+//go:build !linux
+
+package local
+
+// createsNamespaces reports false: only Linux has namespaces.
+func createsNamespaces() bool { return false }

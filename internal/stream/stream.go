@@ -16,7 +16,10 @@ type Program struct {
 }
 
 // Size is the size of a terminal in characters.
-type Size struct{ Columns, Rows uint16 }
+type Size struct {
+	Columns uint16 `json:"columns"`
+	Rows    uint16 `json:"rows"`
+}
 
 // Process is a program that runs inside a container. Its methods are safe for concurrent use, except
 // that each of the streams has one reader or writer.

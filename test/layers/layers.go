@@ -20,6 +20,7 @@ func Shared() []Row {
 		{"internal/checksum", nil, "programs and files are told by their content in every role"},
 		{"internal/process", nil, "a process that was meant is signalled, by an installer, a master and an agent"},
 		{"internal/stream", nil, "what passes into a container is the same for whoever holds an end of it"},
+		{"internal/stream/frames", []string{"internal/stream"}, "each hop between a person and a container carries the same messages"},
 		{"internal/wait", nil, "waiting for a time or an end is needed everywhere"},
 		{"internal/excerpt", nil, "whoever repeats what was sent bounds it"},
 		{"internal/document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},

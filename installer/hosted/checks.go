@@ -22,7 +22,25 @@ func (c *Cluster) Checks() []doctor.Check {
 	if c.wheelFile() != "" {
 		out = append(out, doctor.Check{Name: "harness wheel", Look: c.checkWheel})
 	}
+	if c.Common.TLS.Own() {
+		out = append(out, doctor.Check{Name: "certificate", Look: c.checkCertificate})
+	}
 	return out
+}
+
+// checkCertificate checks the user's certificate, with its key if that is read on this computer.
+func (c *Cluster) checkCertificate(ctx context.Context) doctor.Result {
+	const needed = "a valid certificate of the name that clients expect, with its key"
+	const fix = "give new files with --tls-cert-file and --tls-key, and the name with --tls-name"
+	t := c.Common.TLS
+	if err := t.CheckUse([]byte(c.given[tlsSecret].value.Reveal()), c.Now()); err != nil {
+		return c.FailNew(ctx, err.Error(), needed, fix)
+	}
+	day, soon := t.Expiry(c.Now())
+	if soon {
+		return doctor.Unsure("it expires on "+day, needed, fix)
+	}
+	return doctor.Passed("%s, until %s", t.Name, day)
 }
 
 // SecretChecks returns a check for each secret that is read on this computer and stored for the

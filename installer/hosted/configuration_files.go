@@ -71,7 +71,7 @@ func (f *configuration) masterFiles(ctx context.Context, l Live) (map[string][]b
 	}
 	if f.leaf == nil {
 		out[certFile] = []byte(f.c.Common.TLS.Certificate)
-		out[caFile] = f.c.ownCA()
+		out[caFile] = f.c.Common.TLS.Authority()
 		return out, true, nil
 	}
 	out[caFile] = authority

@@ -3,7 +3,6 @@ package hosted
 import (
 	"cmp"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 
@@ -207,21 +206,6 @@ func refuseSecrets(m config.Master) error {
 		return fmt.Errorf("cannot store master.yaml: master_yaml contains a secret in plain text: %w", err)
 	}
 	return nil
-}
-
-// ownCA returns the CA that agents and clients trust if the user provides the certificate.
-func (c *masterFile) ownCA() []byte {
-	if c.Common.TLS.CA != "" {
-		return []byte(c.Common.TLS.CA)
-	}
-	var last []byte
-	for rest := []byte(c.Common.TLS.Certificate); ; {
-		var b *pem.Block
-		if b, rest = pem.Decode(rest); b == nil {
-			return last
-		}
-		last = pem.EncodeToMemory(b)
-	}
 }
 
 // certName returns the name in the master's certificate.

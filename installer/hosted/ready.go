@@ -52,7 +52,7 @@ func (c *Cluster) Endpoint(ctx context.Context) (probe.Endpoint, error) {
 // trustedEndpoint returns the CA and server name with which to verify the master.
 func (c *Cluster) trustedEndpoint(ctx context.Context) (probe.Endpoint, error) {
 	if c.Common.TLS.Own() {
-		return probe.Endpoint{CA: c.ownCA(), Name: c.Common.TLS.Name}, nil
+		return probe.Endpoint{CA: c.Common.TLS.Authority(), Name: c.Common.TLS.Name}, nil
 	}
 	ca, err := (&leaf{ca: c.authoritySecret()}).authorityPEM(ctx)
 	return probe.Endpoint{CA: ca}, err

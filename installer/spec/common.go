@@ -56,7 +56,7 @@ func (c *Common) validate(path string, vault secret.Scheme) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	checkCluster(&e, at("cluster_id"), c.Cluster)
-	e = append(e, c.TLS.validate(at("tls"), vault)...)
+	e = append(e, c.TLS.Validate(at("tls"), vault)...)
 	requireReference(&e, at("database.url"), c.Database.URL, vault)
 	requireReference(&e, at("initial_password"), c.InitialPassword, vault)
 	requireReference(&e, at("initial_determined_password"), c.DeterminedPassword, vault)
@@ -185,10 +185,18 @@ func requireReference(e *document.Errors, path string, v secret.Value, vault sec
 	switch {
 	case v.IsZero():
 	case !ok:
-		e.Add(path, "must be a reference and not the secret itself; write file:/path, env:NAME or %s:NAME", vault)
+		e.Add(path, "must be a reference and not the secret itself; write %s", referencesTo(vault))
 	case !slices.Contains([]secret.Scheme{secret.File, secret.Env, vault}, ref.Scheme):
-		e.Add(path, "must be kept where the cluster can read it; write file:/path, env:NAME or %s:NAME (is %s)", vault, ref)
+		e.Add(path, "must be kept where the cluster can read it; write %s (is %s)", referencesTo(vault), ref)
 	}
+}
+
+// referencesTo lists the forms of references to secrets.
+func referencesTo(vault secret.Scheme) string {
+	if vault == "" {
+		return "file:/path or env:NAME"
+	}
+	return "file:/path, env:NAME or " + string(vault) + ":NAME"
 }
 
 // ClusterOf returns the cluster ID in a cluster.yaml, or "".

@@ -122,7 +122,7 @@ func (t Table) ReadFiles(given []document.Given, read func(string) ([]byte, erro
 
 // newTable returns the table of a cloud: its own rows and those common to all clouds.
 func newTable(platform string, own ...Table) Table {
-	out := slices.Concat(append(own, serverFlags(), poolFlags(), agentFlags(), taskFlags())...)
+	out := slices.Concat(append(own, serverFlags(), TLSFlags("tls"), poolFlags(), agentFlags(), taskFlags())...)
 	for i, f := range out {
 		out[i].Env = "DET_" + strings.ToUpper(platform+"_"+strings.ReplaceAll(f.Flag, "-", "_"))
 	}
@@ -136,10 +136,6 @@ func serverFlags() Table {
 		textFlag("http-proxy", "proxy.http_proxy", "proxy of the machines for http"),
 		textFlag("https-proxy", "proxy.https_proxy", "proxy of the machines for https"),
 		textFlag("no-proxy", "proxy.no_proxy", "comma-separated hosts that machines reach without a proxy"),
-		contentFlag("tls-cert-file", "tls.certificate", "file with the master's own certificate and its chain"),
-		secretFlag("tls-key", "tls.key", "reference to the certificate's key"),
-		contentFlag("tls-ca-file", "tls.ca", "file with the certificate that agents and clients trust"),
-		textFlag("tls-name", "tls.name", "name in the certificate"),
 		secretFlag("db-url", "database.url", "reference to the URL of an external PostgreSQL database"),
 		secretFlag("initial-password", "initial_password", "reference to the initial password of admin, and of determined unless set"),
 		secretFlag("initial-determined-password", "initial_determined_password", "reference to the initial password of determined"),
@@ -148,6 +144,17 @@ func serverFlags() Table {
 		boolFlag("enable-cors", "enable_cors", "allow cross-origin requests (CORS); requires --cors-origins"),
 		textFlag("cors-origins", "cors_origins", "comma-separated sites whose pages may call the API"),
 		documentFlag("master-config-file", "master_yaml", "file with master.yaml settings that override the cluster's"),
+	}
+}
+
+// TLSFlags returns the flags of a TLS at path.
+func TLSFlags(path string) Table {
+	at := func(key string) string { return document.Join(path, key) }
+	return Table{
+		contentFlag("tls-cert-file", at("certificate"), "file with the master's own certificate and its chain"),
+		secretFlag("tls-key", at("key"), "reference to the certificate's key"),
+		contentFlag("tls-ca-file", at("ca"), "file with the certificate that agents and clients trust"),
+		textFlag("tls-name", at("name"), "name in the certificate"),
 	}
 }
 

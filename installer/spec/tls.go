@@ -3,10 +3,13 @@ package spec
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"strings"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 // TLS is a certificate provided by the user. It must be valid for every name and address of the
@@ -18,11 +21,40 @@ type TLS struct {
 	Name        string       `yaml:"name" doc:"Name in the certificate; required with a certificate, because agents reach the master by its address"`
 }
 
+// Authority returns the certificate, in PEM, that agents and clients trust.
+func (t TLS) Authority() []byte {
+	if t.CA != "" {
+		return []byte(t.CA)
+	}
+	return pki.Last([]byte(t.Certificate))
+}
+
+// renewIn is how long before its expiry a certificate is reported.
+const renewIn = 30 * 24 * time.Hour
+
+// CheckUse returns why the master could not use the certificate with key, or why its clients and agents
+// would reject it. A key that cannot be read here is empty and is not checked.
+func (t TLS) CheckUse(key []byte, now time.Time) error {
+	if err := pki.CheckGiven([]byte(t.Certificate), t.Authority(), t.Name, now); err != nil || len(key) == 0 {
+		return err
+	}
+	if _, _, err := (pki.Pair{Certificate: []byte(t.Certificate), Key: key}).Open(); err != nil {
+		return errors.New("the given key is not its private key, in PEM form and without a passphrase")
+	}
+	return nil
+}
+
+// Expiry returns the day on which the certificate expires, and whether that is soon.
+func (t TLS) Expiry(now time.Time) (day string, soon bool) {
+	end := pki.Expiry([]byte(t.Certificate))
+	return end.Format(time.DateOnly), end.Sub(now) < renewIn
+}
+
 // Own reports whether the user provides the certificate.
 func (t TLS) Own() bool { return t.Certificate != "" }
 
-// validate checks that the certificate has its key. The key may be in the vault.
-func (t TLS) validate(path string, vault secret.Scheme) document.Errors {
+// Validate checks that the certificate has its key. The key may be in the vault, if there is one.
+func (t TLS) Validate(path string, vault secret.Scheme) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	requireReference(&e, at("key"), t.Key, vault)

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -144,11 +145,5 @@ func Stale(leaf *x509.Certificate, authority []byte, hosts []string, now time.Ti
 }
 
 func signedBy(leaf *x509.Certificate, authority []byte) bool {
-	for b, rest := pem.Decode(authority); b != nil; b, rest = pem.Decode(rest) {
-		ca, err := x509.ParseCertificate(b.Bytes)
-		if err == nil && leaf.CheckSignatureFrom(ca) == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(certificates(authority), func(ca *x509.Certificate) bool { return leaf.CheckSignatureFrom(ca) == nil })
 }

@@ -66,10 +66,7 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 		if changed {
 			g.Source = "--" + o.Flag
 			if o.Reference && isSpelledOut(g.Value) {
-				problems = append(problems, document.Problem{
-					File: g.Source, Text: "must not be the secret itself, because other users of this machine can read command lines",
-					Hint: "use file:/path or env:NAME, or set " + o.Env,
-				})
+				problems = append(problems, spelledOut(g.Source, o.Env))
 			}
 		}
 		if changed || g.Value != "" {
@@ -89,6 +86,18 @@ func Files(flag string, getenv func(string) string) []string {
 		return nil
 	}
 	return []string{flag}
+}
+
+// spelledOut returns the problem of a secret on the command line.
+func spelledOut(flag, env string) document.Problem {
+	p := document.Problem{
+		File: flag, Text: "must not be the secret itself, because other users of this machine can read command lines",
+		Hint: "use file:/path or env:NAME",
+	}
+	if env != "" {
+		p.Hint += ", or set " + env
+	}
+	return p
 }
 
 // isSpelledOut reports whether a value is a secret itself instead of a reference.

@@ -35,6 +35,9 @@ func (t *Target) Checks() []doctor.Check {
 	if t.Spec.MasterConfig != "" {
 		out = append(out, doctor.Check{Name: "configuration", Look: c.checkConfiguration})
 	}
+	if t.Spec.OwnTLS.Own() {
+		out = append(out, doctor.Check{Name: "certificate", Look: c.checkCertificate})
+	}
 	if t.Spec.DBURLFile != "" {
 		out = append(out, doctor.Check{Name: "database", Look: c.checkDatabase})
 	}

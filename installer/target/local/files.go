@@ -12,11 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/internal/document"
-	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 // The kinds in order of creation.
@@ -264,66 +262,3 @@ func lastLine(text []byte, err error) string {
 	}
 	return err.Error()
 }
-
-// certificates are the cluster's CA and the master's certificate for this machine's addresses. The
-// CA's key is not stored: each renewal creates a new CA.
-type certificates struct {
-	base
-	dir string
-	// hosts are the names and addresses in the certificate; empty ones are ignored.
-	hosts []string
-	// renew is set by Find if the certificate must be renewed, which restarts the process that uses
-	// it.
-	renew bool
-}
-
-func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, error) {
-	if !fileExists(c.dir) {
-		return resource.Found{}, nil, nil
-	}
-	why := c.staleReason(time.Now())
-	c.renew = why != ""
-	if !c.renew {
-		return foundFile(c.kind, c.dir, ""), nil, nil
-	}
-	return foundFile(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: why, Want: "two months or more, for all addresses, with its key"}}, nil
-}
-
-// staleReason returns the reason to renew the files, or "" if they are valid.
-func (c *certificates) staleReason(now time.Time) string {
-	var files [3][]byte
-	for i, name := range []string{"ca.pem", "cert.pem", "key.pem"} {
-		data, err := os.ReadFile(filepath.Join(c.dir, name))
-		if err != nil {
-			return "unreadable"
-		}
-		files[i] = data
-	}
-	leaf, _, err := pki.Pair{Certificate: files[1], Key: files[2]}.Open()
-	if err != nil {
-		return "unreadable"
-	}
-	return pki.Stale(leaf, files[0], c.hosts, now)
-}
-
-func (c *certificates) Create(ctx context.Context) error {
-	now := time.Now()
-	ca, err := pki.NewAuthority("det-deploy local CA", now)
-	if err != nil {
-		return err
-	}
-	leaf, err := ca.NewLeaf("localhost", c.hosts, now)
-	if err != nil {
-		return err
-	}
-	for name, data := range map[string][]byte{"ca.pem": ca.Certificate, "key.pem": leaf.Key, "cert.pem": leaf.Certificate} {
-		if err := c.h.writeFile(ctx, filepath.Join(c.dir, name), data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *certificates) Update(ctx context.Context, _ []resource.Drift) error { return c.Create(ctx) }
-
-func (c *certificates) Delete(ctx context.Context) error { return c.h.removeAll(ctx, c.dir) }

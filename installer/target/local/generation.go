@@ -25,7 +25,7 @@ func (p *process) generationOf(ctx context.Context) (string, error) {
 	}
 	text.Write(config)
 	if p.certs != nil {
-		cert, err := os.ReadFile(filepath.Join(p.certs.dir, "cert.pem"))
+		cert, err := os.ReadFile(filepath.Join(p.certs.dir, p.certFile))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", wrapRefusal("read", p.certs.dir, err)
 		}

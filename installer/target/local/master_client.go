@@ -197,7 +197,7 @@ func (c MasterClient) newHTTPClient() (*http.Client, error) {
 		}
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(ca)
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, ServerName: c.spec.OwnTLS.Name, MinVersion: tls.VersionTLS12}
 	}
 	return &http.Client{Transport: transport}, nil
 }

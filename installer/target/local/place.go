@@ -58,7 +58,7 @@ func (p Place) onePassword() bool {
 }
 
 // CA returns the file with the CA certificate.
-func (p Place) CA() string { return p.pathOf("tls", "ca.pem") }
+func (p Place) CA() string { return p.pathOf("tls", authorityFile) }
 
 // Log returns the log file of a process.
 func (p Place) Log(name string) string { return p.pathOf("logs", name+".log") }
@@ -188,9 +188,8 @@ func (p Place) Recover() (map[string]string, error) {
 	out := map[string]string{
 		ElasticSetting: "0",
 		PortSetting:    strconv.Itoa(m.ListenPort()),
-		TLSSetting:     strconv.FormatBool(m.Security.TLS.Enabled()),
 	}
-	out[AddressSetting] = p.recoverAddress()
+	p.recoverTLS(m, out)
 	if given, err := os.ReadFile(p.masterConfig()); err == nil {
 		out[ConfigSetting] = string(given)
 	}
@@ -217,6 +216,9 @@ func (p Place) Recover() (map[string]string, error) {
 			out[SlotSetting] = strconv.Itoa(read.ArtificialSlots)
 			// Agents trust users if tasks are not isolated; the master decides whose tasks run.
 			out[TrustSetting] = strconv.FormatBool(read.TrustUsers && m.Security.TrustUsers)
+			if name := read.Security.TLS.MasterCertName; name != "" {
+				out[NameSetting] = name
+			}
 		}
 	}
 	return out, nil

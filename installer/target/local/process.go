@@ -111,8 +111,9 @@ type process struct {
 	config  func(context.Context) ([]byte, error)
 	file    string
 	compare func(have, want []byte) []document.Difference
-	// certs are the certificates it uses, or nil.
-	certs *certificates
+	// certs are the certificates it uses, or nil, and certFile is the file of them that it reads.
+	certs    *certificates
+	certFile string
 	// isPortTaken reports whether another program uses the port of the process and would answer in
 	// its place. It is nil if the process has no port.
 	isPortTaken func(context.Context) bool
@@ -148,11 +149,11 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	}
 	drift = append(drift, stale...)
 	if p.certs != nil && p.certs.renew {
-		drift = append(drift, resource.Drift{Path: "certificate", Have: "served", Want: "the renewed one"})
+		drift = append(drift, resource.Drift{Path: "certificate", Have: "in use", Want: "the renewed one"})
 	}
 	if !alive {
 		drift = append(drift, resource.Drift{Path: "state", Have: "not running", Want: "running"})
-	} else if p.unhealthy != nil {
+	} else if p.unhealthy != nil && len(drift) == 0 { // otherwise it is restarted anyway
 		if ill := p.unhealthy(ctx); ill != "" {
 			drift = append(drift, resource.Drift{Path: "health", Have: ill, Want: "answers"})
 		}

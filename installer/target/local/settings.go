@@ -6,11 +6,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
-	"github.com/det-deploy/det-deploy/internal/pki"
 )
 
 // settingsFile is the file with the settings of a removed cluster, next to its data.
@@ -53,30 +51,4 @@ func (p Place) keepSettings(ctx context.Context) error {
 		return err
 	}
 	return wrapRefusal("write", p.settingsFile(), atomicfile.Write(p.settingsFile(), data, 0o600))
-}
-
-// recoverAddress returns the address for agents on other machines from the master's certificate, or "".
-func (p Place) recoverAddress() string {
-	cert, err := os.ReadFile(p.pathOf("tls", "cert.pem"))
-	if err != nil {
-		return ""
-	}
-	key, err := os.ReadFile(p.pathOf("tls", "key.pem"))
-	if err != nil {
-		return ""
-	}
-	leaf, _, err := pki.Pair{Certificate: cert, Key: key}.Open()
-	if err != nil {
-		return ""
-	}
-	hosts := leaf.DNSNames
-	for _, ip := range leaf.IPAddresses {
-		hosts = append(hosts, ip.String())
-	}
-	own := []string{"localhost", loopback, "::1", p.tasksReached()}
-	hosts = slices.DeleteFunc(hosts, func(host string) bool { return slices.Contains(own, host) })
-	if len(hosts) == 0 {
-		return ""
-	}
-	return hosts[0]
 }

@@ -29,8 +29,10 @@ type Spec struct {
 	Agents int `yaml:"agents"`
 	Slots  int `yaml:"artificial_slots"`
 	// Elastic is the maximum number of agents that the master starts on demand.
-	Elastic int  `yaml:"elastic"`
-	TLS     bool `yaml:"tls"`
+	Elastic int `yaml:"elastic"`
+	// TLS is also set by a certificate of the user, OwnTLS. Otherwise the cluster makes its own.
+	TLS    bool     `yaml:"tls"`
+	OwnTLS spec.TLS `yaml:"own_tls"`
 	// AgentAddress is the name or IP address at which agents on other machines reach the master. Without
 	// one, only this machine does.
 	AgentAddress string `yaml:"agent_address"`
@@ -59,6 +61,10 @@ const (
 	DBSetting      = "db-url-file"
 	TrustSetting   = "trust-users"
 	WheelSetting   = "harness-wheel"
+	CertSetting    = "tls-cert-file"
+	KeySetting     = "tls-key"
+	CASetting      = "tls-ca-file"
+	NameSetting    = "tls-name"
 	// ConfigSetting records the content of the file that the flag names.
 	ConfigSetting = "master-config-file"
 )
@@ -74,18 +80,18 @@ func Flags() spec.Table {
 	file := func(flag, path, usage string) spec.Flag {
 		return spec.Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage}, FromFile: flag == ConfigSetting, Absolute: flag == DBSetting || flag == WheelSetting}
 	}
-	return spec.Table{
+	return append(spec.Table{
 		typed(PortSetting, "port", 8080, "port of the master"),
 		typed(AgentSetting, "agents", 1, "number of agents"),
 		typed(SlotSetting, "artificial_slots", 0, "fake slots per agent, for testing; 0 for real ones"),
 		typed(ElasticSetting, "elastic", 0, "maximum number of agents that the master starts in the pool elastic when tasks wait"),
-		typed(TLSSetting, "tls", false, "use TLS with the cluster's own certificate"),
+		typed(TLSSetting, "tls", false, "use TLS; without --tls-cert-file with a certificate of the cluster's own authority"),
 		file(AddressSetting, "agent_address", "name or IP address at which agents on other machines reach the master; requires --tls"),
 		file(DBSetting, "db_url_file", "file with the URL of a PostgreSQL database (default an embedded database)"),
 		typed(TrustSetting, "trust_users", false, "allow tasks of all users even where tasks are not isolated from this machine"),
 		file(WheelSetting, "harness_wheel", "wheel of the library determined, for trials whose image lacks it"),
 		file(ConfigSetting, "master_config", "file with master.yaml settings that override the cluster's, such as task_policy and security"),
-	}
+	}, spec.TLSFlags("own_tls")...)
 }
 
 // FromSettings reads settings, which contain every flag of the table, and validates them. It
@@ -104,8 +110,8 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 // SetDefaults clears s: the defaults of the table are among the settings.
 func (s *Spec) SetDefaults() { *s = Spec{} }
 
-// Complete sets the cluster ID.
-func (s *Spec) Complete(id string) { s.Cluster = id }
+// Complete sets the cluster ID, and TLS if there is a certificate.
+func (s *Spec) Complete(id string) { s.Cluster, s.TLS = id, s.TLS || s.OwnTLS.Own() }
 
 // Validate returns all errors in s.
 func (s *Spec) Validate(string) document.Errors {
@@ -122,6 +128,7 @@ func (s *Spec) Validate(string) document.Errors {
 	e.Check(s.Slots >= 0 && s.Slots <= 1024, "artificial_slots", "must be between 0 and 1024 (is %d)", s.Slots)
 	e.Check(s.AgentAddress == "" || validHost(s.AgentAddress), "agent_address", "must be a name or an IP address, without a port (is %q)", excerpt.Of(s.AgentAddress))
 	e.Check(s.AgentAddress == "" || s.TLS, "agent_address", "requires --tls, because passwords and tasks cross the network")
+	e = append(e, s.OwnTLS.Validate("own_tls", "")...)
 	e.Check(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), "db_url_file", "must be an absolute path (is %q)", s.DBURLFile)
 	return append(e, container.Wheel{File: s.HarnessWheel}.Validate("harness_wheel")...)
 }

@@ -76,7 +76,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 		out = append(out, determined)
 	}
 	if s.TLS {
-		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.pathOf("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt, s.AgentAddress}}
+		master.certs, master.certFile = t.certificates(), certificateFile
 		master.needs = append(master.needs, master.certs.ID())
 		out = append(out, master.certs)
 	}
@@ -86,6 +86,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 		files.needs = []string{master.ID()}
 		agent := t.agentResource(name)
 		agent.needs = []string{files.ID(), boss.ID(), master.ID()}
+		agent.certs, agent.certFile = master.certs, authorityFile
 		out = append(out, files, agent)
 	}
 	return out, nil

@@ -28,9 +28,10 @@ type started struct {
 	// Join is the command with which another machine joins, given the files join-token and ca.pem, or empty.
 	Join string `json:"join,omitempty"`
 
-	// ca is the file with the certificate authority of the master, or empty.
-	ca       string
-	loggedIn bool
+	// ca is the file with the certificate authority of the master, and certName the name in its
+	// certificate; both may be empty.
+	ca, certName string
+	loggedIn     bool
 	// exposed is the reason why tasks are not isolated.
 	exposed string
 }
@@ -48,10 +49,13 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 		Runtime: c.Target.Runtime(ctx), Isolated: spec.Isolated, TrustUsers: spec.TrustUsers, loggedIn: loggedIn,
 	}
 	if spec.TLS {
-		r.ca = place.CA()
+		r.ca, r.certName = place.CA(), spec.OwnTLS.Name
 	}
 	if address := spec.AgentAddress; address != "" {
 		r.Join = fmt.Sprintf("agent run --master-host %s --master-port %d --security-tls-enabled --security-tls-master-cert ca.pem --join-token-file join-token", address, spec.Port)
+		if name := spec.OwnTLS.Name; name != "" {
+			r.Join += " --security-tls-master-cert-name " + name
+		}
 	}
 	r.exposed, _ = c.Target.Isolated(ctx)
 	r.Restrictions = c.listRestrictions(ctx)
@@ -75,6 +79,9 @@ func (r *started) Print(s *term.Streams) error {
 	s.Printf("  export DET_MASTER=%s", r.URL)
 	if r.ca != "" {
 		s.Printf("  export DET_MASTER_CERT_FILE=%s", r.ca)
+	}
+	if r.certName != "" {
+		s.Printf("  export DET_MASTER_CERT_NAME=%s", r.certName)
 	}
 	s.Printf("")
 	next := "task run -- echo hello"

@@ -50,13 +50,15 @@ func (c *opened) Fits(context.Context) error {
 // changedSettings lists the flags of settings that are not the defaults, after a colon.
 func changedSettings(settings map[string]string) string {
 	var out []string
-	for name, preset := range target.Flags().Defaults() {
-		switch value := settings[name]; {
-		case value == "" || value == preset:
-		case name == target.ConfigSetting: // its value is the content of the file
-			out = append(out, "--"+name)
+	table := target.Flags()
+	defaults := table.Defaults()
+	for _, f := range table {
+		switch value := settings[f.Flag]; {
+		case value == "" || value == defaults[f.Flag]:
+		case f.FromFile: // its value is the content of the file
+			out = append(out, "--"+f.Flag)
 		default:
-			out = append(out, "--"+name+" "+value)
+			out = append(out, "--"+f.Flag+" "+value)
 		}
 	}
 	if len(out) == 0 {
@@ -86,7 +88,7 @@ func (c *opened) Session(ctx context.Context) (k contexts.Context, runs bool, er
 	if err != nil {
 		return k, true, err
 	}
-	k.Name, k.Master = c.ID(), c.Target.Spec.URL()
+	k.Name, k.Master, k.ServerName = c.ID(), c.Target.Spec.URL(), c.Target.Spec.OwnTLS.Name
 	if k.CA, err = c.readCA(); err != nil {
 		return k, true, err
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -21,6 +22,8 @@ type status struct {
 	// Restrictions lists the tasks that are not isolated or cannot run, with reasons, one sentence each.
 	Restrictions []string         `json:"restrictions"`
 	Processes    []target.Process `json:"processes"`
+	// CertificateExpires is when the master's certificate expires; it is left out without TLS.
+	CertificateExpires time.Time `json:"certificate_expires,omitzero"`
 
 	try string
 }
@@ -38,6 +41,7 @@ func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, 
 	if why, isolated := c.Target.Isolated(ctx); !isolated {
 		r.Restrictions = append(r.Restrictions, "tasks are not isolated from this machine, because "+why)
 	}
+	r.CertificateExpires = c.Target.CertificateExpiry()
 	r.Processes, err = c.Target.Processes()
 	return r, h.State, err
 }
@@ -47,6 +51,9 @@ func (r *status) Print(s *term.Streams) error {
 	s.Printf("Cluster %s is %s at %s.", r.Cluster, r.State, r.URL)
 	for _, w := range slices.Concat(r.Wrong, r.Restrictions) {
 		s.Printf("  %s", w)
+	}
+	if end := r.CertificateExpires; !end.IsZero() {
+		s.Printf("  The certificate expires on %s.", end.Format(time.DateOnly))
 	}
 	t := term.NewTable("PROCESS", "PID", "AGE", "RESTARTS")
 	for _, p := range r.Processes {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/pods/claim"
@@ -33,6 +34,8 @@ const (
 type Config struct {
 	Log    *slog.Logger
 	Client kubernetes.Interface
+	// REST is the configuration of Client, by which streams into pods are opened; nil if they are not.
+	REST *rest.Config
 	// Cluster is the value of ClusterLabel on objects of this cluster. Namespace is the namespace
 	// of pods, as in the templates of all resource pools.
 	Cluster, Namespace string

@@ -249,7 +249,7 @@ func (m *master) start() {
 	o := gang.DefaultOptions()
 	o.Limit, o.BackOff, o.MaxBackOff = 4*time.Second, 500*time.Millisecond, time.Second
 	c := pods.Config{
-		Log: slog.New(slog.NewTextHandler(m.t.Output(), nil)), Client: m.client, Cluster: "lab", Namespace: m.namespace,
+		Log: slog.New(slog.NewTextHandler(m.t.Output(), nil)), Client: m.client, REST: m.c.Config(), Cluster: "lab", Namespace: m.namespace,
 		Tasks: m.owner, Logs: m.owner, Memory: m.memory, Pools: []pods.Pool{{Name: "default", Template: template(m.namespace)}},
 		DefaultAux: "default", DefaultCompute: "default", Limits: limits, Gang: o,
 	}

@@ -45,12 +45,14 @@ type RM struct {
 	cleaner   *cleaner
 	agents    *agents
 	api       *apiHealth
+	entrance  *entrance
 }
 
 var (
 	_ rm.ResourceManager = (*RM)(nil)
 	_ rm.Machines        = (*RM)(nil)
 	_ rm.Claims          = (*RM)(nil)
+	_ rm.Streams         = (*RM)(nil)
 )
 
 // New returns a resource manager without state; Restore reads the stored one. It returns an error
@@ -73,6 +75,7 @@ func New(c Config) (*RM, error) {
 	r.cleaner = &cleaner{cfg: c, state: s, objects: api, records: r.records, reporter: report, terminator: end}
 	start := &starter{cfg: c, state: s, objects: api, records: r.records, reporter: report}
 	r.worker = &worker{state: s, reporter: report, starter: start, runner: r.runner, cleaner: r.cleaner}
+	r.entrance = newEntrance(c, s)
 	r.agents = &agents{cfg: c, state: s, records: r.records, placements: placements}
 	return r, nil
 }

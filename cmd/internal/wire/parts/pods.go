@@ -41,7 +41,7 @@ func newKubernetes(env master.Env, deps master.KubernetesDeps) (master.Kubernete
 	o := gang.DefaultOptions()
 	o.Preemption = k.DefaultScheduler == config.PreemptionScheduler
 	c := pods.Config{
-		Log: env.Log, Client: api, Cluster: t.Cluster, Namespace: t.Namespace, Former: k.FormerNamespaces, Tasks: deps.Tasks, Logs: deps.Logs,
+		Log: env.Log, Client: api, REST: client.Config(), Cluster: t.Cluster, Namespace: t.Namespace, Former: k.FormerNamespaces, Tasks: deps.Tasks, Logs: deps.Logs,
 		Memory: deps.Memory, LastLine: deps.LastLine, DefaultAux: k.Aux, DefaultCompute: k.Compute,
 		ClusterName: k.ClusterName, Metadata: deps.Metadata, Leave: k.LeaveKubernetesResources, Gang: o,
 	}

@@ -175,7 +175,10 @@ func TestMasterPermissionsAreExact(t *testing.T) {
 		{elsewhere, "create", "services", true}, // for gangs
 		{elsewhere, "delete", "services", false},
 		{namespace, "create", "services", false},
-		{elsewhere, "create", "pods/exec", false},
+		{elsewhere, "get", "pods/exec", true},
+		{elsewhere, "create", "pods/portforward", true},
+		{elsewhere, "get", "pods/attach", false},
+		{namespace, "create", "pods/exec", false},
 		{namespace, "create", "batch.jobs", false},
 		{namespace, "create", "pods", false},
 		// Objects that an earlier version created there.

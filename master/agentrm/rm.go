@@ -45,6 +45,7 @@ var (
 	_ rm.ResourceManager = (*RM)(nil)
 	_ rm.Machines        = (*RM)(nil)
 	_ rm.Remarks         = (*RM)(nil)
+	_ rm.Forecasts       = (*RM)(nil)
 	_ http.Handler       = (*RM)(nil)
 )
 

@@ -45,6 +45,7 @@ func (s *scheduler) runPass(now time.Time) time.Time {
 	next := s.expireAgents(now)
 	for _, p := range s.cfg.Pools {
 		snapshot, changes := s.snapshotPool(p, now)
+		s.sendToWatchers(snapshot, p.Name)
 		d := pool.Decide(snapshot, now)
 		s.carryOut(p, d, now)
 		if s.explainLines(p) {

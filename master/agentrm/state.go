@@ -35,6 +35,8 @@ type state struct {
 	queue *queue.Queue
 	// waiting holds the allocations by pool, in the form that passes use.
 	waiting map[string]*waitlist
+	// watchers receive the input of the next pass over a pool, by its name.
+	watchers map[string][]chan<- pool.Pool
 	// looks counts the looks of passes at the allocations of a pool.
 	looks uint64
 	// switches are the switches of agents that are otherwise unknown.
@@ -58,6 +60,7 @@ func newState(c Config) *state {
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
 		waiting:     make(map[string]*waitlist),
+		watchers:    make(map[string][]chan<- pool.Pool),
 		switches:    make(map[rm.AgentID]agentDoc),
 		retired:     make(map[rm.AgentID]bool),
 		sick:        make(map[rm.AgentID]*agent),

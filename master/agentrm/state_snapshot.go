@@ -61,17 +61,10 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 		if a.phase == Over || a.isHeld(now) {
 			return
 		}
-		one := a.forScheduler()
-		if d := s.divisionOf(l, p.Name, a.Request); d != nil && a.phase == Queued {
-			var launched []pool.Shape
-			if s.launched[p.Name].refuse(needsOf(a.Request)) == "" {
-				launched = room
-			}
-			if !d.hasRoom(a.Request, p.MaxAux, launched) {
-				a.waiting = forAbleAgent // and does not block others
-				return
-			}
-			one.Exclude = append(one.Exclude, d.refusing...)
+		one, able := s.forPass(p, l, a, room)
+		if !able {
+			a.waiting = forAbleAgent // and does not block others
+			return
 		}
 		if now.Before(a.avoidsUntil()) && p.fitsElsewhere(a, l.takers) {
 			for _, id := range a.Avoid {
@@ -81,6 +74,22 @@ func (s *state) snapshotPool(p Pool, now time.Time) (snapshot pool.Pool, changes
 		snapshot.Allocations = append(snapshot.Allocations, one)
 	})
 	return snapshot, changes
+}
+
+// forPass returns an allocation as input of the scheduler, without the agents that cannot run it. It
+// reports false if no agent or machine of the pool can, so that it must wait.
+func (s *state) forPass(p Pool, l *lineup, a *allocation, room []pool.Shape) (one pool.Allocation, able bool) {
+	one = a.forScheduler()
+	d := s.divisionOf(l, p.Name, a.Request)
+	if d == nil || a.phase != Queued {
+		return one, true
+	}
+	var launched []pool.Shape
+	if s.launched[p.Name].refuse(needsOf(a.Request)) == "" {
+		launched = room
+	}
+	one.Exclude = append(one.Exclude, d.refusing...)
+	return one, d.hasRoom(a.Request, p.MaxAux, launched)
 }
 
 // forScheduler returns the agent as input of the scheduler.

@@ -6,6 +6,8 @@
 package queue
 
 import (
+	"cmp"
+
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -56,25 +58,32 @@ func New(r Rules) *Queue {
 // Add queues a request; the settings of its job override the request's. It returns ErrUnknownPool if the
 // pool does not exist, or an error that names the invalid field.
 func (q *Queue) Add(r rm.Request) (*Entry, error) {
+	e, err := q.Preview(r)
+	if err != nil {
+		return nil, err
+	}
+	return q.Adopt(e.Request, e.Pool, e.Priority), nil
+}
+
+// Preview returns the entry that Add would queue, without queueing it.
+func (q *Queue) Preview(r rm.Request) (*Entry, error) {
 	if err := CheckRequest(r); err != nil {
 		return nil, err
 	}
 	j := q.jobs[r.Job]
-	if j != nil && q.hasPool(j.Settings.Pool) {
+	if j == nil {
+		j = newJob(r.Job)
+		j.first = PositionAt(r.Submitted)
+	}
+	if q.hasPool(j.Settings.Pool) {
 		r.Pool = j.Settings.Pool
 	}
 	p, err := q.PoolOf(r)
 	if err != nil {
 		return nil, err
 	}
-	priority := r.Priority
-	if j != nil && j.Settings.Priority != 0 {
-		priority = j.Settings.Priority
-	}
-	if priority == 0 {
-		priority = p.DefaultPriority
-	}
-	return q.Adopt(r, p.Name, priority), nil
+	priority := cmp.Or(j.Settings.Priority, r.Priority, p.DefaultPriority)
+	return &Entry{Request: r, Parent: j, Pool: p.Name, Priority: priority, Stage: Waiting}, nil
 }
 
 // lineRoom is the number of withdrawn entries that the line may hold in addition to one for each entry

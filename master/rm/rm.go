@@ -151,6 +151,32 @@ type Remarks interface {
 	Remarks(r Request) []string
 }
 
+// Forecasts is implemented by resource managers that place tasks themselves.
+type Forecasts interface {
+	// Forecast returns what would become of r if it was submitted now. Nothing is changed.
+	Forecast(ctx context.Context, r Request) (Forecast, error)
+}
+
+// Forecast is the simulated placement of a request.
+type Forecast struct {
+	// Pool and Priority are the effective ones.
+	Pool     string
+	Priority int
+	// Placement is where the request would start at once; nil if it would wait.
+	Placement []Share
+	// Waiting is the reason why it would wait, Preempts the jobs that would be asked to stop for it.
+	Waiting  string
+	Preempts []*apiv1.SlotHolder
+	// Launches reports that machines may be launched for it.
+	Launches bool
+}
+
+// Share is the part of a placement on one machine. Slots is nil for a request without slots.
+type Share struct {
+	Agent AgentID
+	Slots []int
+}
+
 // Claims is implemented by resource managers that create volume claims.
 type Claims interface {
 	// CheckClaim returns an error if a task that mounts the claim would wait forever. Its text is a

@@ -66,6 +66,8 @@ type Tasks interface {
 	// returns the contents of the files, which are then not in r. Each is read once, before Launch
 	// returns.
 	Launch(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(file int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error)
+	// Preview returns what would become of a command that was launched now. It changes nothing.
+	Preview(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error)
 	// Commands returns a page of the listed commands.
 	Commands(ctx context.Context, q task.CommandQuery) ([]*apiv1.Command, error)
 	Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error)

@@ -60,6 +60,7 @@ var decisions = map[string]string{
 	"GET /resources/allocation/aggregated":            "user admin",
 	"GET /resources/allocation/allocations-csv":       "user admin",
 	"POST commands":                                   "user tools admin admin-tools",
+	"POST commands/preview":                           "user tools admin admin-tools",
 	"GET commands":                                    "user tools admin admin-tools",
 	"GET commands/{command}":                          "user tools admin admin-tools",
 	"POST commands/{command}/kill":                    "owner owner-tools admin",

@@ -17,6 +17,7 @@ func (t *taskCalls) routes() []route {
 	}
 	return []route{
 		sizedCall(postRoute("commands", user, unaryCall(t.launch)), large),
+		postRoute("commands/preview", user, unaryCall(t.preview)),
 		getRoute("commands", user, plainCall(t.commands)),
 		getRoute("commands/{command}", user, plainCall(t.command)),
 		getRoute("task-history", user, plainCall(t.history)),
@@ -33,6 +34,10 @@ func (t *taskCalls) routes() []route {
 
 func (t *taskCalls) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
 	return t.cfg.Tasks.Launch(c.Context(), c.user, in, c.intake.contents)
+}
+
+func (t *taskCalls) preview(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error) {
+	return t.cfg.Tasks.Preview(c.Context(), c.user, in)
 }
 
 var commandOrder = map[string]task.CommandOrder{

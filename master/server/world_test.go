@@ -160,6 +160,10 @@ func newCluster() *cluster {
 	return &cluster{preempt: make(chan struct{}), follow: make(chan string)}
 }
 
+func (c *cluster) Preview(context.Context, *apiv1.User, *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error) {
+	return &apiv1.PreviewCommandResponse{ResourcePool: "default"}, nil
+}
+
 func (c *cluster) Launch(_ context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error) {
 	if c.launching != nil {
 		c.launching <- struct{}{}

@@ -88,6 +88,11 @@ func placeAmong(jobs []*apiv1.Job, id string, needsSlots bool) *apiv1.QueuePlace
 	if at < 0 {
 		return nil
 	}
+	return placeAt(jobs, at, needsSlots)
+}
+
+// placeAt returns the place before a job, by its index.
+func placeAt(jobs []*apiv1.Job, at int, needsSlots bool) *apiv1.QueuePlace {
 	out := &apiv1.QueuePlace{}
 	var holders []*apiv1.Job
 	for i, j := range jobs {

@@ -24,6 +24,14 @@ func (t tasks) Launch(ctx context.Context, in *apiv1.LaunchCommandRequest) (*api
 	})
 }
 
+// Preview returns what would become of a command that was launched now. It changes nothing.
+func (t tasks) Preview(ctx context.Context, in *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error) {
+	out := &apiv1.PreviewCommandResponse{}
+	return out, t.do(ctx, call{
+		op: "preview command", method: http.MethodPost, path: "/api/v1/commands/preview", in: in, out: out,
+	})
+}
+
 // ArrayCommands lists the commands of an array by index.
 func (t tasks) ArrayCommands(ctx context.Context, array string) ([]*apiv1.Command, error) {
 	out := &apiv1.GetCommandsResponse{}

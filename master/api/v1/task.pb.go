@@ -1713,6 +1713,253 @@ func (x *LaunchCommandResponse) GetArrayId() string {
 	return ""
 }
 
+// PreviewCommandResponse is what would become of a command that was launched now. Upstream has no such call.
+type PreviewCommandResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// config is the complete configuration.
+	Config       *structpb.Struct `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	Warnings     []string         `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	ResourcePool string           `protobuf:"bytes,3,opt,name=resource_pool,json=resourcePool,proto3" json:"resource_pool,omitempty"`
+	Slots        int32            `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	// exceeds means that there are fewer slots than the command needs: it would wait for more machines.
+	Exceeds bool `protobuf:"varint,5,opt,name=exceeds,proto3" json:"exceeds,omitempty"`
+	// slot_price is the price of a slot of the pool, if it has one.
+	SlotPrice *SlotPrice `protobuf:"bytes,6,opt,name=slot_price,json=slotPrice,proto3" json:"slot_price,omitempty"`
+	// placement is missing where the platform places tasks, as Kubernetes does.
+	Placement     *CommandPlacement `protobuf:"bytes,7,opt,name=placement,proto3" json:"placement,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreviewCommandResponse) Reset() {
+	*x = PreviewCommandResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewCommandResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewCommandResponse) ProtoMessage() {}
+
+func (x *PreviewCommandResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewCommandResponse.ProtoReflect.Descriptor instead.
+func (*PreviewCommandResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PreviewCommandResponse) GetConfig() *structpb.Struct {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *PreviewCommandResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+func (x *PreviewCommandResponse) GetResourcePool() string {
+	if x != nil {
+		return x.ResourcePool
+	}
+	return ""
+}
+
+func (x *PreviewCommandResponse) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *PreviewCommandResponse) GetExceeds() bool {
+	if x != nil {
+		return x.Exceeds
+	}
+	return false
+}
+
+func (x *PreviewCommandResponse) GetSlotPrice() *SlotPrice {
+	if x != nil {
+		return x.SlotPrice
+	}
+	return nil
+}
+
+func (x *PreviewCommandResponse) GetPlacement() *CommandPlacement {
+	if x != nil {
+		return x.Placement
+	}
+	return nil
+}
+
+// CommandPlacement is the simulated placement of a command.
+type CommandPlacement struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Priority int32                  `protobuf:"varint,1,opt,name=priority,proto3" json:"priority,omitempty"`
+	// parts are where the command would start at once; none if it would wait.
+	Parts []*PlacedPart `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	// reason is why it would wait, and queue its place then.
+	Reason string      `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Queue  *QueuePlace `protobuf:"bytes,4,opt,name=queue,proto3" json:"queue,omitempty"`
+	// preempts are the first jobs that would be asked to stop for it, and more_preempts how many others would.
+	Preempts     []*SlotHolder `protobuf:"bytes,5,rep,name=preempts,proto3" json:"preempts,omitempty"`
+	MorePreempts int32         `protobuf:"varint,6,opt,name=more_preempts,json=morePreempts,proto3" json:"more_preempts,omitempty"`
+	// launches means that the pool may launch machines for it.
+	Launches      bool `protobuf:"varint,7,opt,name=launches,proto3" json:"launches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommandPlacement) Reset() {
+	*x = CommandPlacement{}
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommandPlacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommandPlacement) ProtoMessage() {}
+
+func (x *CommandPlacement) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommandPlacement.ProtoReflect.Descriptor instead.
+func (*CommandPlacement) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *CommandPlacement) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *CommandPlacement) GetParts() []*PlacedPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *CommandPlacement) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *CommandPlacement) GetQueue() *QueuePlace {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *CommandPlacement) GetPreempts() []*SlotHolder {
+	if x != nil {
+		return x.Preempts
+	}
+	return nil
+}
+
+func (x *CommandPlacement) GetMorePreempts() int32 {
+	if x != nil {
+		return x.MorePreempts
+	}
+	return 0
+}
+
+func (x *CommandPlacement) GetLaunches() bool {
+	if x != nil {
+		return x.Launches
+	}
+	return false
+}
+
+// PlacedPart is the part of a placement on one agent.
+type PlacedPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AgentId       string                 `protobuf:"bytes,1,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	Slots         []int32                `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacedPart) Reset() {
+	*x = PlacedPart{}
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacedPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacedPart) ProtoMessage() {}
+
+func (x *PlacedPart) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacedPart.ProtoReflect.Descriptor instead.
+func (*PlacedPart) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *PlacedPart) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *PlacedPart) GetSlots() []int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
 type GetCommandsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Commands      []*Command             `protobuf:"bytes,1,rep,name=commands,proto3" json:"commands,omitempty"`
@@ -1723,7 +1970,7 @@ type GetCommandsResponse struct {
 
 func (x *GetCommandsResponse) Reset() {
 	*x = GetCommandsResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1982,7 @@ func (x *GetCommandsResponse) String() string {
 func (*GetCommandsResponse) ProtoMessage() {}
 
 func (x *GetCommandsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[17]
+	mi := &file_master_api_v1_task_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1995,7 @@ func (x *GetCommandsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCommandsResponse.ProtoReflect.Descriptor instead.
 func (*GetCommandsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetCommandsResponse) GetCommands() []*Command {
@@ -1779,7 +2026,7 @@ type GetCommandResponse struct {
 
 func (x *GetCommandResponse) Reset() {
 	*x = GetCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +2038,7 @@ func (x *GetCommandResponse) String() string {
 func (*GetCommandResponse) ProtoMessage() {}
 
 func (x *GetCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[18]
+	mi := &file_master_api_v1_task_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +2051,7 @@ func (x *GetCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCommandResponse.ProtoReflect.Descriptor instead.
 func (*GetCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetCommandResponse) GetCommand() *Command {
@@ -1849,7 +2096,7 @@ type QueuePlace struct {
 
 func (x *QueuePlace) Reset() {
 	*x = QueuePlace{}
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +2108,7 @@ func (x *QueuePlace) String() string {
 func (*QueuePlace) ProtoMessage() {}
 
 func (x *QueuePlace) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[19]
+	mi := &file_master_api_v1_task_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +2121,7 @@ func (x *QueuePlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuePlace.ProtoReflect.Descriptor instead.
 func (*QueuePlace) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *QueuePlace) GetJobsAhead() int32 {
@@ -1911,7 +2158,7 @@ type SlotHolder struct {
 
 func (x *SlotHolder) Reset() {
 	*x = SlotHolder{}
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2170,7 @@ func (x *SlotHolder) String() string {
 func (*SlotHolder) ProtoMessage() {}
 
 func (x *SlotHolder) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[20]
+	mi := &file_master_api_v1_task_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2183,7 @@ func (x *SlotHolder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotHolder.ProtoReflect.Descriptor instead.
 func (*SlotHolder) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SlotHolder) GetId() string {
@@ -1979,7 +2226,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1991,7 +2238,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[21]
+	mi := &file_master_api_v1_task_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2004,7 +2251,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Command {
@@ -2030,7 +2277,7 @@ type KillCommandResponse struct {
 
 func (x *KillCommandResponse) Reset() {
 	*x = KillCommandResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2289,7 @@ func (x *KillCommandResponse) String() string {
 func (*KillCommandResponse) ProtoMessage() {}
 
 func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[22]
+	mi := &file_master_api_v1_task_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2302,7 @@ func (x *KillCommandResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillCommandResponse.ProtoReflect.Descriptor instead.
 func (*KillCommandResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{22}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *KillCommandResponse) GetCommand() *Command {
@@ -2076,7 +2323,7 @@ type KillTaskArrayResponse struct {
 
 func (x *KillTaskArrayResponse) Reset() {
 	*x = KillTaskArrayResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2335,7 @@ func (x *KillTaskArrayResponse) String() string {
 func (*KillTaskArrayResponse) ProtoMessage() {}
 
 func (x *KillTaskArrayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[23]
+	mi := &file_master_api_v1_task_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2348,7 @@ func (x *KillTaskArrayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTaskArrayResponse.ProtoReflect.Descriptor instead.
 func (*KillTaskArrayResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{23}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *KillTaskArrayResponse) GetArrayId() string {
@@ -2128,7 +2375,7 @@ type SetCommandPriorityRequest struct {
 
 func (x *SetCommandPriorityRequest) Reset() {
 	*x = SetCommandPriorityRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2387,7 @@ func (x *SetCommandPriorityRequest) String() string {
 func (*SetCommandPriorityRequest) ProtoMessage() {}
 
 func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[24]
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2400,7 @@ func (x *SetCommandPriorityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityRequest.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{24}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SetCommandPriorityRequest) GetCommandId() string {
@@ -2179,7 +2426,7 @@ type SetCommandPriorityResponse struct {
 
 func (x *SetCommandPriorityResponse) Reset() {
 	*x = SetCommandPriorityResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2438,7 @@ func (x *SetCommandPriorityResponse) String() string {
 func (*SetCommandPriorityResponse) ProtoMessage() {}
 
 func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[25]
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2451,7 @@ func (x *SetCommandPriorityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCommandPriorityResponse.ProtoReflect.Descriptor instead.
 func (*SetCommandPriorityResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{25}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SetCommandPriorityResponse) GetCommand() *Command {
@@ -2223,7 +2470,7 @@ type GetTaskContextDirectoryResponse struct {
 
 func (x *GetTaskContextDirectoryResponse) Reset() {
 	*x = GetTaskContextDirectoryResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2482,7 @@ func (x *GetTaskContextDirectoryResponse) String() string {
 func (*GetTaskContextDirectoryResponse) ProtoMessage() {}
 
 func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[26]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2495,7 @@ func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskContextDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskContextDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{26}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetTaskContextDirectoryResponse) GetB64Tgz() string {
@@ -2274,7 +2521,7 @@ type AcceleratorData struct {
 
 func (x *AcceleratorData) Reset() {
 	*x = AcceleratorData{}
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2533,7 @@ func (x *AcceleratorData) String() string {
 func (*AcceleratorData) ProtoMessage() {}
 
 func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2546,7 @@ func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceleratorData.ProtoReflect.Descriptor instead.
 func (*AcceleratorData) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AcceleratorData) GetContainerId() string {
@@ -2361,7 +2608,7 @@ type PostAllocationAcceleratorDataRequest struct {
 
 func (x *PostAllocationAcceleratorDataRequest) Reset() {
 	*x = PostAllocationAcceleratorDataRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2620,7 @@ func (x *PostAllocationAcceleratorDataRequest) String() string {
 func (*PostAllocationAcceleratorDataRequest) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2633,7 @@ func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use PostAllocationAcceleratorDataRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PostAllocationAcceleratorDataRequest) GetAllocationId() string {
@@ -2411,7 +2658,7 @@ type PostAllocationAcceleratorDataResponse struct {
 
 func (x *PostAllocationAcceleratorDataResponse) Reset() {
 	*x = PostAllocationAcceleratorDataResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2670,7 @@ func (x *PostAllocationAcceleratorDataResponse) String() string {
 func (*PostAllocationAcceleratorDataResponse) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2683,7 @@ func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use PostAllocationAcceleratorDataResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
 }
 
 type AllocationReadyResponse struct {
@@ -2447,7 +2694,7 @@ type AllocationReadyResponse struct {
 
 func (x *AllocationReadyResponse) Reset() {
 	*x = AllocationReadyResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2706,7 @@ func (x *AllocationReadyResponse) String() string {
 func (*AllocationReadyResponse) ProtoMessage() {}
 
 func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2719,7 @@ func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationReadyResponse.ProtoReflect.Descriptor instead.
 func (*AllocationReadyResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
 }
 
 type AllocationWaitingResponse struct {
@@ -2483,7 +2730,7 @@ type AllocationWaitingResponse struct {
 
 func (x *AllocationWaitingResponse) Reset() {
 	*x = AllocationWaitingResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2742,7 @@ func (x *AllocationWaitingResponse) String() string {
 func (*AllocationWaitingResponse) ProtoMessage() {}
 
 func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2755,7 @@ func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationWaitingResponse.ProtoReflect.Descriptor instead.
 func (*AllocationWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
 }
 
 type AllocationPreemptionSignalResponse struct {
@@ -2520,7 +2767,7 @@ type AllocationPreemptionSignalResponse struct {
 
 func (x *AllocationPreemptionSignalResponse) Reset() {
 	*x = AllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2779,7 @@ func (x *AllocationPreemptionSignalResponse) String() string {
 func (*AllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2792,7 @@ func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use AllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AllocationPreemptionSignalResponse) GetPreempt() bool {
@@ -2568,7 +2815,7 @@ type RendezvousInfo struct {
 
 func (x *RendezvousInfo) Reset() {
 	*x = RendezvousInfo{}
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2580,7 +2827,7 @@ func (x *RendezvousInfo) String() string {
 func (*RendezvousInfo) ProtoMessage() {}
 
 func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2593,7 +2840,7 @@ func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RendezvousInfo.ProtoReflect.Descriptor instead.
 func (*RendezvousInfo) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RendezvousInfo) GetAddresses() []string {
@@ -2626,7 +2873,7 @@ type AllocationRendezvousInfoResponse struct {
 
 func (x *AllocationRendezvousInfoResponse) Reset() {
 	*x = AllocationRendezvousInfoResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2885,7 @@ func (x *AllocationRendezvousInfoResponse) String() string {
 func (*AllocationRendezvousInfoResponse) ProtoMessage() {}
 
 func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2898,7 @@ func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRendezvousInfoResponse.ProtoReflect.Descriptor instead.
 func (*AllocationRendezvousInfoResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AllocationRendezvousInfoResponse) GetRendezvousInfo() *RendezvousInfo {
@@ -2669,7 +2916,7 @@ type AckAllocationPreemptionSignalResponse struct {
 
 func (x *AckAllocationPreemptionSignalResponse) Reset() {
 	*x = AckAllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2928,7 @@ func (x *AckAllocationPreemptionSignalResponse) String() string {
 func (*AckAllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2941,7 @@ func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use AckAllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AckAllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 type GetAllocationResponse struct {
@@ -2706,7 +2953,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2965,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2978,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -2755,7 +3002,7 @@ type AllocationAllGatherRequest struct {
 
 func (x *AllocationAllGatherRequest) Reset() {
 	*x = AllocationAllGatherRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +3014,7 @@ func (x *AllocationAllGatherRequest) String() string {
 func (*AllocationAllGatherRequest) ProtoMessage() {}
 
 func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +3027,7 @@ func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherRequest.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AllocationAllGatherRequest) GetAllocationId() string {
@@ -2821,7 +3068,7 @@ type AllocationAllGatherResponse struct {
 
 func (x *AllocationAllGatherResponse) Reset() {
 	*x = AllocationAllGatherResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +3080,7 @@ func (x *AllocationAllGatherResponse) String() string {
 func (*AllocationAllGatherResponse) ProtoMessage() {}
 
 func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +3093,7 @@ func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherResponse.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AllocationAllGatherResponse) GetData() []*structpb.Struct {
@@ -2871,7 +3118,7 @@ type NotifyContainerRunningRequest struct {
 
 func (x *NotifyContainerRunningRequest) Reset() {
 	*x = NotifyContainerRunningRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +3130,7 @@ func (x *NotifyContainerRunningRequest) String() string {
 func (*NotifyContainerRunningRequest) ProtoMessage() {}
 
 func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +3143,7 @@ func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningRequest.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NotifyContainerRunningRequest) GetAllocationId() string {
@@ -2950,7 +3197,7 @@ type NotifyContainerRunningResponse struct {
 
 func (x *NotifyContainerRunningResponse) Reset() {
 	*x = NotifyContainerRunningResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3209,7 @@ func (x *NotifyContainerRunningResponse) String() string {
 func (*NotifyContainerRunningResponse) ProtoMessage() {}
 
 func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3222,7 @@ func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningResponse.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *NotifyContainerRunningResponse) GetData() []*structpb.Struct {
@@ -2995,7 +3242,7 @@ type PostAllocationProxyAddressRequest struct {
 
 func (x *PostAllocationProxyAddressRequest) Reset() {
 	*x = PostAllocationProxyAddressRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3254,7 @@ func (x *PostAllocationProxyAddressRequest) String() string {
 func (*PostAllocationProxyAddressRequest) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3267,7 @@ func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use PostAllocationProxyAddressRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{41}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PostAllocationProxyAddressRequest) GetAllocationId() string {
@@ -3045,7 +3292,7 @@ type PostAllocationProxyAddressResponse struct {
 
 func (x *PostAllocationProxyAddressResponse) Reset() {
 	*x = PostAllocationProxyAddressResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[42]
+	mi := &file_master_api_v1_task_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3057,7 +3304,7 @@ func (x *PostAllocationProxyAddressResponse) String() string {
 func (*PostAllocationProxyAddressResponse) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[42]
+	mi := &file_master_api_v1_task_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3070,7 +3317,7 @@ func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use PostAllocationProxyAddressResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{42}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{45}
 }
 
 type MarkAllocationResourcesDaemonResponse struct {
@@ -3081,7 +3328,7 @@ type MarkAllocationResourcesDaemonResponse struct {
 
 func (x *MarkAllocationResourcesDaemonResponse) Reset() {
 	*x = MarkAllocationResourcesDaemonResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[43]
+	mi := &file_master_api_v1_task_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3093,7 +3340,7 @@ func (x *MarkAllocationResourcesDaemonResponse) String() string {
 func (*MarkAllocationResourcesDaemonResponse) ProtoMessage() {}
 
 func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[43]
+	mi := &file_master_api_v1_task_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3106,7 +3353,7 @@ func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use MarkAllocationResourcesDaemonResponse.ProtoReflect.Descriptor instead.
 func (*MarkAllocationResourcesDaemonResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{43}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{46}
 }
 
 type AllocationPendingPreemptionSignalResponse struct {
@@ -3117,7 +3364,7 @@ type AllocationPendingPreemptionSignalResponse struct {
 
 func (x *AllocationPendingPreemptionSignalResponse) Reset() {
 	*x = AllocationPendingPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[44]
+	mi := &file_master_api_v1_task_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3129,7 +3376,7 @@ func (x *AllocationPendingPreemptionSignalResponse) String() string {
 func (*AllocationPendingPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[44]
+	mi := &file_master_api_v1_task_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3142,7 +3389,7 @@ func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use AllocationPendingPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPendingPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{44}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{47}
 }
 
 type ResourcesSummary_Devices struct {
@@ -3154,7 +3401,7 @@ type ResourcesSummary_Devices struct {
 
 func (x *ResourcesSummary_Devices) Reset() {
 	*x = ResourcesSummary_Devices{}
-	mi := &file_master_api_v1_task_proto_msgTypes[45]
+	mi := &file_master_api_v1_task_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3166,7 +3413,7 @@ func (x *ResourcesSummary_Devices) String() string {
 func (*ResourcesSummary_Devices) ProtoMessage() {}
 
 func (x *ResourcesSummary_Devices) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[45]
+	mi := &file_master_api_v1_task_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +3440,7 @@ var File_master_api_v1_task_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x18master/api/v1/task.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/page.proto\"\xdf\x03\n" +
+	"\x18master/api/v1/task.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\"\xdf\x03\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x127\n" +
 	"\ttask_type\x18\x02 \x01(\x0e2\x1a.detdeploy.api.v1.TaskTypeR\btaskType\x12>\n" +
@@ -3384,7 +3631,28 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12;\n" +
 	"\bwarnings\x18\x03 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\x12\x1e\n" +
 	"\barray_id\x18d \x01(\tH\x00R\aarrayId\x88\x01\x01B\v\n" +
-	"\t_array_id\"\x8a\x01\n" +
+	"\t_array_id\"\xb8\x02\n" +
+	"\x16PreviewCommandResponse\x12/\n" +
+	"\x06config\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x06config\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\x12#\n" +
+	"\rresource_pool\x18\x03 \x01(\tR\fresourcePool\x12\x14\n" +
+	"\x05slots\x18\x04 \x01(\x05R\x05slots\x12\x18\n" +
+	"\aexceeds\x18\x05 \x01(\bR\aexceeds\x12:\n" +
+	"\n" +
+	"slot_price\x18\x06 \x01(\v2\x1b.detdeploy.api.v1.SlotPriceR\tslotPrice\x12@\n" +
+	"\tplacement\x18\a \x01(\v2\".detdeploy.api.v1.CommandPlacementR\tplacement\"\xa9\x02\n" +
+	"\x10CommandPlacement\x12\x1a\n" +
+	"\bpriority\x18\x01 \x01(\x05R\bpriority\x122\n" +
+	"\x05parts\x18\x02 \x03(\v2\x1c.detdeploy.api.v1.PlacedPartR\x05parts\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x122\n" +
+	"\x05queue\x18\x04 \x01(\v2\x1c.detdeploy.api.v1.QueuePlaceR\x05queue\x128\n" +
+	"\bpreempts\x18\x05 \x03(\v2\x1c.detdeploy.api.v1.SlotHolderR\bpreempts\x12#\n" +
+	"\rmore_preempts\x18\x06 \x01(\x05R\fmorePreempts\x12\x1a\n" +
+	"\blaunches\x18\a \x01(\bR\blaunches\"=\n" +
+	"\n" +
+	"PlacedPart\x12\x19\n" +
+	"\bagent_id\x18\x01 \x01(\tR\aagentId\x12\x14\n" +
+	"\x05slots\x18\x02 \x03(\x05R\x05slots\"\x8a\x01\n" +
 	"\x13GetCommandsResponse\x125\n" +
 	"\bcommands\x18\x01 \x03(\v2\x19.detdeploy.api.v1.CommandR\bcommands\x12<\n" +
 	"\n" +
@@ -3500,7 +3768,7 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
 	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
@@ -3523,102 +3791,112 @@ var file_master_api_v1_task_proto_goTypes = []any{
 	(*TaskDependency)(nil),                            // 18: detdeploy.api.v1.TaskDependency
 	(*LaunchCommandRequest)(nil),                      // 19: detdeploy.api.v1.LaunchCommandRequest
 	(*LaunchCommandResponse)(nil),                     // 20: detdeploy.api.v1.LaunchCommandResponse
-	(*GetCommandsResponse)(nil),                       // 21: detdeploy.api.v1.GetCommandsResponse
-	(*GetCommandResponse)(nil),                        // 22: detdeploy.api.v1.GetCommandResponse
-	(*QueuePlace)(nil),                                // 23: detdeploy.api.v1.QueuePlace
-	(*SlotHolder)(nil),                                // 24: detdeploy.api.v1.SlotHolder
-	(*ListTasksResponse)(nil),                         // 25: detdeploy.api.v1.ListTasksResponse
-	(*KillCommandResponse)(nil),                       // 26: detdeploy.api.v1.KillCommandResponse
-	(*KillTaskArrayResponse)(nil),                     // 27: detdeploy.api.v1.KillTaskArrayResponse
-	(*SetCommandPriorityRequest)(nil),                 // 28: detdeploy.api.v1.SetCommandPriorityRequest
-	(*SetCommandPriorityResponse)(nil),                // 29: detdeploy.api.v1.SetCommandPriorityResponse
-	(*GetTaskContextDirectoryResponse)(nil),           // 30: detdeploy.api.v1.GetTaskContextDirectoryResponse
-	(*AcceleratorData)(nil),                           // 31: detdeploy.api.v1.AcceleratorData
-	(*PostAllocationAcceleratorDataRequest)(nil),      // 32: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
-	(*PostAllocationAcceleratorDataResponse)(nil),     // 33: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
-	(*AllocationReadyResponse)(nil),                   // 34: detdeploy.api.v1.AllocationReadyResponse
-	(*AllocationWaitingResponse)(nil),                 // 35: detdeploy.api.v1.AllocationWaitingResponse
-	(*AllocationPreemptionSignalResponse)(nil),        // 36: detdeploy.api.v1.AllocationPreemptionSignalResponse
-	(*RendezvousInfo)(nil),                            // 37: detdeploy.api.v1.RendezvousInfo
-	(*AllocationRendezvousInfoResponse)(nil),          // 38: detdeploy.api.v1.AllocationRendezvousInfoResponse
-	(*AckAllocationPreemptionSignalResponse)(nil),     // 39: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*GetAllocationResponse)(nil),                     // 40: detdeploy.api.v1.GetAllocationResponse
-	(*AllocationAllGatherRequest)(nil),                // 41: detdeploy.api.v1.AllocationAllGatherRequest
-	(*AllocationAllGatherResponse)(nil),               // 42: detdeploy.api.v1.AllocationAllGatherResponse
-	(*NotifyContainerRunningRequest)(nil),             // 43: detdeploy.api.v1.NotifyContainerRunningRequest
-	(*NotifyContainerRunningResponse)(nil),            // 44: detdeploy.api.v1.NotifyContainerRunningResponse
-	(*PostAllocationProxyAddressRequest)(nil),         // 45: detdeploy.api.v1.PostAllocationProxyAddressRequest
-	(*PostAllocationProxyAddressResponse)(nil),        // 46: detdeploy.api.v1.PostAllocationProxyAddressResponse
-	(*MarkAllocationResourcesDaemonResponse)(nil),     // 47: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 48: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 49: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 50: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 51: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	nil,                                               // 52: detdeploy.api.v1.Command.LabelsEntry
-	nil,                                               // 53: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                     // 54: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 55: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 56: google.protobuf.Struct
-	(*Pagination)(nil),                                // 57: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 58: detdeploy.api.v1.Device
+	(*PreviewCommandResponse)(nil),                    // 21: detdeploy.api.v1.PreviewCommandResponse
+	(*CommandPlacement)(nil),                          // 22: detdeploy.api.v1.CommandPlacement
+	(*PlacedPart)(nil),                                // 23: detdeploy.api.v1.PlacedPart
+	(*GetCommandsResponse)(nil),                       // 24: detdeploy.api.v1.GetCommandsResponse
+	(*GetCommandResponse)(nil),                        // 25: detdeploy.api.v1.GetCommandResponse
+	(*QueuePlace)(nil),                                // 26: detdeploy.api.v1.QueuePlace
+	(*SlotHolder)(nil),                                // 27: detdeploy.api.v1.SlotHolder
+	(*ListTasksResponse)(nil),                         // 28: detdeploy.api.v1.ListTasksResponse
+	(*KillCommandResponse)(nil),                       // 29: detdeploy.api.v1.KillCommandResponse
+	(*KillTaskArrayResponse)(nil),                     // 30: detdeploy.api.v1.KillTaskArrayResponse
+	(*SetCommandPriorityRequest)(nil),                 // 31: detdeploy.api.v1.SetCommandPriorityRequest
+	(*SetCommandPriorityResponse)(nil),                // 32: detdeploy.api.v1.SetCommandPriorityResponse
+	(*GetTaskContextDirectoryResponse)(nil),           // 33: detdeploy.api.v1.GetTaskContextDirectoryResponse
+	(*AcceleratorData)(nil),                           // 34: detdeploy.api.v1.AcceleratorData
+	(*PostAllocationAcceleratorDataRequest)(nil),      // 35: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
+	(*PostAllocationAcceleratorDataResponse)(nil),     // 36: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
+	(*AllocationReadyResponse)(nil),                   // 37: detdeploy.api.v1.AllocationReadyResponse
+	(*AllocationWaitingResponse)(nil),                 // 38: detdeploy.api.v1.AllocationWaitingResponse
+	(*AllocationPreemptionSignalResponse)(nil),        // 39: detdeploy.api.v1.AllocationPreemptionSignalResponse
+	(*RendezvousInfo)(nil),                            // 40: detdeploy.api.v1.RendezvousInfo
+	(*AllocationRendezvousInfoResponse)(nil),          // 41: detdeploy.api.v1.AllocationRendezvousInfoResponse
+	(*AckAllocationPreemptionSignalResponse)(nil),     // 42: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
+	(*GetAllocationResponse)(nil),                     // 43: detdeploy.api.v1.GetAllocationResponse
+	(*AllocationAllGatherRequest)(nil),                // 44: detdeploy.api.v1.AllocationAllGatherRequest
+	(*AllocationAllGatherResponse)(nil),               // 45: detdeploy.api.v1.AllocationAllGatherResponse
+	(*NotifyContainerRunningRequest)(nil),             // 46: detdeploy.api.v1.NotifyContainerRunningRequest
+	(*NotifyContainerRunningResponse)(nil),            // 47: detdeploy.api.v1.NotifyContainerRunningResponse
+	(*PostAllocationProxyAddressRequest)(nil),         // 48: detdeploy.api.v1.PostAllocationProxyAddressRequest
+	(*PostAllocationProxyAddressResponse)(nil),        // 49: detdeploy.api.v1.PostAllocationProxyAddressResponse
+	(*MarkAllocationResourcesDaemonResponse)(nil),     // 50: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 51: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 52: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 53: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 54: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	nil,                                               // 55: detdeploy.api.v1.Command.LabelsEntry
+	nil,                                               // 56: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                     // 57: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 58: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 59: google.protobuf.Struct
+	(*SlotPrice)(nil),                                 // 60: detdeploy.api.v1.SlotPrice
+	(*Pagination)(nil),                                // 61: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 62: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
 	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	54, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	54, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	57, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	57, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	54, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	54, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	57, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	57, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
 	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
 	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
 	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	50, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	53, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
 	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
 	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	54, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	57, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
 	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
 	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	51, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	54, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
 	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	54, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	55, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	54, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
-	52, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
-	54, // 23: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
-	56, // 24: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	57, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	58, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	57, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
+	55, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
+	57, // 23: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
+	59, // 24: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
 	15, // 25: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
 	17, // 26: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	53, // 27: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	56, // 27: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
 	18, // 28: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
 	16, // 29: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	56, // 30: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	59, // 30: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
 	1,  // 31: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	16, // 32: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	57, // 33: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 34: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	56, // 35: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	23, // 36: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
-	24, // 37: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 38: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
-	16, // 39: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 40: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	31, // 41: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	37, // 42: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 43: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	56, // 44: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	56, // 45: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	56, // 46: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	56, // 47: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	58, // 48: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	49, // 49: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 50: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	59, // 32: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
+	60, // 33: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
+	22, // 34: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
+	23, // 35: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
+	26, // 36: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
+	27, // 37: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 38: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	61, // 39: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 40: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	59, // 41: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	26, // 42: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	27, // 43: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 44: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
+	16, // 45: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	16, // 46: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	34, // 47: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	40, // 48: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	5,  // 49: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	59, // 50: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	59, // 51: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	59, // 52: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	59, // 53: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	62, // 54: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	52, // 55: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 56: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }
@@ -3628,6 +3906,7 @@ func file_master_api_v1_task_proto_init() {
 	}
 	file_master_api_v1_agent_proto_init()
 	file_master_api_v1_page_proto_init()
+	file_master_api_v1_pool_proto_init()
 	file_master_api_v1_task_proto_msgTypes[0].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[1].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[2].OneofWrappers = []any{}
@@ -3636,14 +3915,14 @@ func file_master_api_v1_task_proto_init() {
 	file_master_api_v1_task_proto_msgTypes[9].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[12].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[16].OneofWrappers = []any{}
-	file_master_api_v1_task_proto_msgTypes[27].OneofWrappers = []any{}
+	file_master_api_v1_task_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   50,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -85,13 +85,15 @@ func describeQueue(q *apiv1.QueuePlace) string {
 }
 
 // describeHolders returns the jobs that hold the slots of the pool of a waiting task.
-func describeHolders(q *apiv1.QueuePlace) string {
+func describeHolders(q *apiv1.QueuePlace) string { return describeJobs(q.GetHolders(), q.GetMore()) }
+
+func describeJobs(jobs []*apiv1.SlotHolder, more int32) string {
 	var parts []string
-	for _, h := range q.GetHolders() {
+	for _, h := range jobs {
 		parts = append(parts, fmt.Sprintf("%s of %s (%s, %s)", h.GetName(), h.GetUsername(), h.GetId(), term.Count(int(h.GetSlots()), "slot")))
 	}
-	if q.GetMore() > 0 {
-		parts = append(parts, term.Count(int(q.GetMore()), "other job"))
+	if more > 0 {
+		parts = append(parts, term.Count(int(more), "other job"))
 	}
 	return strings.Join(parts, ", ")
 }

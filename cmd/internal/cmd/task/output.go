@@ -37,7 +37,7 @@ func (w *shown) checkShown(unattended bool) error {
 	case w.Interactive || w.TTY:
 		return usage.Errorf("--interactive and --tty: standard input and terminals are not forwarded to tasks yet; put the input into a file of the --context directory")
 	case unattended && (w.Timestamps || w.Prefix):
-		return usage.Errorf("--timestamps and --prefix: require the output, which --detach and --array do not show; use task logs")
+		return usage.Errorf("--timestamps and --prefix: require the output, which --detach, --array and --dry-run do not show; use task logs")
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type runOptions struct {
 	ConfigFile string
 	ContextDir string
 	Array      string
+	DryRun     bool
 	After      []string
 	Labels     []string
 }
@@ -56,6 +57,9 @@ command line; several arguments are a program and its arguments.
 With --after, the task is queued when all named tasks have ended. If one with ":ok" did not
 succeed, the task ends without having run.
 
+With --dry-run, the cluster checks the task and prints where it would start now, or why it would
+wait. Nothing is started or sent.
+
 With --array, many tasks are created at once, all or none, and the ID of the array is
 printed without waiting for them. The environment of each task contains
 DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
@@ -64,6 +68,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
   det-deploy task run --quiet -- cat results.json | jq .accuracy
   det-deploy task run --detach --config job.yaml
+  det-deploy task run --dry-run --slots 8 -- python train.py
   det-deploy task run --after train:ok -- python evaluate.py
   det-deploy task run --array 100 -- 'python evaluate.py --part $DET_TASK_ARRAY_INDEX'`,
 	})
@@ -85,6 +90,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	f.StringArrayVar(&o.After, "after", nil, "task that must end first, or TASK:ok for one that must succeed; repeatable")
 	o.CompleteFlag(c, "pool", client.Pools)
 	o.CompleteFlag(c, "after", client.Tasks)
+	f.BoolVar(&o.DryRun, "dry-run", false, "show what would change, change nothing")
 	o.addAttendedFlags(f)
 	return c
 }
@@ -107,10 +113,12 @@ func (o *runOptions) checkFlags() error {
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
 	case o.Array != "" && o.ContextDir != "":
 		return usage.Errorf("use either --context or --array; the tasks of an array get files from the image or a mounted directory")
-	case !o.Output.IsText() && !o.Detach && o.Array == "":
+	case o.DryRun && (o.Array != "" || o.Detach):
+		return usage.Errorf("--dry-run: shows one task, which is not started; omit --array and --detach")
+	case !o.Output.IsText() && !o.Detach && o.Array == "" && !o.DryRun:
 		return usage.Errorf("--output %s: requires --detach, because the output is that of the task", o.Output)
 	}
-	if err := o.checkShown(o.Detach || o.Array != ""); err != nil {
+	if err := o.checkShown(o.Detach || o.DryRun || o.Array != ""); err != nil {
 		return err
 	}
 	_, labels := readLabels(o.Labels)
@@ -134,6 +142,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	defer master.Close()
 	if req.After, err = readAfter(ctx, master, o.After); err != nil {
 		return exit.With(exit.NotTheTask, err)
+	}
+	if o.DryRun {
+		return nameLines(o.showPreview(ctx, master, req), o.ConfigFile)
 	}
 	if err := o.sendContext(ctx, master, dir, req); err != nil {
 		return err

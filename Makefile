@@ -13,7 +13,7 @@ export CGO_ENABLED ?= 0
 TAGS := grpcnotrace
 export GOFLAGS ?= -trimpath -tags=$(TAGS)
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=$(VERSION)
 
 # The image: for which machines, where it goes, and what is said about it.
@@ -37,9 +37,14 @@ install: build ## install det-deploy into PREFIX/bin (~/.local/bin)
 	install -D -m 0755 bin/det-deploy $(DESTDIR)$(PREFIX)/bin/det-deploy
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "$(PREFIX)/bin is not on PATH; add it: export PATH=$(PREFIX)/bin:\$$PATH" ;; esac
 
+.PHONY: archives
+archives: ## write archives for Linux and macOS on amd64 and arm64, with checksums, into dist
+	./test/release/archives.sh $(VERSION) $(TAGS) '$(LDFLAGS)'
+
 .PHONY: release
-release: ## write archives for linux on amd64 and arm64, with checksums, into dist
-	./test/release.sh $(VERSION) $(TAGS) '$(LDFLAGS)'
+release: ## the archives of a version; fails unless this is its tag and the changelog has its section
+	@./test/release/tagged.sh $(VERSION)
+	@$(MAKE) --no-print-directory archives
 
 .PHONY: image
 image: ## write dist/det-deploy-VERSION-linux-ARCH.tar, the container image, without a daemon

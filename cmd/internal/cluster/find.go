@@ -12,7 +12,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
 // NewStatus returns `det-deploy status`.
@@ -164,20 +163,39 @@ func (o *finder) find(ctx context.Context) (known, error) {
 	if err != nil {
 		return known{}, err
 	}
-	have := idsOf(all)
-	all = slices.DeleteFunc(all, func(k known) bool {
-		return k.Cluster != o.Cluster || o.Platform != "" && k.Platform != o.Platform
-	})
+	found := o.named(all, o.Cluster)
+	if len(found) == 0 && o.verb.TakesBeginning() {
+		x, one, err := Beginning(o.Cluster, existing(all))
+		if err != nil {
+			return known{}, err
+		}
+		if one {
+			found = o.named(all, x.ID)
+		}
+	}
+	_, near := Near(o.Cluster, existing(all))
 	switch {
-	case len(all) == 1:
-		return all[0], nil
-	case len(all) > 1:
-		return known{}, usage.Errorf("cluster %s is known on several platforms: choose one with --platform", o.Cluster)
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return known{}, usage.Errorf("cluster %s is known on several platforms: choose one with --platform", found[0].Cluster)
 	case o.Platform != "":
 		return known{Cluster: o.Cluster, Platform: o.Platform}, nil
-	case !o.CanAsk() || naming.Nearest(o.Cluster, have) != "":
-		return known{}, &unknownError{o.Cluster, have}
+	case !o.CanAsk() || near:
+		return known{}, unknown(o.Cluster, all)
 	}
+	return o.ask(ctx)
+}
+
+// named returns the clusters with an ID on the given platform, or on all.
+func (o *finder) named(all []known, id string) []known {
+	return slices.DeleteFunc(slices.Clone(all), func(k known) bool {
+		return k.Cluster != id || o.Platform != "" && k.Platform != o.Platform
+	})
+}
+
+// ask asks for the platform of an unknown cluster.
+func (o *finder) ask(ctx context.Context) (known, error) {
 	field := term.Field{
 		Label: "Platform", Help: "Cluster " + o.Cluster + " is not known on this machine. Where does it run?", Flag: "--platform",
 		Check: func(_ context.Context, answer string) error { return o.checkPlatform(answer) },

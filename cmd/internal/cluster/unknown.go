@@ -1,45 +1,29 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/internal/document/naming"
 )
 
-// unknownError reports a cluster that is not in the records of this machine.
-type unknownError struct {
-	cluster string
-	have    []string
+// unknown returns the error for a cluster that is not in the records of this machine.
+func unknown(id string, all []known) error {
+	return &AbsentError{
+		Cluster: id, Have: existing(all), None: "none is known on this machine",
+		Try: "for a cluster that another machine has created, use --platform; `det-deploy aws list --all-regions`, `gcp list` and `k8s list` find it",
+	}
 }
 
-func (e *unknownError) Error() string {
-	if len(e.have) == 0 {
-		return fmt.Sprintf("no cluster %s here (none is known on this machine)", e.cluster)
+// existing returns the known clusters in order, each once.
+func existing(all []known) []Existing {
+	var out []Existing
+	for _, id := range idsOf(all) {
+		out = append(out, Existing{ID: id})
 	}
-	return fmt.Sprintf("no cluster %s here%s", e.cluster, NameOthers(e.cluster, e.have))
-}
-
-// NameOthers returns the end of an error about an unknown cluster: the known clusters, and the one with the
-// most similar ID.
-func NameOthers(id string, have []string) string {
-	if len(have) == 0 {
-		return ""
-	}
-	text := " (have: " + strings.Join(have, ", ") + ")"
-	if near := naming.Nearest(id, have); near != "" {
-		text += ", did you mean " + near + "?"
-	}
-	return text
-}
-
-// Hint names the commands that find clusters which other machines have created.
-func (e *unknownError) Hint() string {
-	return "for a cluster that another machine has created, use --platform; `det-deploy aws list --all-regions`, `gcp list` and `k8s list` find it"
+	return out
 }
 
 // idsOf returns the IDs of clusters in order, each once.

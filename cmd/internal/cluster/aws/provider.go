@@ -76,6 +76,11 @@ func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.C
 	return awswire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
+// Known lists the clusters of the account.
+func (p *provider) Known(ctx context.Context, _ string) ([]wire.ListedCluster, error) {
+	return awswire.Known(ctx, p.Profile)
+}
+
 // List lists the clusters of one region, or of all regions with --all-regions.
 func (p *provider) List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error) {
 	if region == "" && !p.AllRegions {

@@ -22,6 +22,8 @@ type Cluster struct {
 	Words Words
 	// Awaited is true if up waits for the master.
 	Awaited bool
+
+	provider Provider
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)
@@ -46,7 +48,7 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 		if found, err := c.Exists(ctx); err != nil || found {
 			return err
 		}
-		return c.absentError()
+		return c.absentError(ctx)
 	case cluster.Credentials, cluster.Upgrade:
 		if recorded {
 			return nil
@@ -56,7 +58,7 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 		} else if lost {
 			return &LostError{c.Words.Name, c.ID()}
 		}
-		return c.absentError()
+		return c.absentError(ctx)
 	case cluster.Up, cluster.Plan, cluster.Doctor, cluster.List, cluster.Down, cluster.Adopt:
 	}
 	return nil
@@ -78,12 +80,12 @@ func (c *Cluster) Warn(ctx context.Context, v cluster.Verb) error {
 	return c.CheckPlan(ctx).Render(c.Err)
 }
 
-// Recover reads back the settings of a cluster that has lost its record. It returns an *absentError if
-// there is no such cluster.
+// Recover reads back the settings of a cluster that has lost its record. It returns a
+// *cluster.AbsentError if there is no such cluster.
 func (c *Cluster) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
 	settings, whole, err = c.CloudCluster.Recover(ctx)
 	if err == nil && settings == nil {
-		err = c.absentError()
+		err = c.absentError(ctx)
 	}
 	return settings, whole, err
 }
@@ -111,8 +113,9 @@ func (c *Cluster) Credentials(ctx context.Context) (cluster.Access, error) {
 }
 
 // Absent returns the message for a cluster that does not exist.
-func (c *Cluster) Absent(context.Context) []string {
-	return []string{"There is no cluster " + c.ID() + " in " + c.Place() + "."}
+func (c *Cluster) Absent(ctx context.Context) []string {
+	have, _ := c.existing(ctx) // without them, the message is only less helpful
+	return append([]string{"There is no cluster " + c.ID() + " in " + c.Place() + "."}, cluster.NearNote(c.ID(), have)...)
 }
 
 // Kept returns the command that deletes the remaining data.

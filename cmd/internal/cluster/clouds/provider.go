@@ -27,6 +27,9 @@ type Provider interface {
 	// List lists the clusters of the account. It returns the searched region in place, or "" if it
 	// searched all of them.
 	List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error)
+	// Known lists the clusters of the account, or of the project if there is one, in all regions, without
+	// their records.
+	Known(ctx context.Context, project string) ([]wire.ListedCluster, error)
 	// Ask returns the form for a new cluster.
 	Ask(c *Completion) term.Form
 }

@@ -2,6 +2,7 @@ package clouds
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/pflag"
 
@@ -106,8 +107,26 @@ func (w *Selection) openCluster(ctx context.Context, r cluster.Request) (*Cluste
 	return c, err
 }
 
-// openGiven opens the cluster with the given settings, or as it is recorded if given is nil.
+// openGiven opens the cluster with the given settings, or as it is recorded if given is nil. Verbs that take
+// the beginning of an ID open the only cluster that has it.
 func (w *Selection) openGiven(ctx context.Context, r cluster.Request, given *spec.Given) (*Cluster, error) {
+	c, err := w.openWhole(ctx, r, given)
+	absent, isAbsent := errors.AsType[*cluster.AbsentError](err)
+	if !isAbsent || !r.Verb.TakesBeginning() {
+		return c, err
+	}
+	found, one, many := cluster.Beginning(w.Cluster, absent.Have)
+	switch {
+	case many != nil:
+		return nil, many
+	case !one:
+		return nil, err
+	}
+	w.Cluster = found.ID
+	return w.openWhole(ctx, r, given)
+}
+
+func (w *Selection) openWhole(ctx context.Context, r cluster.Request, given *spec.Given) (*Cluster, error) {
 	if given != nil {
 		if err := w.prepareCloud(ctx, r, w.request(r, given)); err != nil {
 			return nil, err
@@ -120,7 +139,7 @@ func (w *Selection) openGiven(ctx context.Context, r cluster.Request, given *spe
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{CloudCluster: a, Streams: w.Streams, Words: w.Words, Awaited: !w.NoWait}
+	c := &Cluster{CloudCluster: a, Streams: w.Streams, Words: w.Words, Awaited: !w.NoWait, provider: w.Provider}
 	return c, c.Need(ctx, r.Verb)
 }
 

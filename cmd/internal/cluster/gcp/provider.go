@@ -98,6 +98,13 @@ func (p *provider) OpenRemembered(ctx context.Context, s *term.Streams, q wire.C
 	return gcpwire.OpenRemembered(ctx, s, p.newRequest(q))
 }
 
+// Known lists the clusters of a project.
+func (p *provider) Known(ctx context.Context, project string) ([]wire.ListedCluster, error) {
+	a := p.Account
+	a.Project = project
+	return gcpwire.Known(ctx, a)
+}
+
 // List lists the clusters of the project, in one region or in all.
 func (p *provider) List(ctx context.Context, region string) (all []wire.ListedCluster, place string, err error) {
 	all, err = gcpwire.List(ctx, region, p.Account)

@@ -70,14 +70,10 @@ func (c *opened) Credentials(ctx context.Context) (cluster.Access, error) {
 	return a, err
 }
 
-// Absent returns the message for a cluster that does not exist, and the namespaces that have a cluster
-// with its ID.
+// Absent returns the message for a cluster that does not exist, and the cluster with the most similar ID,
+// which may be the same in another namespace.
 func (c *opened) Absent(ctx context.Context) []string {
-	out := []string{"There is no cluster " + c.ID() + " in namespace " + c.Namespace() + "."}
-	for _, ns := range c.Elsewhere(ctx) {
-		out = append(out, "There is one in namespace "+ns+": select it with --namespace")
-	}
-	return out
+	return append([]string{"There is no cluster " + c.ID() + " in namespace " + c.Namespace() + "."}, cluster.NearNote(c.ID(), c.others(ctx))...)
 }
 
 // Kept returns nothing because the receipt lists the remaining volumes.

@@ -2,8 +2,6 @@ package k8s
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -87,8 +85,21 @@ func (w *wanted) Validate(r cluster.Request) error {
 }
 
 // Open opens the cluster: with the requested values for a verb that describes a cluster, and as it exists
-// for others.
+// for others. Verbs that take the beginning of an ID open the only cluster of the namespace that has it.
 func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
+	c, err := w.openWhole(ctx, r)
+	if !r.Verb.TakesBeginning() {
+		return c, err
+	}
+	id, err := completeID(w.Cluster, err)
+	if err != nil || id == w.Cluster {
+		return c, err
+	}
+	w.Cluster = id
+	return w.openWhole(ctx, r)
+}
+
+func (w *wanted) openWhole(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
 	q := k8swire.Request{NoWait: w.NoWait, Limit: w.Timeout, BackupClaim: w.BackupClaim, BackupBucket: w.BackupBucket, Sink: r.Sink}
 	q.Unread = r.Verb == cluster.Down || r.Verb == cluster.Upgrade && w.Abandon
 	if r.Verb.Describes() || r.Verb == cluster.Upgrade && !w.Abandon {
@@ -116,8 +127,18 @@ func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, 
 	return c, nil
 }
 
-// openExisting opens a cluster as it exists. It returns an *absentError if there is none.
+// openExisting opens a cluster, or the only one of the namespace that has the beginning of an ID, as it exists. It returns a *cluster.AbsentError if there is none.
 func openExisting(ctx context.Context, s *term.Streams, w *Which) (*k8swire.Opened, error) {
+	k, err := openWhole(ctx, s, w)
+	id, err := completeID(w.Cluster, err)
+	if err != nil || id == w.Cluster {
+		return k, err
+	}
+	w.Cluster = id
+	return openWhole(ctx, s, w)
+}
+
+func openWhole(ctx context.Context, s *term.Streams, w *Which) (*k8swire.Opened, error) {
 	k, err := k8swire.Open(ctx, s, k8swire.Request{Cluster: w.Cluster, At: w.kubeAt(s)})
 	if err != nil {
 		return nil, err
@@ -132,32 +153,10 @@ func noteEffects(s *term.Streams, effects []string) {
 	}
 }
 
-// requireCluster returns an *absentError if no part of the cluster exists.
+// requireCluster returns a *cluster.AbsentError if no part of the cluster exists.
 func (c *opened) requireCluster(ctx context.Context) error {
 	if found, err := c.Exists(ctx); err != nil || found {
 		return err
 	}
 	return c.absentError(ctx)
-}
-
-// absentError reports a cluster that does not exist.
-type absentError struct {
-	cluster, namespace string
-	elsewhere          []string
-}
-
-func (c *opened) absentError(ctx context.Context) error {
-	return &absentError{c.ID(), c.Namespace(), c.Elsewhere(ctx)}
-}
-
-func (e *absentError) Error() string {
-	return fmt.Sprintf("there is no cluster %s in namespace %s", e.cluster, e.namespace)
-}
-
-// Hint names the namespaces with such a cluster, or the commands that list clusters and create this one.
-func (e *absentError) Hint() string {
-	if len(e.elsewhere) > 0 {
-		return "there is one in namespace " + strings.Join(e.elsewhere, ", ") + ": select it with --namespace"
-	}
-	return "`det-deploy k8s list` lists clusters; `det-deploy k8s install --cluster-id " + e.cluster + "` creates this one"
 }

@@ -111,7 +111,7 @@ func (c *opened) Releases(context.Context) (runs, to record.Release, err error) 
 
 // Absent returns the message for a cluster that does not exist.
 func (c *opened) Absent(context.Context) []string {
-	return []string{"Cluster " + c.ID() + " does not exist."}
+	return append([]string{"Cluster " + c.ID() + " does not exist."}, cluster.NearNote(c.ID(), others(c.Streams, c.ID()))...)
 }
 
 // Kept returns nothing because the receipt lists the remaining data.

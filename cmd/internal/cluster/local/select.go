@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -34,10 +33,13 @@ type selection struct {
 	Given spec.Given
 
 	cluster.Settings
+
+	flags *pflag.FlagSet
 }
 
 // AddFlags declares the flags of a verb.
 func (o *selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
+	o.flags = f
 	cluster.AddID(f, &o.Cluster, target.DefaultCluster)
 	switch v {
 	case cluster.Logs:
@@ -68,8 +70,9 @@ func (o *selection) Validate(r cluster.Request) (err error) {
 	}
 	if r.Verb == cluster.Up {
 		o.Given.Flags, err = o.ReadSettings()
+		return err
 	}
-	return err
+	return o.completeID(r.Verb)
 }
 
 // Open opens the cluster.
@@ -98,21 +101,41 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 	return &opened{Local: l, Streams: o.Streams, Foreground: o.Foreground, forget: o.Forget}, nil
 }
 
-// absentError reports a cluster that does not exist.
-type absentError struct {
-	cluster string
-	have    []string
-}
-
 // absent returns the error for a cluster that does not exist on this machine.
 func absent(s *term.Streams, id string) error {
-	have, _ := wire.LocalClusters(s) // without them, the error is only less helpful
-	return &absentError{id, slices.DeleteFunc(have, func(other string) bool { return other == id })}
+	return &cluster.AbsentError{
+		Cluster: id, Have: others(s, id), None: "none is known on this machine", Try: "det-deploy local up --cluster-id " + id,
+	}
 }
 
-func (e *absentError) Error() string {
-	return fmt.Sprintf("cluster %s does not exist on this machine%s", e.cluster, cluster.NameOthers(e.cluster, e.have))
+// others returns the other clusters on this machine.
+func others(s *term.Streams, id string) []cluster.Existing {
+	all, _ := wire.LocalClusters(s) // without them, messages are only less helpful
+	var out []cluster.Existing
+	for _, other := range all {
+		if other != id {
+			out = append(out, cluster.Existing{ID: other})
+		}
+	}
+	return out
 }
 
-// Hint names the command that creates the cluster.
-func (e *absentError) Hint() string { return "det-deploy local up --cluster-id " + e.cluster }
+// completeID replaces the given beginning of an ID by the ID, for verbs that take it. A cluster that was
+// removed and has left data is not another one.
+func (o *selection) completeID(v cluster.Verb) error {
+	if !v.TakesBeginning() || !o.flags.Changed("cluster-id") {
+		return nil
+	}
+	place, err := wire.LocalPlace(o.Streams, o.Cluster)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(string(place)); err == nil {
+		return nil
+	}
+	found, one, err := cluster.Beginning(o.Cluster, others(o.Streams, o.Cluster))
+	if one {
+		o.Cluster = found.ID
+	}
+	return err
+}

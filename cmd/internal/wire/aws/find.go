@@ -111,41 +111,60 @@ func bucketRegion(ctx context.Context, home api.Clients, name string) (string, e
 	}
 }
 
-// List lists the clusters of the caller's account in one region, or in all if region is empty.
-func List(ctx context.Context, region, profile string) ([]wire.ListedCluster, error) {
+// Known lists the clusters of the caller's account with their regions, without their records.
+func Known(ctx context.Context, profile string) ([]wire.ListedCluster, error) {
+	all, _, err := known(ctx, profile)
+	return all, err
+}
+
+// known implements Known. It also returns the account.
+func known(ctx context.Context, profile string) (out []wire.ListedCluster, account string, err error) {
 	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: profile})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	who, err := facts.Facts{Clients: home}.Caller(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	names, err := listBuckets(ctx, home)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	out := []wire.ListedCluster{}
 	for _, name := range names {
 		id, ours := control.ClusterOf(name, who.Account)
 		if !ours {
 			continue
 		}
-		c := wire.ListedCluster{Cluster: id}
-		if c.Region, err = bucketRegion(ctx, home, name); cloud.KindOf(err) == cloud.NotFound {
+		region, err := bucketRegion(ctx, home, name)
+		if cloud.KindOf(err) == cloud.NotFound {
 			continue // it was deleted in the meantime
-		} else if err != nil {
-			return nil, err
 		}
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, wire.ListedCluster{Cluster: id, Region: region})
+	}
+	slices.SortFunc(out, func(a, b wire.ListedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out, who.Account, nil
+}
+
+// List lists the clusters of the caller's account in one region, or in all if region is empty.
+func List(ctx context.Context, region, profile string) ([]wire.ListedCluster, error) {
+	all, account, err := known(ctx, profile)
+	if err != nil {
+		return nil, err
+	}
+	out := []wire.ListedCluster{}
+	for _, c := range all {
 		if region != "" && c.Region != region {
 			continue
 		}
-		if err := readRecord(ctx, &c, profile, who.Account); err != nil {
+		if err := readRecord(ctx, &c, profile, account); err != nil {
 			return nil, err
 		}
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b wire.ListedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out, nil
 }
 

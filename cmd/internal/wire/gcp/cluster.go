@@ -121,6 +121,9 @@ func openRecord(ctx context.Context, q Request) (*opened, facts.Caller, error) {
 	if g.free, err = q.openClients(ctx, api.Options{Region: place.Region, Log: q.Log}); err != nil {
 		return nil, who, err
 	}
+	if err := checkRegion(ctx, g.free, q, place.Number); err != nil {
+		return nil, who, err
+	}
 	return g, who, g.ReadRecord(ctx, control.Open(g.free, q.Cluster, place.Number))
 }
 

@@ -3,6 +3,7 @@ package gcp
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -99,31 +100,65 @@ func regionOf(ctx context.Context, c api.Clients, cluster string, project uint64
 	return "", nil
 }
 
-// List lists the clusters of a project in one region, or in all if region is empty.
-func List(ctx context.Context, region string, a Account) ([]wire.ListedCluster, error) {
-	c, err := a.openClients(ctx, api.Options{AnyRegion: true})
+// checkRegion returns an error if the cluster, or its kept data, is in another region than that of --region.
+// It returns nil if that cannot be determined.
+func checkRegion(ctx context.Context, c api.Clients, q Request, project uint64) error {
+	if q.Region == "" {
+		return nil
+	}
+	where, err := regionOf(ctx, c, q.Cluster, project)
+	if err != nil || where == "" || where == q.Region {
+		return nil //nolint:nilerr // the calls that follow report the error
+	}
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "open the cluster", Resource: q.Cluster, Fix: "set --region " + where,
+		Err: fmt.Errorf("it, or the data that it has left, is in %s and not in %s", where, q.Region),
+	}
+}
+
+// Known lists the clusters of a project with their regions, without their records.
+func Known(ctx context.Context, a Account) ([]wire.ListedCluster, error) {
+	all, _, _, err := known(ctx, a)
+	return all, err
+}
+
+// known implements Known. It also returns the clients that it used, and the project number.
+func known(ctx context.Context, a Account) (out []wire.ListedCluster, c api.Clients, project uint64, err error) {
+	c, err = a.openClients(ctx, api.Options{AnyRegion: true})
 	if err != nil {
-		return nil, err
+		return nil, c, 0, err
 	}
 	who, err := facts.Facts{Clients: c}.Caller(ctx)
 	if err != nil {
-		return nil, err
+		return nil, c, 0, err
 	}
 	buckets, err := c.ListBuckets(ctx, bucketPrefix)
+	if err != nil {
+		return nil, c, 0, err
+	}
+	for _, b := range buckets {
+		if id, ours := control.ClusterOf(b.Name, who.Number); ours {
+			out = append(out, wire.ListedCluster{Cluster: id, Region: strings.ToLower(b.Location), Account: a.flags(c.Project)})
+		}
+	}
+	slices.SortFunc(out, func(a, b wire.ListedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out, c, who.Number, nil
+}
+
+// List lists the clusters of a project in one region, or in all if region is empty.
+func List(ctx context.Context, region string, a Account) ([]wire.ListedCluster, error) {
+	all, c, project, err := known(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	out := []wire.ListedCluster{}
-	for _, b := range buckets {
-		id, ours := control.ClusterOf(b.Name, who.Number)
-		one := wire.ListedCluster{Cluster: id, Region: strings.ToLower(b.Location), Account: a.flags(c.Project)}
-		if !ours || region != "" && one.Region != region {
+	for _, one := range all {
+		if region != "" && one.Region != region {
 			continue
 		}
-		r, _, found, err := record.Read(ctx, control.Open(c, id, who.Number))
+		r, _, found, err := record.Read(ctx, control.Open(c, one.Cluster, project))
 		one.AddRecord("gcp", r, found, err)
 		out = append(out, one)
 	}
-	slices.SortFunc(out, func(a, b wire.ListedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out, nil
 }

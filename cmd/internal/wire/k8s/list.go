@@ -136,18 +136,19 @@ func (l *Listing) eachNamespace(ctx context.Context, c *kube.Client) ([]helm.Inf
 	return out, nil
 }
 
-// Elsewhere lists the other namespaces with a cluster of this ID that the caller may read.
-func (k *Opened) Elsewhere(ctx context.Context) []string {
+// Others lists the releases in all namespaces that the caller may read, except that of this cluster.
+func (k *Opened) Others(ctx context.Context) []Listed {
 	all, err := k8s.OpenReleases(k.Kube, "", nil).List(ctx, k8s.ChartName, true)
 	if err != nil {
 		return nil // errors are ignored because this is only a hint
 	}
-	var out []string
+	var out []Listed
 	for _, i := range all {
-		if i.Name == k.Cluster && i.Namespace != k.Namespace() && !i.Foreign {
-			out = append(out, i.Namespace)
+		if !i.Foreign && i.Status != helm.Uninstalled && (i.Name != k.Cluster || i.Namespace != k.Namespace()) {
+			out = append(out, Listed{Cluster: i.Name, Namespace: i.Namespace})
 		}
 	}
+	slices.SortFunc(out, Listed.compare)
 	return out
 }
 

@@ -27,7 +27,7 @@ func (v *views) TrialsNamed(ctx context.Context, text string, limit int) ([]Name
 	number, rest, dotted := strings.Cut(text, ".")
 	id, err := strconv.ParseInt(number, 10, 32)
 	if err != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // other texts stand for no trial
 	}
 	var out []NamedTrial
 	if !dotted {
@@ -37,7 +37,7 @@ func (v *views) TrialsNamed(ctx context.Context, text string, limit int) ([]Name
 	}
 	e, err := v.reg.find(int32(id))
 	if err != nil {
-		return out, nil // only a trial has this number
+		return out, nil //nolint:nilerr // only a trial has this number
 	}
 	switch position, err := strconv.Atoi(rest); {
 	case rest == "":

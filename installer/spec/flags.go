@@ -94,8 +94,9 @@ func (t Table) Defaults() map[string]string {
 	return out
 }
 
-// ReadFiles replaces the value of every file flag by the file's content or absolute path.
-func (t Table) ReadFiles(given []document.Given, read func(string) ([]byte, error)) ([]document.Given, error) {
+// ReadFiles replaces the value of every file flag by the file's content or absolute path. read reads the
+// file of a flag.
+func (t Table) ReadFiles(given []document.Given, read func(flag, path string) ([]byte, error)) ([]document.Given, error) {
 	out := slices.Clone(given)
 	for i, g := range out {
 		f, _ := t.Find(g.Path)
@@ -103,9 +104,9 @@ func (t Table) ReadFiles(given []document.Given, read func(string) ([]byte, erro
 			continue
 		}
 		if f.FromFile {
-			data, err := read(g.Value)
+			data, err := read(g.Source, g.Value)
 			if err != nil {
-				return nil, fmt.Errorf("read the file of %s: %w", g.Source, err)
+				return nil, err
 			}
 			out[i].Value = string(data)
 		}

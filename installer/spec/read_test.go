@@ -100,7 +100,7 @@ func TestMergeReplacesTheFile(t *testing.T) {
 
 func TestDocumentsGivenByFlag(t *testing.T) {
 	t.Parallel()
-	read1 := func(string) ([]byte, error) { return []byte("webhooks: {base_url: https://x}\n"), nil }
+	read1 := func(string, string) ([]byte, error) { return []byte("webhooks: {base_url: https://x}\n"), nil }
 	given, err := spec.AWSFlags().ReadFiles(flags("master-config-file", "over.yaml"), read1)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -105,7 +104,7 @@ func (s *Settings) ReadSettings() ([]document.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, err = s.table.ReadFiles(given, os.ReadFile)
+	given, err = s.table.ReadFiles(given, usage.ReadFile)
 	return given, usage.Check(err)
 }
 

@@ -1,6 +1,7 @@
 package usage_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,10 +16,15 @@ func TestReadFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("a: 1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	large := filepath.Join(dir, "large.yaml")
+	if err := errors.Join(os.WriteFile(large, nil, 0o600), os.Truncate(large, 16<<20+1)); err != nil {
+		t.Fatal(err)
+	}
 	if got, err := usage.ReadFile("the file", file); err != nil || string(got) != "a: 1" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for path, want := range map[string]string{
+		large:                    "cannot read the file: " + large + " is larger than 16 MB",
 		absent:                   "cannot read the file: " + absent + " does not exist",
 		dir:                      "cannot read the file: " + dir + " is a directory",
 		filepath.Join(file, "c"): "cannot read the file: open " + file + "/c: not a directory",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
@@ -131,9 +130,9 @@ func readProxies(file string, a *agentconfig.Agent) error {
 	if file == "" {
 		return nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := usage.ReadFile("--proxy-file", file)
 	if err != nil {
-		return fmt.Errorf("read --proxy-file: %w", err)
+		return err
 	}
 	for line := range strings.Lines(string(data)) {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(line), "="); name {

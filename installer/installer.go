@@ -3,11 +3,13 @@
 package installer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/apply"
@@ -51,6 +53,8 @@ type Installer struct {
 	Emit   event.Sink
 	// SideBySide runs the checks concurrently with planning, for platforms with slow calls.
 	SideBySide bool
+	// CheckLimit is the timeout of one check; zero means doctor.Limit.
+	CheckLimit time.Duration
 	// LateLists reports that lists show new objects only after some seconds. Down then takes its
 	// second inventory no sooner than lists have settled.
 	LateLists bool
@@ -66,15 +70,19 @@ var ErrNotAwaited = errors.New("did not wait for the cluster")
 
 // Check runs all checks. It changes nothing.
 func (in *Installer) Check(ctx context.Context) doctor.Report {
-	return doctor.Run(ctx, in.Deployment.Checks())
+	return in.runChecks(ctx, in.Deployment.Checks())
 }
 
 // CheckPlan runs the checks whose problems are shown with a plan, and returns those that did not pass.
 func (in *Installer) CheckPlan(ctx context.Context) doctor.Report {
 	checks := slices.DeleteFunc(in.Deployment.Checks(), func(c doctor.Check) bool { return !c.Plan })
-	report := doctor.Run(ctx, checks)
+	report := in.runChecks(ctx, checks)
 	report.Results = slices.DeleteFunc(report.Results, func(r doctor.Result) bool { return r.Answer == doctor.Pass })
 	return report
+}
+
+func (in *Installer) runChecks(ctx context.Context, checks []doctor.Check) doctor.Report {
+	return doctor.RunWithin(ctx, cmp.Or(in.CheckLimit, doctor.Limit), checks)
 }
 
 // Plan returns the plan of Up. It changes nothing.

@@ -17,7 +17,7 @@ import (
 // Schema names the version of a report's JSON form.
 const Schema = "det-deploy.doctor/v1"
 
-// Limit is the timeout of one check. A check that exceeds it is unknown.
+// Limit is the default timeout of one check. A check that exceeds it is unknown.
 const Limit = 10 * time.Second
 
 // Answer is the outcome of a check.
@@ -65,12 +65,15 @@ type Report struct {
 }
 
 // Run runs all checks concurrently.
-func Run(ctx context.Context, checks []Check) Report {
+func Run(ctx context.Context, checks []Check) Report { return RunWithin(ctx, Limit, checks) }
+
+// RunWithin is Run with another timeout of one check.
+func RunWithin(ctx context.Context, limit time.Duration, checks []Check) Report {
 	r := Report{Schema: Schema, Results: make([]Result, len(checks))}
 	var wg sync.WaitGroup
 	for i, c := range checks {
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, Limit)
+			ctx, cancel := context.WithTimeout(ctx, limit)
 			defer cancel()
 			r.Results[i] = c.Look(ctx)
 			r.Results[i].Name = c.Name

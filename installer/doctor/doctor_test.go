@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,6 +52,26 @@ func TestUnknownResultIsNotAFailure(t *testing.T) {
 	if err := r.Err(); err != nil {
 		t.Errorf("got %v, want nil", err)
 	}
+}
+
+// A check that the clients of a cloud repeat for longer than the default limit has its own.
+func TestRunWithin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := doctor.Check{Name: "quotas", Look: func(ctx context.Context) doctor.Result {
+			select {
+			case <-ctx.Done():
+				return doctor.FromError(ctx.Err(), "")
+			case <-time.After(doctor.Limit + time.Minute):
+				return doctor.Passed("sufficient")
+			}
+		}}
+		for limit, want := range map[time.Duration]doctor.Answer{doctor.Limit: doctor.Unknown, 100 * time.Second: doctor.Pass} {
+			if got := doctor.RunWithin(t.Context(), limit, []doctor.Check{slow}).Results[0].Answer; got != want {
+				t.Errorf("within %s: got %s, want %s", limit, got, want)
+			}
+		}
+	})
 }
 
 // The error of an operation whose checks foresee a refusal has the kind of that refusal.

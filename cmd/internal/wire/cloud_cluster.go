@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -58,6 +59,9 @@ type CloudParts struct {
 	Logs          CloudLogs
 }
 
+// cloudCheckLimit is longer than clients of clouds repeat a throttled call, a minute and a half.
+const cloudCheckLimit = 100 * time.Second
+
 // Install looks up the facts that the parts require and assembles the installer.
 func (h *CloudCluster) Install(ctx context.Context, s *term.Streams, q CloudRequest, p CloudParts) error {
 	h.parts = p
@@ -76,7 +80,7 @@ func (h *CloudCluster) Install(ctx context.Context, s *term.Streams, q CloudRequ
 	}
 	return h.Opened.Install(s, p.Caller, installer.Installer{
 		Cluster: q.Cluster, Platform: p.Platform, Settings: settings, Release: release,
-		Deployment: p.Target, Store: p.Store, Gate: p.Gate, Emit: q.Sink, SideBySide: true, LateLists: true,
+		Deployment: p.Target, Store: p.Store, Gate: p.Gate, Emit: q.Sink, SideBySide: true, LateLists: true, CheckLimit: cloudCheckLimit,
 	})
 }
 

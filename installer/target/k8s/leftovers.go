@@ -152,7 +152,7 @@ func (t inventory) idOf(k chartKind, o unstructured.Unstructured) string {
 	return t.idIn(o.GetNamespace(), o.GetName())
 }
 
-// Unseen returns the kinds that may not be listed, whose leftovers are unknown.
+// Unseen returns the kinds that exist and may not be listed, whose leftovers are unknown.
 func (t *Target) Unseen(ctx context.Context) ([]string, error) {
 	home, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	if err != nil {
@@ -165,7 +165,7 @@ func (t *Target) Unseen(ctx context.Context) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			if _, err := api.List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsForbidden(err) {
+			if _, err := api.List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsForbidden(err) && t.Kube.Serves(ctx, k.of) {
 				out = append(out, k.of.Resource)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
 	"github.com/det-deploy/det-deploy/installer/target/k8s/chart"
 )
 
@@ -86,12 +87,17 @@ func TestAnAdministratorOfOneNamespaceInstalls(t *testing.T) {
 			t.Errorf("%s: got %+v, want a remark with %s", check, got, fix)
 		}
 	}
+	unseen, err := s.installer(t.Context()).Deployment.(*k8s.Target).Unseen(t.Context())
+	must(t, err)
+	if !slices.Contains(unseen, "clusterroles") || slices.Contains(unseen, "servicemonitors") || slices.Contains(unseen, "routes") {
+		t.Errorf("got %v, want kinds that exist and may not be listed", unseen)
+	}
 	must(t, s.up(t.Context()))
 	for _, name := range []string{"determined-master-deployment-lab", "determined-db-deployment-lab"} {
 		s.kubectl("-n", s.namespace, "rollout", "status", "deployment/"+name, "--timeout=60s")
 	}
 	s.version = "1.1.0"
-	_, err := s.upgrade(t.Context())
+	_, err = s.upgrade(t.Context())
 	must(t, err)
 	_, err = s.down(t.Context(), true)
 	must(t, err)

@@ -12,8 +12,8 @@ import (
 // Streams is implemented by resource managers that reach into running containers. The context of each
 // method bounds the time until the stream is open; the stream ends when either end closes it, or with
 // its container. Each method returns ErrNotRunning for a container that is unknown or does not run,
-// ErrTooManyStreams beyond the bounds of a container or a machine, and an *UnreachableError if the
-// platform or an earlier version of an agent cannot open streams.
+// ErrTooManyStreams beyond the bounds of a container or a machine, an *UnreachableError if the platform
+// or the machine cannot open streams, and a *RefusedError if the container's side does not.
 type Streams interface {
 	// Dial connects to a TCP port of a container as it is seen from inside, at loopback. The
 	// connection has CloseWrite.
@@ -38,3 +38,9 @@ var (
 type UnreachableError struct{ Reason string }
 
 func (e *UnreachableError) Error() string { return e.Reason }
+
+// RefusedError is the reason why a running container does not open a stream: nothing listens at the port,
+// or a program or a file does not exist.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }

@@ -10,3 +10,7 @@ const Protocol = 1
 
 // OldestProtocol is the oldest protocol version that a master accepts.
 const OldestProtocol = 1
+
+// StreamsPath is the path of the streams that agents open, below the path of the link. The ID of the
+// stream follows.
+const StreamsPath = "/streams/"

@@ -291,6 +291,58 @@ func (Signal_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24, 0}
 }
 
+type StreamFailed_Kind int32
+
+const (
+	// The container's side refuses, with reason: nothing listens at the port, or there is no
+	// such program or file.
+	StreamFailed_KIND_UNSPECIFIED StreamFailed_Kind = 0
+	StreamFailed_KIND_NOT_RUNNING StreamFailed_Kind = 1
+	// The agent's container runtime cannot reach into a container.
+	StreamFailed_KIND_CANNOT_ENTER StreamFailed_Kind = 2
+)
+
+// Enum value maps for StreamFailed_Kind.
+var (
+	StreamFailed_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_NOT_RUNNING",
+		2: "KIND_CANNOT_ENTER",
+	}
+	StreamFailed_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED":  0,
+		"KIND_NOT_RUNNING":  1,
+		"KIND_CANNOT_ENTER": 2,
+	}
+)
+
+func (x StreamFailed_Kind) Enum() *StreamFailed_Kind {
+	p := new(StreamFailed_Kind)
+	*p = x
+	return p
+}
+
+func (x StreamFailed_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StreamFailed_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_master_api_agentv1_link_proto_enumTypes[5].Descriptor()
+}
+
+func (StreamFailed_Kind) Type() protoreflect.EnumType {
+	return &file_master_api_agentv1_link_proto_enumTypes[5]
+}
+
+func (x StreamFailed_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StreamFailed_Kind.Descriptor instead.
+func (StreamFailed_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{30, 0}
+}
+
 // AgentMessage is anything an agent says.
 type AgentMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -303,6 +355,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Notice
 	//	*AgentMessage_Unprepared
 	//	*AgentMessage_Health
+	//	*AgentMessage_StreamFailed
 	Body          isAgentMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -408,6 +461,15 @@ func (x *AgentMessage) GetHealth() *Health {
 	return nil
 }
 
+func (x *AgentMessage) GetStreamFailed() *StreamFailed {
+	if x != nil {
+		if x, ok := x.Body.(*AgentMessage_StreamFailed); ok {
+			return x.StreamFailed
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Body interface {
 	isAgentMessage_Body()
 }
@@ -440,6 +502,10 @@ type AgentMessage_Health struct {
 	Health *Health `protobuf:"bytes,7,opt,name=health,proto3,oneof"`
 }
 
+type AgentMessage_StreamFailed struct {
+	StreamFailed *StreamFailed `protobuf:"bytes,8,opt,name=stream_failed,json=streamFailed,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Body() {}
 
 func (*AgentMessage_Received) isAgentMessage_Body() {}
@@ -454,6 +520,8 @@ func (*AgentMessage_Unprepared) isAgentMessage_Body() {}
 
 func (*AgentMessage_Health) isAgentMessage_Body() {}
 
+func (*AgentMessage_StreamFailed) isAgentMessage_Body() {}
+
 // MasterMessage is anything the master says.
 type MasterMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -466,6 +534,7 @@ type MasterMessage struct {
 	//	*MasterMessage_Ack
 	//	*MasterMessage_LogAck
 	//	*MasterMessage_Shutdown
+	//	*MasterMessage_OpenStream
 	Body          isMasterMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -571,6 +640,15 @@ func (x *MasterMessage) GetShutdown() *Shutdown {
 	return nil
 }
 
+func (x *MasterMessage) GetOpenStream() *OpenStream {
+	if x != nil {
+		if x, ok := x.Body.(*MasterMessage_OpenStream); ok {
+			return x.OpenStream
+		}
+	}
+	return nil
+}
+
 type isMasterMessage_Body interface {
 	isMasterMessage_Body()
 }
@@ -603,6 +681,10 @@ type MasterMessage_Shutdown struct {
 	Shutdown *Shutdown `protobuf:"bytes,7,opt,name=shutdown,proto3,oneof"`
 }
 
+type MasterMessage_OpenStream struct {
+	OpenStream *OpenStream `protobuf:"bytes,8,opt,name=open_stream,json=openStream,proto3,oneof"`
+}
+
 func (*MasterMessage_Welcome) isMasterMessage_Body() {}
 
 func (*MasterMessage_Refusal) isMasterMessage_Body() {}
@@ -616,6 +698,8 @@ func (*MasterMessage_Ack) isMasterMessage_Body() {}
 func (*MasterMessage_LogAck) isMasterMessage_Body() {}
 
 func (*MasterMessage_Shutdown) isMasterMessage_Body() {}
+
+func (*MasterMessage_OpenStream) isMasterMessage_Body() {}
 
 // Hello introduces an agent and says what it knows.
 type Hello struct {
@@ -666,7 +750,9 @@ type Hello struct {
 	NoFixedPaths string `protobuf:"bytes,19,opt,name=no_fixed_paths,json=noFixedPaths,proto3" json:"no_fixed_paths,omitempty"`
 	// no_limits is why the agent cannot limit the memory and the processes of each task, empty
 	// where it can.
-	NoLimits      string `protobuf:"bytes,20,opt,name=no_limits,json=noLimits,proto3" json:"no_limits,omitempty"`
+	NoLimits string `protobuf:"bytes,20,opt,name=no_limits,json=noLimits,proto3" json:"no_limits,omitempty"`
+	// streams means that the agent understands open_stream. It is sent to no other.
+	Streams       bool `protobuf:"varint,21,opt,name=streams,proto3" json:"streams,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -839,6 +925,13 @@ func (x *Hello) GetNoLimits() string {
 		return x.NoLimits
 	}
 	return ""
+}
+
+func (x *Hello) GetStreams() bool {
+	if x != nil {
+		return x.Streams
+	}
+	return false
 }
 
 // Health says whether the agent can start containers. It is repeated in every
@@ -2671,11 +2764,317 @@ func (x *Shutdown) GetReason() string {
 	return ""
 }
 
+// OpenStream asks for a stream into a running container. It is not repeated: the master waits
+// a few seconds for the websocket, and ends the stream with the container. One of port,
+// program, read_path and write_dir is set.
+type OpenStream struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// stream_id is known to the master and to this agent only.
+	StreamId    string `protobuf:"bytes,1,opt,name=stream_id,json=streamId,proto3" json:"stream_id,omitempty"`
+	ContainerId string `protobuf:"bytes,2,opt,name=container_id,json=containerId,proto3" json:"container_id,omitempty"`
+	// Types that are valid to be assigned to Open:
+	//
+	//	*OpenStream_Port
+	//	*OpenStream_Program
+	//	*OpenStream_ReadPath
+	//	*OpenStream_WriteDir
+	Open          isOpenStream_Open `protobuf_oneof:"open"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenStream) Reset() {
+	*x = OpenStream{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenStream) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenStream) ProtoMessage() {}
+
+func (x *OpenStream) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenStream.ProtoReflect.Descriptor instead.
+func (*OpenStream) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *OpenStream) GetStreamId() string {
+	if x != nil {
+		return x.StreamId
+	}
+	return ""
+}
+
+func (x *OpenStream) GetContainerId() string {
+	if x != nil {
+		return x.ContainerId
+	}
+	return ""
+}
+
+func (x *OpenStream) GetOpen() isOpenStream_Open {
+	if x != nil {
+		return x.Open
+	}
+	return nil
+}
+
+func (x *OpenStream) GetPort() int32 {
+	if x != nil {
+		if x, ok := x.Open.(*OpenStream_Port); ok {
+			return x.Port
+		}
+	}
+	return 0
+}
+
+func (x *OpenStream) GetProgram() *Program {
+	if x != nil {
+		if x, ok := x.Open.(*OpenStream_Program); ok {
+			return x.Program
+		}
+	}
+	return nil
+}
+
+func (x *OpenStream) GetReadPath() string {
+	if x != nil {
+		if x, ok := x.Open.(*OpenStream_ReadPath); ok {
+			return x.ReadPath
+		}
+	}
+	return ""
+}
+
+func (x *OpenStream) GetWriteDir() string {
+	if x != nil {
+		if x, ok := x.Open.(*OpenStream_WriteDir); ok {
+			return x.WriteDir
+		}
+	}
+	return ""
+}
+
+type isOpenStream_Open interface {
+	isOpenStream_Open()
+}
+
+type OpenStream_Port struct {
+	// port is a TCP port as it is seen from inside the container, at loopback. The websocket
+	// carries the bytes of a connection.
+	Port int32 `protobuf:"varint,3,opt,name=port,proto3,oneof"`
+}
+
+type OpenStream_Program struct {
+	// program is started inside the container.
+	Program *Program `protobuf:"bytes,4,opt,name=program,proto3,oneof"`
+}
+
+type OpenStream_ReadPath struct {
+	// read_path is a file or a directory to send as a tar archive, as the output of a program.
+	ReadPath string `protobuf:"bytes,5,opt,name=read_path,json=readPath,proto3,oneof"`
+}
+
+type OpenStream_WriteDir struct {
+	// write_dir is a directory in which to unpack a tar archive, the input of a program.
+	WriteDir string `protobuf:"bytes,6,opt,name=write_dir,json=writeDir,proto3,oneof"`
+}
+
+func (*OpenStream_Port) isOpenStream_Open() {}
+
+func (*OpenStream_Program) isOpenStream_Open() {}
+
+func (*OpenStream_ReadPath) isOpenStream_Open() {}
+
+func (*OpenStream_WriteDir) isOpenStream_Open() {}
+
+// Program is a program to start inside a container.
+type Program struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Argv  []string               `protobuf:"bytes,1,rep,name=argv,proto3" json:"argv,omitempty"`
+	// terminal is missing for a program without one.
+	Terminal      *TerminalSize `protobuf:"bytes,2,opt,name=terminal,proto3" json:"terminal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Program) Reset() {
+	*x = Program{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Program) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Program) ProtoMessage() {}
+
+func (x *Program) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Program.ProtoReflect.Descriptor instead.
+func (*Program) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Program) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *Program) GetTerminal() *TerminalSize {
+	if x != nil {
+		return x.Terminal
+	}
+	return nil
+}
+
+type TerminalSize struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Columns       uint32                 `protobuf:"varint,1,opt,name=columns,proto3" json:"columns,omitempty"`
+	Rows          uint32                 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TerminalSize) Reset() {
+	*x = TerminalSize{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TerminalSize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TerminalSize) ProtoMessage() {}
+
+func (x *TerminalSize) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TerminalSize.ProtoReflect.Descriptor instead.
+func (*TerminalSize) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *TerminalSize) GetColumns() uint32 {
+	if x != nil {
+		return x.Columns
+	}
+	return 0
+}
+
+func (x *TerminalSize) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+// StreamFailed says why a stream is not opened.
+type StreamFailed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StreamId      string                 `protobuf:"bytes,1,opt,name=stream_id,json=streamId,proto3" json:"stream_id,omitempty"`
+	Kind          StreamFailed_Kind      `protobuf:"varint,2,opt,name=kind,proto3,enum=detdeploy.agent.v1.StreamFailed_Kind" json:"kind,omitempty"`
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamFailed) Reset() {
+	*x = StreamFailed{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamFailed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamFailed) ProtoMessage() {}
+
+func (x *StreamFailed) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamFailed.ProtoReflect.Descriptor instead.
+func (*StreamFailed) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *StreamFailed) GetStreamId() string {
+	if x != nil {
+		return x.StreamId
+	}
+	return ""
+}
+
+func (x *StreamFailed) GetKind() StreamFailed_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return StreamFailed_KIND_UNSPECIFIED
+}
+
+func (x *StreamFailed) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_master_api_agentv1_link_proto protoreflect.FileDescriptor
 
 const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\x99\x03\n" +
+	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\xe2\x03\n" +
 	"\fAgentMessage\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.detdeploy.agent.v1.HelloH\x00R\x05hello\x12:\n" +
 	"\breceived\x18\x02 \x01(\v2\x1c.detdeploy.agent.v1.ReceivedH\x00R\breceived\x124\n" +
@@ -2685,8 +3084,9 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
 	"unprepared\x18\x06 \x01(\v2\x1e.detdeploy.agent.v1.UnpreparedH\x00R\n" +
 	"unprepared\x124\n" +
-	"\x06health\x18\a \x01(\v2\x1a.detdeploy.agent.v1.HealthH\x00R\x06healthB\x06\n" +
-	"\x04body\"\x92\x03\n" +
+	"\x06health\x18\a \x01(\v2\x1a.detdeploy.agent.v1.HealthH\x00R\x06health\x12G\n" +
+	"\rstream_failed\x18\b \x01(\v2 .detdeploy.agent.v1.StreamFailedH\x00R\fstreamFailedB\x06\n" +
+	"\x04body\"\xd5\x03\n" +
 	"\rMasterMessage\x127\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.detdeploy.agent.v1.WelcomeH\x00R\awelcome\x127\n" +
 	"\arefusal\x18\x02 \x01(\v2\x1b.detdeploy.agent.v1.RefusalH\x00R\arefusal\x121\n" +
@@ -2694,8 +3094,10 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x06signal\x18\x04 \x01(\v2\x1a.detdeploy.agent.v1.SignalH\x00R\x06signal\x12+\n" +
 	"\x03ack\x18\x05 \x01(\v2\x17.detdeploy.agent.v1.AckH\x00R\x03ack\x125\n" +
 	"\alog_ack\x18\x06 \x01(\v2\x1a.detdeploy.agent.v1.LogAckH\x00R\x06logAck\x12:\n" +
-	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdownB\x06\n" +
-	"\x04body\"\x92\x06\n" +
+	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdown\x12A\n" +
+	"\vopen_stream\x18\b \x01(\v2\x1e.detdeploy.agent.v1.OpenStreamH\x00R\n" +
+	"openStreamB\x06\n" +
+	"\x04body\"\xac\x06\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x18\n" +
@@ -2723,7 +3125,8 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\fnot_isolated\x18\x11 \x01(\tR\vnotIsolated\x12!\n" +
 	"\ftrusts_users\x18\x12 \x01(\bR\vtrustsUsers\x12$\n" +
 	"\x0eno_fixed_paths\x18\x13 \x01(\tR\fnoFixedPaths\x12\x1b\n" +
-	"\tno_limits\x18\x14 \x01(\tR\bnoLimits\x1a<\n" +
+	"\tno_limits\x18\x14 \x01(\tR\bnoLimits\x12\x18\n" +
+	"\astreams\x18\x15 \x01(\bR\astreams\x1a<\n" +
 	"\x0eAddressesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +
@@ -2902,7 +3305,30 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x127\n" +
 	"\x05state\x18\x02 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\"\n" +
 	"\bShutdown\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reasonB=Z;github.com/det-deploy/det-deploy/master/api/agentv1;agentv1b\x06proto3"
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe1\x01\n" +
+	"\n" +
+	"OpenStream\x12\x1b\n" +
+	"\tstream_id\x18\x01 \x01(\tR\bstreamId\x12!\n" +
+	"\fcontainer_id\x18\x02 \x01(\tR\vcontainerId\x12\x14\n" +
+	"\x04port\x18\x03 \x01(\x05H\x00R\x04port\x127\n" +
+	"\aprogram\x18\x04 \x01(\v2\x1b.detdeploy.agent.v1.ProgramH\x00R\aprogram\x12\x1d\n" +
+	"\tread_path\x18\x05 \x01(\tH\x00R\breadPath\x12\x1d\n" +
+	"\twrite_dir\x18\x06 \x01(\tH\x00R\bwriteDirB\x06\n" +
+	"\x04open\"[\n" +
+	"\aProgram\x12\x12\n" +
+	"\x04argv\x18\x01 \x03(\tR\x04argv\x12<\n" +
+	"\bterminal\x18\x02 \x01(\v2 .detdeploy.agent.v1.TerminalSizeR\bterminal\"<\n" +
+	"\fTerminalSize\x12\x18\n" +
+	"\acolumns\x18\x01 \x01(\rR\acolumns\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows\"\xc9\x01\n" +
+	"\fStreamFailed\x12\x1b\n" +
+	"\tstream_id\x18\x01 \x01(\tR\bstreamId\x129\n" +
+	"\x04kind\x18\x02 \x01(\x0e2%.detdeploy.agent.v1.StreamFailed.KindR\x04kind\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"I\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10KIND_NOT_RUNNING\x10\x01\x12\x15\n" +
+	"\x11KIND_CANNOT_ENTER\x10\x02B=Z;github.com/det-deploy/det-deploy/master/api/agentv1;agentv1b\x06proto3"
 
 var (
 	file_master_api_agentv1_link_proto_rawDescOnce sync.Once
@@ -2916,96 +3342,106 @@ func file_master_api_agentv1_link_proto_rawDescGZIP() []byte {
 	return file_master_api_agentv1_link_proto_rawDescData
 }
 
-var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_master_api_agentv1_link_proto_goTypes = []any{
 	(Health_Lack)(0),        // 0: detdeploy.agent.v1.Health.Lack
 	(Notice_Kind)(0),        // 1: detdeploy.agent.v1.Notice.Kind
 	(Spec_Setting)(0),       // 2: detdeploy.agent.v1.Spec.Setting
 	(Exit_Kind)(0),          // 3: detdeploy.agent.v1.Exit.Kind
 	(Signal_Kind)(0),        // 4: detdeploy.agent.v1.Signal.Kind
-	(*AgentMessage)(nil),    // 5: detdeploy.agent.v1.AgentMessage
-	(*MasterMessage)(nil),   // 6: detdeploy.agent.v1.MasterMessage
-	(*Hello)(nil),           // 7: detdeploy.agent.v1.Hello
-	(*Health)(nil),          // 8: detdeploy.agent.v1.Health
-	(*Report)(nil),          // 9: detdeploy.agent.v1.Report
-	(*Welcome)(nil),         // 10: detdeploy.agent.v1.Welcome
-	(*Preparation)(nil),     // 11: detdeploy.agent.v1.Preparation
-	(*Unprepared)(nil),      // 12: detdeploy.agent.v1.Unprepared
-	(*Notice)(nil),          // 13: detdeploy.agent.v1.Notice
-	(*Known)(nil),           // 14: detdeploy.agent.v1.Known
-	(*Refusal)(nil),         // 15: detdeploy.agent.v1.Refusal
-	(*Start)(nil),           // 16: detdeploy.agent.v1.Start
-	(*Spec)(nil),            // 17: detdeploy.agent.v1.Spec
-	(*RegistryAuth)(nil),    // 18: detdeploy.agent.v1.RegistryAuth
-	(*Mount)(nil),           // 19: detdeploy.agent.v1.Mount
-	(*HostDevice)(nil),      // 20: detdeploy.agent.v1.HostDevice
-	(*User)(nil),            // 21: detdeploy.agent.v1.User
-	(*Port)(nil),            // 22: detdeploy.agent.v1.Port
-	(*Received)(nil),        // 23: detdeploy.agent.v1.Received
-	(*Change)(nil),          // 24: detdeploy.agent.v1.Change
-	(*Exit)(nil),            // 25: detdeploy.agent.v1.Exit
-	(*Logs)(nil),            // 26: detdeploy.agent.v1.Logs
-	(*Line)(nil),            // 27: detdeploy.agent.v1.Line
-	(*LogAck)(nil),          // 28: detdeploy.agent.v1.LogAck
-	(*Signal)(nil),          // 29: detdeploy.agent.v1.Signal
-	(*Ack)(nil),             // 30: detdeploy.agent.v1.Ack
-	(*Shutdown)(nil),        // 31: detdeploy.agent.v1.Shutdown
-	nil,                     // 32: detdeploy.agent.v1.Hello.AddressesEntry
-	nil,                     // 33: detdeploy.agent.v1.Welcome.ProgramsEntry
-	(*v1.Device)(nil),       // 34: detdeploy.api.v1.Device
-	(v1.Container_State)(0), // 35: detdeploy.api.v1.Container.State
-	(*v1.File)(nil),         // 36: detdeploy.api.v1.File
-	(*v1.TaskPolicy)(nil),   // 37: detdeploy.api.v1.TaskPolicy
-	(*v1.Address)(nil),      // 38: detdeploy.api.v1.Address
+	(StreamFailed_Kind)(0),  // 5: detdeploy.agent.v1.StreamFailed.Kind
+	(*AgentMessage)(nil),    // 6: detdeploy.agent.v1.AgentMessage
+	(*MasterMessage)(nil),   // 7: detdeploy.agent.v1.MasterMessage
+	(*Hello)(nil),           // 8: detdeploy.agent.v1.Hello
+	(*Health)(nil),          // 9: detdeploy.agent.v1.Health
+	(*Report)(nil),          // 10: detdeploy.agent.v1.Report
+	(*Welcome)(nil),         // 11: detdeploy.agent.v1.Welcome
+	(*Preparation)(nil),     // 12: detdeploy.agent.v1.Preparation
+	(*Unprepared)(nil),      // 13: detdeploy.agent.v1.Unprepared
+	(*Notice)(nil),          // 14: detdeploy.agent.v1.Notice
+	(*Known)(nil),           // 15: detdeploy.agent.v1.Known
+	(*Refusal)(nil),         // 16: detdeploy.agent.v1.Refusal
+	(*Start)(nil),           // 17: detdeploy.agent.v1.Start
+	(*Spec)(nil),            // 18: detdeploy.agent.v1.Spec
+	(*RegistryAuth)(nil),    // 19: detdeploy.agent.v1.RegistryAuth
+	(*Mount)(nil),           // 20: detdeploy.agent.v1.Mount
+	(*HostDevice)(nil),      // 21: detdeploy.agent.v1.HostDevice
+	(*User)(nil),            // 22: detdeploy.agent.v1.User
+	(*Port)(nil),            // 23: detdeploy.agent.v1.Port
+	(*Received)(nil),        // 24: detdeploy.agent.v1.Received
+	(*Change)(nil),          // 25: detdeploy.agent.v1.Change
+	(*Exit)(nil),            // 26: detdeploy.agent.v1.Exit
+	(*Logs)(nil),            // 27: detdeploy.agent.v1.Logs
+	(*Line)(nil),            // 28: detdeploy.agent.v1.Line
+	(*LogAck)(nil),          // 29: detdeploy.agent.v1.LogAck
+	(*Signal)(nil),          // 30: detdeploy.agent.v1.Signal
+	(*Ack)(nil),             // 31: detdeploy.agent.v1.Ack
+	(*Shutdown)(nil),        // 32: detdeploy.agent.v1.Shutdown
+	(*OpenStream)(nil),      // 33: detdeploy.agent.v1.OpenStream
+	(*Program)(nil),         // 34: detdeploy.agent.v1.Program
+	(*TerminalSize)(nil),    // 35: detdeploy.agent.v1.TerminalSize
+	(*StreamFailed)(nil),    // 36: detdeploy.agent.v1.StreamFailed
+	nil,                     // 37: detdeploy.agent.v1.Hello.AddressesEntry
+	nil,                     // 38: detdeploy.agent.v1.Welcome.ProgramsEntry
+	(*v1.Device)(nil),       // 39: detdeploy.api.v1.Device
+	(v1.Container_State)(0), // 40: detdeploy.api.v1.Container.State
+	(*v1.File)(nil),         // 41: detdeploy.api.v1.File
+	(*v1.TaskPolicy)(nil),   // 42: detdeploy.api.v1.TaskPolicy
+	(*v1.Address)(nil),      // 43: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
-	7,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
-	23, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
-	24, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
-	26, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
-	13, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
-	12, // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
-	8,  // 6: detdeploy.agent.v1.AgentMessage.health:type_name -> detdeploy.agent.v1.Health
-	10, // 7: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
-	15, // 8: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
-	16, // 9: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
-	29, // 10: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
-	30, // 11: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
-	28, // 12: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
-	31, // 13: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
-	34, // 14: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
-	9,  // 15: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
-	8,  // 16: detdeploy.agent.v1.Hello.health:type_name -> detdeploy.agent.v1.Health
-	32, // 17: detdeploy.agent.v1.Hello.addresses:type_name -> detdeploy.agent.v1.Hello.AddressesEntry
-	0,  // 18: detdeploy.agent.v1.Health.lack:type_name -> detdeploy.agent.v1.Health.Lack
-	35, // 19: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
-	14, // 20: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
-	33, // 21: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
-	11, // 22: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
-	1,  // 23: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
-	35, // 24: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
-	17, // 25: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
-	18, // 26: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
-	19, // 27: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
-	20, // 28: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
-	21, // 29: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
-	22, // 30: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
-	36, // 31: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	37, // 32: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
-	2,  // 33: detdeploy.agent.v1.Spec.unset:type_name -> detdeploy.agent.v1.Spec.Setting
-	35, // 34: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	25, // 35: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	38, // 36: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	3,  // 37: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	27, // 38: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	4,  // 39: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	35, // 40: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	8,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
+	24, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
+	25, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
+	27, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
+	14, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
+	13, // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
+	9,  // 6: detdeploy.agent.v1.AgentMessage.health:type_name -> detdeploy.agent.v1.Health
+	36, // 7: detdeploy.agent.v1.AgentMessage.stream_failed:type_name -> detdeploy.agent.v1.StreamFailed
+	11, // 8: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
+	16, // 9: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
+	17, // 10: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
+	30, // 11: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
+	31, // 12: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
+	29, // 13: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
+	32, // 14: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
+	33, // 15: detdeploy.agent.v1.MasterMessage.open_stream:type_name -> detdeploy.agent.v1.OpenStream
+	39, // 16: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
+	10, // 17: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
+	9,  // 18: detdeploy.agent.v1.Hello.health:type_name -> detdeploy.agent.v1.Health
+	37, // 19: detdeploy.agent.v1.Hello.addresses:type_name -> detdeploy.agent.v1.Hello.AddressesEntry
+	0,  // 20: detdeploy.agent.v1.Health.lack:type_name -> detdeploy.agent.v1.Health.Lack
+	40, // 21: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
+	15, // 22: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
+	38, // 23: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
+	12, // 24: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
+	1,  // 25: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
+	40, // 26: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
+	18, // 27: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
+	19, // 28: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
+	20, // 29: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
+	21, // 30: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
+	22, // 31: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
+	23, // 32: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
+	41, // 33: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
+	42, // 34: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
+	2,  // 35: detdeploy.agent.v1.Spec.unset:type_name -> detdeploy.agent.v1.Spec.Setting
+	40, // 36: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	26, // 37: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	43, // 38: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	3,  // 39: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	28, // 40: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	4,  // 41: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	40, // 42: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	34, // 43: detdeploy.agent.v1.OpenStream.program:type_name -> detdeploy.agent.v1.Program
+	35, // 44: detdeploy.agent.v1.Program.terminal:type_name -> detdeploy.agent.v1.TerminalSize
+	5,  // 45: detdeploy.agent.v1.StreamFailed.kind:type_name -> detdeploy.agent.v1.StreamFailed.Kind
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }
@@ -3021,6 +3457,7 @@ func file_master_api_agentv1_link_proto_init() {
 		(*AgentMessage_Notice)(nil),
 		(*AgentMessage_Unprepared)(nil),
 		(*AgentMessage_Health)(nil),
+		(*AgentMessage_StreamFailed)(nil),
 	}
 	file_master_api_agentv1_link_proto_msgTypes[1].OneofWrappers = []any{
 		(*MasterMessage_Welcome)(nil),
@@ -3030,14 +3467,21 @@ func file_master_api_agentv1_link_proto_init() {
 		(*MasterMessage_Ack)(nil),
 		(*MasterMessage_LogAck)(nil),
 		(*MasterMessage_Shutdown)(nil),
+		(*MasterMessage_OpenStream)(nil),
+	}
+	file_master_api_agentv1_link_proto_msgTypes[27].OneofWrappers = []any{
+		(*OpenStream_Port)(nil),
+		(*OpenStream_Program)(nil),
+		(*OpenStream_ReadPath)(nil),
+		(*OpenStream_WriteDir)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_agentv1_link_proto_rawDesc), len(file_master_api_agentv1_link_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   29,
+			NumEnums:      6,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

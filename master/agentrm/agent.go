@@ -92,6 +92,8 @@ type agent struct {
 	state rm.Switch
 	slots map[int]rm.Switch
 	link  *link.Link
+	// opensStreams reports that it understands the order to open a stream.
+	opensStreams bool
 	// notice is the latest notice of its machine's platform, or nil.
 	notice *Notice
 	// sick is why it cannot start containers, or nil.

@@ -42,6 +42,9 @@ func (in *inbox) handleMessage(ctx context.Context, l *link.Link, m *agentv1.Age
 	case *agentv1.AgentMessage_Health:
 		in.roster.handleHealth(l, body.Health)
 		return nil
+	case *agentv1.AgentMessage_StreamFailed:
+		in.streams.Fail(l.Agent, body.StreamFailed)
+		return nil
 	case *agentv1.AgentMessage_Hello:
 		return link.Final("agent %s sent a second hello", l.Agent)
 	default:

@@ -10,6 +10,7 @@
 //	roster        agents: connected, lost, draining, sick, disabled, removed
 //	runner        allocations: placed ones are stored, started, signalled and ended
 //	records       the state that outlives the master
+//	streams       streams into containers, and the websockets of agents for them
 //	state         the current agents, allocations, containers and jobs
 //
 // All state has one mutex, state.mu. A part holds it to make decisions, but never while it waits for a
@@ -22,16 +23,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // RM is the resource manager for agents. Create one with New, start it with Run, and serve it at
-// /agents, where agents connect.
+// /agents and below, where agents connect.
 type RM struct {
 	state       *state
 	records     *records
@@ -46,6 +49,7 @@ var (
 	_ rm.Machines        = (*RM)(nil)
 	_ rm.Remarks         = (*RM)(nil)
 	_ rm.Forecasts       = (*RM)(nil)
+	_ rm.Streams         = (*RM)(nil)
 	_ http.Handler       = (*RM)(nil)
 )
 
@@ -103,14 +107,21 @@ func (r *RM) startServing(now time.Time) error {
 	return nil
 }
 
-// stopServing closes all links and waits until they are closed.
+// stopServing closes all links and streams, and waits until they are closed.
 func (r *RM) stopServing() {
+	r.state.streams.Stop("the master is stopping")
 	r.roster.dropLinks("the master is stopping")
 	r.connections.closeAll("the master is stopping")
 }
 
-// ServeHTTP serves the connections of agents.
-func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.connections.ServeHTTP(w, req) }
+// ServeHTTP serves the connections of agents: their links, and their streams into containers.
+func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if _, id, found := strings.Cut(req.URL.Path, agentv1.StreamsPath); found {
+		r.state.streams.ServeStream(w, req, id)
+		return
+	}
+	r.connections.ServeHTTP(w, req)
+}
 
 // Ready returns nil once a pass over all pools that began after the call has ended, or ctx's error if it
 // ends first, because the loop is stuck or has not begun.

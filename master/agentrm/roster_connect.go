@@ -79,7 +79,7 @@ func (r *roster) connectAgent(l *link.Link, h *agentv1.Hello, who arrival) error
 	a.address, a.own, l.Agent = l.Address, ownAddress(h.GetAddress()), a.id
 	a.interfaces, a.machine = h.GetAddresses(), excerpt.Of(h.GetMachine())
 	a.version, a.devices, a.pool = h.GetVersion(), sortDevices(h.GetDevices()), who.Pool
-	a.restrictions = restrictionsOf(h)
+	a.restrictions, a.opensStreams = restrictionsOf(h), h.GetStreams()
 	if _, known := r.launched[a.pool]; who.Launched && (isNew || !known) {
 		r.launched[a.pool] = a.restrictions
 	}

@@ -21,6 +21,7 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 	}
 	delete(r.agents, a.id)
 	delete(r.sick, a.id)
+	r.streams.EndAgent(a.id, reason)
 	r.noteAgents()
 	for _, c := range a.containers {
 		r.runner.loseContainer(c, reason)

@@ -129,6 +129,9 @@ func (r *runner) applyReports(a *allocation, d digest) {
 	for c, to := range d.states {
 		c.state = to
 		c.markReceived()
+		if c.hasEnded() {
+			r.streams.EndContainer(c.id, c.givenUp)
+		}
 		if agent := r.agents[c.agent]; c.hasEnded() && agent != nil {
 			delete(agent.containers, c.id)
 			r.passes.Wake()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/streams"
 	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/queue"
@@ -19,6 +20,8 @@ type state struct {
 	work *workqueue.Queue
 	// passes are the passes of the scheduler.
 	passes *passes.Passes
+	// streams are the streams into containers.
+	streams *streams.Streams
 	// began is closed by beginOnce, when running was first set.
 	began     chan struct{}
 	beginOnce func()
@@ -70,6 +73,7 @@ func newState(c Config) *state {
 	}
 	s.beginOnce = sync.OnceFunc(func() { close(s.began) })
 	s.queue = s.newQueue()
+	s.streams = streams.New(streams.Config{Log: c.Log, Check: s.checkStreamCredential, Admitted: c.Admitted, Patience: c.Limits.Stream})
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/server/guard"
 )
 
@@ -110,6 +111,7 @@ func (s *Server) portHandler() http.Handler {
 	}
 	if s.cfg.Agents != nil {
 		mux.Handle("/agents", s.cfg.Agents)
+		mux.Handle("GET /agents"+agentv1.StreamsPath+"{stream}", s.cfg.Agents)
 	}
 	mux.HandleFunc("/", elsewhere)
 	if s.cfg.Certificate != nil {

@@ -16,9 +16,15 @@ import (
 
 // Open returns the program at the other end of a websocket, which is served there. The caller closes the
 // program, which closes the websocket; when ctx is done it is closed too.
-func Open(ctx context.Context, ws *websocket.Conn) stream.Process { return open(ctx, ws, usual()) }
+func Open(ctx context.Context, ws *websocket.Conn) Remote { return open(ctx, ws, usual()) }
 
-// remote is a program at the other end of a websocket.
+// Remote is a program at the other end of a websocket.
+type Remote interface {
+	stream.Process
+	// Done is closed when nothing of the stream is left.
+	Done() <-chan struct{}
+}
+
 type remote struct {
 	*wire
 	ctx    context.Context //nolint:containedctx // the lifetime of the websocket
@@ -32,17 +38,17 @@ type remote struct {
 	stdout, stderr io.Reader
 	outputs        map[kind]*io.PipeWriter
 
-	// ended is closed when code and err are set.
-	ended chan struct{}
-	code  int
-	err   error
+	// ended is closed when code and err are set, done when the websocket is closed.
+	ended, done chan struct{}
+	code        int
+	err         error
 }
 
 func open(ctx context.Context, ws *websocket.Conn, t timing) *remote {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &remote{
 		wire: newWire(ws, t), ctx: ctx, cancel: cancel, credit: semaphore.NewWeighted(window),
-		outputs: map[kind]*io.PipeWriter{}, ended: make(chan struct{}),
+		outputs: map[kind]*io.PipeWriter{}, ended: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.stdout, r.outputs[stdout] = io.Pipe()
 	r.stderr, r.outputs[stderr] = io.Pipe()
@@ -61,6 +67,7 @@ func (r *remote) receive() {
 	close(r.ended)
 	_ = r.ws.CloseNow() // nothing that was sent since matters
 	r.cancel(errEnded)
+	close(r.done)
 }
 
 // errEnded is returned for input of a program that has ended.
@@ -153,6 +160,8 @@ func (r *remote) Wait() (int, error) {
 	<-r.ended
 	return r.code, r.err
 }
+
+func (r *remote) Done() <-chan struct{} { return r.done }
 
 // Close implements stream.Process. The other end notices, and ends the program.
 func (r *remote) Close() error {

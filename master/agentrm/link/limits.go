@@ -25,6 +25,8 @@ type Limits struct {
 	Unanswered int
 	// Slots is the maximum number of devices of one agent.
 	Slots int
+	// Stream is the time limit for an agent to open a stream into a container.
+	Stream time.Duration
 }
 
 // Defaults for the number of connections that wait for their agent's hello.
@@ -51,5 +53,6 @@ func DefaultLimits() Limits {
 		Queue:          4096,
 		Unanswered:     256,
 		Slots:          1024,
+		Stream:         10 * time.Second,
 	}
 }

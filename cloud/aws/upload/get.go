@@ -3,6 +3,7 @@ package upload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,16 +13,20 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Get returns a reader for an object and the object's size in bytes. It returns an error of the
-// kind cloud.NotFound if the bucket or the object does not exist.
-func Get(ctx context.Context, api *s3.Client, bucket, name string) (io.ReadCloser, int64, error) {
-	out, err := api.GetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &name}, func(o *s3.Options) {
+// Get returns a reader for an object from an offset on, and the size of all of it in bytes. It returns
+// an error of the kind cloud.NotFound if the bucket or the object does not exist.
+func Get(ctx context.Context, api *s3.Client, bucket, name string, offset int64) (io.ReadCloser, int64, error) {
+	in := &s3.GetObjectInput{Bucket: &bucket, Key: &name}
+	if offset > 0 {
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
+	}
+	out, err := api.GetObject(ctx, in, func(o *s3.Options) {
 		o.DisableLogOutputChecksumValidationSkipped = true
 	})
 	if err != nil {
 		return nil, 0, readError(bucket, name, err)
 	}
-	return out.Body, aws.ToInt64(out.ContentLength), nil
+	return out.Body, offset + aws.ToInt64(out.ContentLength), nil
 }
 
 // readError classifies an error of GetObject and adds the fix for it.

@@ -38,13 +38,28 @@ func Read(ctx context.Context, get *storage.ObjectsGetCall) (Content, error) {
 
 // Fetch downloads an object. If it returns an error, a part may have been written.
 func (c Clients) Fetch(ctx context.Context, bucket, name string, to io.Writer) error {
+	return c.FetchFrom(ctx, bucket, name, 0, to)
+}
+
+// FetchFrom is Fetch for the part of an object from an offset on.
+func (c Clients) FetchFrom(ctx context.Context, bucket, name string, offset int64, to io.Writer) error {
 	ctx, out := withOutcome(ctx)
-	res, err := c.Storage.Objects.Get(bucket, name).Context(ctx).Download()
+	get := c.Storage.Objects.Get(bucket, name).Context(ctx)
+	if offset > 0 {
+		get.Header().Set("Range", fmt.Sprintf("bytes=%d-", offset))
+	}
+	res, err := get.Download()
 	if err != nil {
 		return out.errorOf(err)
 	}
 	defer func() { _ = res.Body.Close() }() // it was only read
-	if _, err := io.Copy(to, res.Body); err != nil {
+	if offset > 0 && res.StatusCode != http.StatusPartialContent {
+		_, err = io.CopyN(io.Discard, res.Body, offset)
+	}
+	if err == nil {
+		_, err = io.Copy(to, res.Body)
+	}
+	if err != nil {
 		return fmt.Errorf("read %s of bucket %s: %w", name, bucket, err)
 	}
 	return nil

@@ -54,7 +54,7 @@ func (c Checkpoint) Pack(ctx context.Context, f Format, w io.Writer) error {
 		if name == "" {
 			continue
 		}
-		from, size, err := c.Source.Open(ctx, path.Join(c.UUID, name))
+		from, size, err := c.Source.Open(ctx, path.Join(c.UUID, name), 0)
 		if errors.Is(err, fs.ErrNotExist) && name == maybe {
 			continue
 		}

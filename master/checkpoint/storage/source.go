@@ -17,9 +17,10 @@ import (
 
 // Source reads the files of a checkpoint storage.
 type Source interface {
-	// Open opens a file by its path below the storage's directory or prefix, and returns its size in
-	// bytes. The error is fs.ErrNotExist if the file does not exist.
-	Open(ctx context.Context, name string) (io.ReadCloser, int64, error)
+	// Open opens a file by its path below the storage's directory or prefix, at an offset that is 0 or
+	// less than its size, and returns the size of all of it in bytes. The error is fs.ErrNotExist if the
+	// file does not exist.
+	Open(ctx context.Context, name string, offset int64) (io.ReadCloser, int64, error)
 	// Close releases the resources of the source.
 	Close() error
 }
@@ -48,7 +49,7 @@ func DirectoryOf(c config.CheckpointStorage) string {
 type directory struct{ root *os.Root }
 
 // Open implements Source.
-func (d *directory) Open(_ context.Context, name string) (io.ReadCloser, int64, error) {
+func (d *directory) Open(_ context.Context, name string, offset int64) (io.ReadCloser, int64, error) {
 	f, err := d.root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil, 0, err
@@ -56,6 +57,9 @@ func (d *directory) Open(_ context.Context, name string) (io.ReadCloser, int64, 
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("read %s: not a regular file", name)
+	}
+	if err == nil {
+		_, err = f.Seek(offset, io.SeekStart)
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())

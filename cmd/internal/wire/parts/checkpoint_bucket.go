@@ -42,8 +42,8 @@ type s3Bucket struct {
 }
 
 // Open implements storage.Source.
-func (b *s3Bucket) Open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
-	body, size, err := upload.Get(ctx, b.api, b.bucket, storage.ObjectName(b.prefix, name))
+func (b *s3Bucket) Open(ctx context.Context, name string, offset int64) (io.ReadCloser, int64, error) {
+	body, size, err := upload.Get(ctx, b.api, b.bucket, storage.ObjectName(b.prefix, name), offset)
 	return body, size, asNotExist(err)
 }
 
@@ -85,7 +85,7 @@ type gcsBucket struct {
 }
 
 // Open implements storage.Source.
-func (b *gcsBucket) Open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+func (b *gcsBucket) Open(ctx context.Context, name string, offset int64) (io.ReadCloser, int64, error) {
 	object := storage.ObjectName(b.prefix, name)
 	about, err := gcpapi.Do(ctx, b.clients.Storage.Objects.Get(b.bucket, object))
 	if err != nil {
@@ -96,7 +96,7 @@ func (b *gcsBucket) Open(ctx context.Context, name string) (io.ReadCloser, int64
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.CloseWithError(b.clients.Fetch(ctx, b.bucket, object, w))
+		w.CloseWithError(b.clients.FetchFrom(ctx, b.bucket, object, offset, w))
 	}()
 	return &pipeFile{PipeReader: r, stop: stop, done: done}, int64(about.Size), nil //nolint:gosec // no object is larger
 }

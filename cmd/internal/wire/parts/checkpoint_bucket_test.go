@@ -28,7 +28,7 @@ func checkSource(t *testing.T, src storage.Source, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, size, err := src.Open(t.Context(), "u/weights")
+	body, size, err := src.Open(t.Context(), "u/weights", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +39,17 @@ func checkSource(t *testing.T, src storage.Source, err error) {
 	if err := body.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := src.Open(t.Context(), "u/none"); !errors.Is(err, fs.ErrNotExist) {
+	rest, size, err := src.Open(t.Context(), "u/weights", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := io.ReadAll(rest); err != nil || string(data) != "4" || size != 4 || rest.Close() != nil {
+		t.Errorf("from byte 3: got %q of %d bytes, error %v", data, size, err)
+	}
+	if _, _, err := src.Open(t.Context(), "u/none", 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v for an object that does not exist, want fs.ErrNotExist", err)
 	}
-	if body, _, err := src.Open(t.Context(), "u/weights"); err != nil || body.Close() != nil { // the body is not read
+	if body, _, err := src.Open(t.Context(), "u/weights", 0); err != nil || body.Close() != nil { // the body is not read
 		t.Errorf("got %v", err)
 	}
 	if err := src.Close(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/checkpoint/storage"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -19,6 +20,26 @@ type Buckets map[string]func(ctx context.Context, c config.CheckpointStorage) (s
 // Download writes an archive of a checkpoint's files to w. The checkpoint cannot be deleted
 // meanwhile. Download writes nothing if it fails before it has found the first file.
 func (c *Checkpoints) Download(ctx context.Context, uuid string, f storage.Format, w io.Writer) error {
+	return c.withFiles(ctx, uuid, func(files storage.Checkpoint) error { return files.Pack(ctx, f, w) })
+}
+
+// DownloadFile calls serve with a file of a checkpoint. Its error has the code NotFound if the checkpoint
+// does not have the file.
+func (c *Checkpoints) DownloadFile(ctx context.Context, uuid, name string, serve func(io.ReadSeeker) error) error {
+	return c.withFiles(ctx, uuid, func(files storage.Checkpoint) error {
+		f, err := files.Open(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return status.New(status.NotFound, "checkpoint '%s' has no file '%s'", uuid, excerpt.Of(name))
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(serve(f), f.Close())
+	})
+}
+
+// withFiles calls do with the files of a checkpoint, which is not deleted meanwhile.
+func (c *Checkpoints) withFiles(ctx context.Context, uuid string, do func(storage.Checkpoint) error) error {
 	rec, release, err := c.Hold(ctx, uuid)
 	if err != nil {
 		return err
@@ -32,7 +53,7 @@ func (c *Checkpoints) Download(ctx context.Context, uuid string, f storage.Forma
 	if err != nil {
 		return fmt.Errorf("download checkpoint %s: %w", uuid, err)
 	}
-	err = storage.Checkpoint{Source: src, UUID: rec.UUID, Resources: rec.Resources, Saved: rec.Reported}.Pack(ctx, f, w)
+	err = do(storage.Checkpoint{Source: src, UUID: rec.UUID, Resources: rec.Resources, Saved: rec.Reported})
 	return errors.Join(err, src.Close())
 }
 

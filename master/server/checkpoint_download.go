@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ func (f *checkpointFileCalls) routes() []route {
 	}
 	return []route{
 		getRoute("/checkpoints/{checkpoint}", user, endpoint{file: string(storage.Gzip), serve: f.download}),
+		getRoute("/checkpoints/{checkpoint}/file", user, endpoint{file: "application/octet-stream", serve: f.downloadFile}),
 		getRoute("/experiments/{experiment}/preview_gc", user, endpoint{file: "application/json", serve: f.preview}),
 	}
 }
@@ -41,6 +43,39 @@ func (f *checkpointFileCalls) download(c *call) error {
 		abortAnswer(c.w) // so that the client detects the truncation
 	}
 	return nil
+}
+
+// downloadFile responds with a file of a checkpoint, or with the range of it that the request names.
+func (f *checkpointFileCalls) downloadFile(c *call) error {
+	params := c.query()
+	name := params.Text("path")
+	if err := params.Err(); err != nil {
+		return err
+	}
+	return f.cfg.Checkpoints.DownloadFile(c.Context(), c.user, c.PathValue("checkpoint"), name, func(from io.ReadSeeker) error {
+		h := c.w.Header()
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("X-Content-Type-Options", "nosniff")
+		if strings.Contains(c.Request.Header.Get("Range"), ",") {
+			c.Request.Header.Del("Range") // several ranges could read the storage thousands of times
+		}
+		// It sets the content length, so that the client detects a truncation.
+		http.ServeContent(&patientResponse{c.w, http.NewResponseController(c.w)}, c.Request, "", time.Time{}, from)
+		return nil
+	})
+}
+
+// patientResponse renews the write deadline at each write.
+type patientResponse struct {
+	http.ResponseWriter
+
+	rc *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (p *patientResponse) Write(b []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // not supported by recorders in tests
+	return p.ResponseWriter.Write(b)
 }
 
 // acceptedFormat returns the first supported format in the Accept header.

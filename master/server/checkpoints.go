@@ -38,6 +38,8 @@ type Checkpoints interface {
 	// Download writes an archive of a checkpoint's files to w. If it returns an error before sending
 	// files, it has written nothing.
 	Download(ctx context.Context, by *apiv1.User, uuid string, f storage.Format, w io.Writer) error
+	// DownloadFile calls serve with a file of a checkpoint.
+	DownloadFile(ctx context.Context, by *apiv1.User, uuid, name string, serve func(io.ReadSeeker) error) error
 	// Preview returns the checkpoints that a policy would delete. Nil counts default to those of the
 	// experiment.
 	Preview(ctx context.Context, by *apiv1.User, experiment int32, counts view.Counts) (view.Preview, error)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,6 +249,42 @@ func TestDownloadCheckpoint(t *testing.T) {
 	}
 	if rec := w.ask(t, http.MethodGet, "/checkpoints/"+checkpointA, "", ""); rec.Code != 401 {
 		t.Errorf("got %d without a token, want 401", rec.Code)
+	}
+}
+
+func TestDownloadPartOfAFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := reported(t, dir)
+	if err := os.MkdirAll(filepath.Join(dir, checkpointA), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"weights", "unlisted"} {
+		if err := os.WriteFile(filepath.Join(dir, checkpointA, name), []byte("1234"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		path, ranges string
+		code         int
+		want         string
+	}{
+		{"weights", "", 200, "1234"},
+		{"weights", "bytes=1-", 206, "234"},
+		{"weights", "bytes=4-", 416, ""},
+		{"weights", "bytes=0-0,2-2", 200, "1234"},
+		{"unlisted", "", 404, "has no file 'unlisted'"},
+		{"../" + checkpointA + "/weights", "", 404, "has no file"},
+		{"", "", 404, "has no file"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/checkpoints/"+checkpointA+"/file?path="+tt.path, http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+w.user)
+		r.Header.Set("Range", tt.ranges)
+		rec := httptest.NewRecorder()
+		w.handler.ServeHTTP(rec, r)
+		if rec.Code != tt.code || !strings.Contains(rec.Body.String(), tt.want) {
+			t.Errorf("%q %q: got %d %q, want %d %q", tt.path, tt.ranges, rec.Code, rec.Body, tt.code, tt.want)
+		}
 	}
 }
 

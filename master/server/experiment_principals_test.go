@@ -78,6 +78,7 @@ var experimentDecisions = map[string]string{
 	"GET trials/{trial}/checkpoints":                                        "user tools admin admin-tools",
 	"DELETE experiments/{experiment}/tensorboard-files":                     "owner owner-tools admin",
 	"GET /checkpoints/{checkpoint}":                                         "owner owner-tools admin",
+	"GET /checkpoints/{checkpoint}/file":                                    "owner owner-tools admin",
 	"PUT experiments/by-external-id/{external}":                             "user tools admin admin-tools",
 	"POST trials":                                   "owner owner-tools admin",
 	"PUT trials":                                    "owner owner-tools admin",

@@ -155,6 +155,7 @@ var experimentRequests = []request{
 	{id: "POST /api/v1/checkpoints/{checkpoint}/metadata", by: "alice", body: `{"checkpoint": {"uuid": "{checkpoint}", "metadata": {"forged": true}}}`},
 	{id: "PATCH /api/v1/checkpoints", by: "trial", body: `{"checkpoints": [{"uuid": "{checkpoint}", "resources": {"resources": {"a": "1"}}}]}`},
 	{id: "GET /checkpoints/{checkpoint}", by: "alice", unseen: "its directory is inside of the trial's container"},
+	{id: "GET /checkpoints/{checkpoint}/file", by: "alice", query: "path=a", unseen: "its directory is inside of the trial's container"},
 	{id: "POST /api/v1/trial-source-info", by: "trial", body: `{"trialSourceInfo": {"trialId": {trial}, "checkpointUuid": "{checkpoint}", "trialSourceInfoType": "TRIAL_SOURCE_INFO_TYPE_INFERENCE"}}`},
 	{id: "GET /api/v1/checkpoints/{checkpoint}/metrics", by: "alice", user: true},
 	{id: "PUT /api/v1/experiments/by-external-id/{external}", by: "alice", body: elsewhereBody},

@@ -29,6 +29,8 @@ type call struct {
 	// body is the request body instead of in, with the encoding if that is not empty.
 	body     []byte
 	encoding string
+	// offset is the first byte of a file to read.
+	offset int64
 	// once is set if the call must not be repeated after a lost response.
 	once bool
 }
@@ -101,9 +103,14 @@ func (t *transport) send(ctx context.Context, k call) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, t.unreached(ctx, k.op, cause(err))
 	}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusOK && (k.offset == 0 || resp.StatusCode != http.StatusPartialContent) {
 		defer resp.Body.Close() //nolint:errcheck // only the response's error matters
 		return nil, t.refused(k, resp)
+	}
+	if k.offset > 0 && resp.StatusCode == http.StatusOK { // the whole file
+		if _, err := io.CopyN(io.Discard, resp.Body, k.offset); err != nil {
+			return nil, errors.Join(t.unreached(ctx, k.op, err), resp.Body.Close())
+		}
 	}
 	return resp.Body, nil
 }
@@ -131,6 +138,9 @@ func (t *transport) request(ctx context.Context, k call) (*http.Request, error) 
 	}
 	if k.encoding != "" {
 		req.Header.Set("Content-Encoding", k.encoding)
+	}
+	if k.offset > 0 {
+		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", k.offset))
 	}
 	if t.token != "" {
 		req.Header.Set("Authorization", "Bearer "+t.token)

@@ -71,3 +71,12 @@ func (p checkpoints) DeleteCheckpoints(ctx context.Context, ids ...string) error
 func (p checkpoints) DownloadCheckpoint(ctx context.Context, id string) (io.ReadCloser, error) {
 	return p.sendWithRetries(ctx, call{op: "download checkpoint " + id, method: http.MethodGet, path: "/checkpoints/" + url.PathEscape(id)})
 }
+
+// CheckpointFile returns a file of a checkpoint from an offset on, which is 0 or less than its size. The
+// caller must close it.
+func (p checkpoints) CheckpointFile(ctx context.Context, id, name string, offset int64) (io.ReadCloser, error) {
+	return p.sendWithRetries(ctx, call{
+		op: "download " + name + " of checkpoint " + id, method: http.MethodGet, path: "/checkpoints/" + url.PathEscape(id) + "/file",
+		query: url.Values{"path": {name}}, offset: offset,
+	})
+}

@@ -407,3 +407,22 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckpointFileContinues(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]http.HandlerFunc{
+		"a part": func(w http.ResponseWriter, r *http.Request) {
+			http.ServeContent(w, r, "", time.Time{}, strings.NewReader("1234"))
+		},
+		"the whole file": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "1234") },
+	} {
+		body, err := dial(t, h).CheckpointFile(t.Context(), "c", "sub/weights", 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(body)
+		if err = errors.Join(err, body.Close()); err != nil || string(got) != "4" {
+			t.Errorf("%s: got %q, %v, want the last byte", name, got, err)
+		}
+	}
+}

@@ -186,3 +186,12 @@ func (v *Checkpoints) Download(ctx context.Context, by *apiv1.User, uuid string,
 	}
 	return v.cfg.Checkpoints.Download(ctx, uuid, f, w)
 }
+
+// DownloadFile calls serve with a file of a checkpoint. Its errors are PermissionDenied, as for Download,
+// and NotFound.
+func (v *Checkpoints) DownloadFile(ctx context.Context, by *apiv1.User, uuid, name string, serve func(io.ReadSeeker) error) error {
+	if err := v.CheckReader(ctx, Caller{User: by}, uuid); err != nil {
+		return err
+	}
+	return v.cfg.Checkpoints.DownloadFile(ctx, uuid, name, serve)
+}

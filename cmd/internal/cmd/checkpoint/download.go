@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -32,7 +31,8 @@ func newDownload(s *term.Streams) *cobra.Command {
 		Use:   "download [CHECKPOINT…]",
 		Short: "Download the files of checkpoints through the master",
 		Long: `Download the files of checkpoints through the master, which can read the storage of the
-cluster and its workspaces, and storage with its own keys. Existing files are replaced.
+cluster and its workspaces, and storage with its own keys. Existing files are replaced
+when all have arrived. The same command continues an interrupted download.
 --experiment downloads the completed checkpoints of an experiment, and --best only those
 with the best values of its searcher metric. With several checkpoints, --to has a
 directory for each.`,
@@ -121,31 +121,10 @@ func (o *downloadOptions) directoryFor(id string) string {
 
 func (o *downloadOptions) download(ctx context.Context, master *client.Client, id string) (downloaded, error) {
 	d := downloaded{Checkpoint: id, Directory: o.directoryFor(id)}
-	body, err := master.DownloadCheckpoint(ctx, id)
-	if err != nil {
+	var err error
+	if d.Extracted, err = Fetch(ctx, o.Streams, master, id, d.Directory); err != nil {
 		return d, err
-	}
-	meter := o.NewMeter("Downloading " + id[:min(len(id), 8)])
-	d.Extracted, err = directory.Extract(d.Directory, &metered{from: body, meter: meter})
-	meter.Clear()
-	if err = errors.Join(err, body.Close()); err != nil {
-		return d, fmt.Errorf("cannot download checkpoint %s to %s: %w", id, d.Directory, err)
 	}
 	o.Tell("Downloaded %s (%d bytes) to %s.", term.Count(d.Files, "file"), d.Bytes, d.Directory)
 	return d, nil
-}
-
-// metered shows how many bytes are read. Their total is unknown, because they are compressed on their way.
-type metered struct {
-	from  io.Reader
-	meter *term.Meter
-	read  int64
-}
-
-// Read implements io.Reader.
-func (m *metered) Read(b []byte) (int, error) {
-	n, err := m.from.Read(b)
-	m.read += int64(n)
-	m.meter.Set(m.read, 0)
-	return n, err
 }

@@ -1,10 +1,9 @@
-// Package readme_test types the lines of README.md in their order on a machine of its own: a network and
-// directories that no other program uses.
+// Package readme_test types the lines of README.md and of the page of first steps in their order, each on a machine of
+// its own: with and without Docker, as root and as an ordinary user.
 package readme_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,124 +13,92 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/installed"
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // the end of the program
 
-// lastSection is the first section whose lines need a cloud or a cluster of Kubernetes. Those of it and of the
-// sections behind it are checked for commands and flags that exist, by the tests of the commands.
-const lastSection = "## A cluster on AWS"
-
-func TestReadmeWorksLineByLine(t *testing.T) {
+func TestPagesWorkLineByLine(t *testing.T) {
 	t.Parallel()
-	det := installed.Environment(t, "the det client", "det", "det")
-	harness := installed.Environment(t, "the harness", "harness", "python")
+	readme := page{
+		file: "README.md",
+		// The lines below need a cloud or a cluster of Kubernetes. The tests of the commands check that their commands and
+		// flags exist.
+		end:  "## A cluster on AWS",
+		want: []string{"\nhello\n", "Experiment 1: succeeded", "on-demand"},
+	}
+	steps := page{
+		file: "docs/first-steps.md",
+		want: []string{"\nhello\n", "Python 3", "Experiment 1: succeeded", "Experiment 2: succeeded", "line-asha"},
+	}
+	for name, tc := range map[string]struct {
+		page         page
+		who, runtime string
+		rest         bool
+	}{
+		"README as root":                    {readme, "root", "process", false},
+		"README as a user":                  {readme, "user", "process", true},
+		"README as root with Docker":        {readme, "root", "docker", true},
+		"README as a user with Docker":      {readme, "user", "docker", false},
+		"first steps as root":               {steps, "root", "process", false},
+		"first steps as a user with Docker": {steps, "user", "docker", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.rest {
+				rest.Only(t)
+			}
+			out := typeLines(t, tc.page.lines(t, tc.runtime), tc.who, tc.runtime)
+			for _, want := range tc.page.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("the output lacks %q:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// mounts are settings with which containers of the test's image find the Python of this machine.
+const mounts = `  environment_variables: ["PATH=/opt/determined/bin:/usr/bin:/bin"]
+  bind_mounts:
+    - {host_path: /opt/determined, container_path: /opt/determined, read_only: true}
+    - {host_path: /usr, container_path: /usr, read_only: true}
+    - {host_path: /lib, container_path: /lib, read_only: true}
+    - {host_path: /lib64, container_path: /lib64, read_only: true}
+`
+
+// typeLines types lines as a user on a machine with a runtime, and returns the output.
+func typeLines(t *testing.T, lines, who, runtime string) string {
+	t.Helper()
+	need := []string{"runc", "unshare", "setpriv", "make"}
+	if runtime == "docker" {
+		need = []string{"dockerd", "docker", "busybox", "iptables", "unshare", "setpriv", "make"}
+	}
+	for _, program := range need {
+		installed.Program(t, program)
+	}
+	harness := installed.Environment(t, "the harness", "harness", "python3")
 	if os.Geteuid() != 0 {
 		t.Skip("namespaces of its own need root")
 	}
-	if _, err := exec.LookPath("runc"); err != nil {
-		t.Skip("runc: not installed; run: make setup")
-	}
-	w := world{t: t, dir: t.TempDir()}
-	w.furnish()
-	script := w.path("type.sh")
-	w.write(script, typed(t, det, harness))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-eu", script)
-	cmd.Dir = w.dir
-	cmd.Env = append(os.Environ(), "HOME="+w.path("home"), "DOCKER_HOST=unix:///nonexistent",
-		"XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_DATA_HOME=", "DET_MASTER=", "NO_COLOR=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("got %v, want every line of README.md to succeed\n%s", err, out)
-	}
-	t.Logf("%s", out)
-	for _, want := range []string{"hello", "elastic"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the output lacks %q:\n%s", want, out)
-		}
-	}
-}
-
-// world is the directory in which the lines are typed.
-type world struct {
-	t   *testing.T
-	dir string
-}
-
-func (w world) path(name string) string { return filepath.Join(w.dir, name) }
-
-func (w world) write(path, text string) {
-	w.t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// furnish makes the directory look like a clone in which `make build` has run.
-func (w world) furnish() {
-	w.t.Helper()
-	bin, err := clustertest.Program()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, dir := range []string{"bin", "home"} {
-		if err := os.Mkdir(w.path(dir), 0o755); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	for name, target := range map[string]string{
-		"bin/det-deploy": bin, "Makefile": installed.InProject("Makefile"), "docs": installed.InProject("docs"),
-	} {
-		if err := os.Symlink(target, w.path(name)); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-}
-
-// typed returns a script with the lines of README.md. Three things differ from a person's machine: the
-// program is built already, the Python packages come from the environments of make setup, and the password
-// of `det user login` is typed by the script.
-func typed(t *testing.T, det, harness string) string {
-	t.Helper()
-	page, err := os.ReadFile(installed.InProject("README.md"))
+	program, err := clustertest.Program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, _, found := strings.Cut(string(page), lastSection)
-	if !found {
-		t.Fatalf("README.md has no section %q", lastSection)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "ip link set lo up\nmount -t tmpfs none /opt\nmkdir /opt/determined\nmount --bind %q /opt/determined\nln -s %q ~/det\n", harness, det)
-	b.WriteString("trap 'bin/det-deploy local down --yes >/dev/null' EXIT\nset -x\n")
-	fenced := false
-	for line := range strings.Lines(ours) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "```"):
-			fenced = !fenced
-		case fenced:
-			b.WriteString(adapted(line) + "\n")
+	dir := t.TempDir()
+	for name, text := range map[string]string{"lines": lines, "mounts.yaml": mounts} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // a user reads it
+			t.Fatal(err)
 		}
 	}
-	return b.String()
-}
-
-// adapted returns the line as the script types it.
-func adapted(line string) string {
-	switch {
-	case strings.HasPrefix(line, "make test"), strings.Contains(line, "pip install"):
-		return ":"
-	case strings.HasPrefix(line, "make "):
-		return "make -o build " + strings.TrimPrefix(line, "make ")
-	case strings.HasPrefix(line, "det user login"):
-		return `bin/det-deploy local credentials --output json | python3 -c 'import json, sys; print(json.load(sys.stdin)["password"])' | ` + line
-	case strings.HasPrefix(line, "bin/det-deploy local down"):
-		return strings.Replace(line, "local down", "local down --yes", 1)
-	case strings.HasPrefix(line, "bin/det-deploy local up"):
-		return strings.Replace(strings.Replace(line, " --yes", "", 1), "local up", "local up --yes", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+		installed.InProject("test", "readme", "machine.sh"), dir, who, runtime)
+	cmd.Env = append(os.Environ(), "HARNESS="+harness, "PROGRAM="+program, "PROJECT="+installed.InProject())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("got %v, want every line to succeed\n%s", err, out)
 	}
-	return line
+	return string(out)
 }

@@ -22,7 +22,7 @@ func (g *gatekeeper) identifyCaller(c *call, need access) error {
 	switch need {
 	case open:
 		return nil
-	case user, login, admin, allocation, either:
+	case user, login, person, admin, allocation, either:
 	default: // a route without access admits no caller
 		return status.New(status.PermissionDenied, "no caller may make this request")
 	}
@@ -61,7 +61,9 @@ func (g *gatekeeper) identifyUser(c *call, text string, need access, fromCookie 
 	}
 	c.user, c.token, c.inTask = u, text, inTask
 	switch {
-	case inTask != "" && (need == login || need == admin):
+	case fromCookie && need == person:
+		return status.New(status.PermissionDenied, "this request requires the token in the Authorization header; a cookie is not sufficient")
+	case inTask != "" && (need == login || need == person || need == admin):
 		return status.New(status.PermissionDenied,
 			"the token inside a task gives access only to tasks and their logs; log in outside of the task for other requests")
 	case need == admin && !u.GetAdmin():

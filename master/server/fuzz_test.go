@@ -201,7 +201,7 @@ func (w *whole) callers(r route) []string {
 		return []string{w.trial}
 	case either:
 		return []string{w.trial, w.user}
-	case user, login:
+	case user, login, person:
 	}
 	return []string{w.user}
 }

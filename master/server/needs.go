@@ -100,6 +100,9 @@ type Tasks interface {
 	// is 0 if there are no files.
 	ContextDirectory(ctx context.Context, id string) (size int64, parts iter.Seq2[[]byte, error], err error)
 
+	// Enter returns the entrance to the running container of a rank of a task.
+	Enter(ctx context.Context, by *apiv1.User, id string, rank int) (task.Entrance, error)
+
 	// Preempt asks an allocation to save a checkpoint and stop; its task is run again later.
 	Preempt(ctx context.Context, by *apiv1.User, allocation string) error
 

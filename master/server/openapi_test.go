@@ -80,11 +80,15 @@ func summary(r route) string {
 	return map[access]string{
 		open: "Anybody may call.", user: "Users may call, also from inside a task.", admin: "Administrators may call.",
 		login:      "Users may call, but not from inside a task.",
+		person:     "Users may call with a token, but neither from inside a task nor with a cookie.",
 		allocation: "The allocation itself may call.", either: "Users and tasks may call.",
 	}[r.access]
 }
 
 func describe(r route) string {
+	if r.socket {
+		return "A websocket."
+	}
 	if r.streams {
 		return "A line {\"result\": …} for each item."
 	}
@@ -94,13 +98,16 @@ func describe(r route) string {
 func securityOf(a access) []object {
 	none := []string{}
 	return map[access][]object{
-		open: {}, user: {{"user": none}}, login: {{"user": none}}, admin: {{"user": none}}, allocation: {{"allocation": none}},
+		open: {}, user: {{"user": none}}, login: {{"user": none}}, person: {{"user": none}}, admin: {{"user": none}}, allocation: {{"allocation": none}},
 		either: {{"user": none}, {"allocation": none}},
 	}[a]
 }
 
 // answer returns the schema of a route's response.
 func answer(r route, schemas object) object {
+	if r.socket {
+		return object{}
+	}
 	if r.file != "" {
 		return object{r.file: object{"schema": object{"type": "string"}}}
 	}

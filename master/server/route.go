@@ -23,6 +23,9 @@ const (
 	user access = "user"
 	// login permits any logged-in user, but no tokens inside tasks.
 	login access = "login"
+	// person permits any logged-in user with a token in a header: neither tokens inside tasks nor the
+	// cookies of browsers, which they also send for pages of others.
+	person access = "person"
 	// admin permits logged-in administrators.
 	admin access = "admin"
 	// allocation permits a task's own processes, for the allocation in the path.
@@ -64,8 +67,10 @@ type endpoint struct {
 	// streams reports whether the response is a stream of out messages.
 	streams bool
 	// file is the media type of a response that is not a message.
-	file  string
-	serve func(c *call) error
+	file string
+	// socket reports whether the response is a websocket.
+	socket bool
+	serve  func(c *call) error
 }
 
 const prefix = "/api/v1/"

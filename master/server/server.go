@@ -132,6 +132,8 @@ type shared struct {
 	stopping chan struct{}
 	room     *guard.Room
 	streams  *guard.Waits
+	// entries are the streams into tasks.
+	entries *guard.Waits
 }
 
 // Limits bounds the resources used by unauthenticated clients and users; zero is unlimited.
@@ -162,7 +164,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	sh := &shared{
 		cfg: cfg, stopping: make(chan struct{}),
-		room: guard.NewRoom(cfg.Limits.Bodies, cfg.Limits.Spooled, cfg.SpoolDir), streams: guard.NewWaits(cfg.Limits.Streams),
+		room: guard.NewRoom(cfg.Limits.Bodies, cfg.Limits.Spooled, cfg.SpoolDir), streams: guard.NewWaits(cfg.Limits.Streams), entries: newEntries(),
 	}
 	s := &Server{shared: sh, gatekeeper: &gatekeeper{sh}}
 	s.connections = guard.NewConnections(cfg.Limits.Connections, cfg.Limits.ConnectionsEach, cfg.TrustedProxies)

@@ -134,7 +134,7 @@ func master() []Row {
 		{"master/api/status", nil, leaf},
 		{"master/api/agentv1", []string{"master/api/v1"}, leaf},
 		{"master/api/password", nil, leaf},
-		{"master/api/client", []string{"master/api/password", "master/api/v1", "master/api/status"}, leaf},
+		{"master/api/client", []string{"internal/stream", "internal/stream/frames", "master/api/password", "master/api/v1", "master/api/status"}, leaf},
 		{"master/policy", []string{"master/api/v1", "master/api/agentv1"}, "what a task may do to its machine is a pure function; master, agents and Kubernetes ask it"},
 		{"master/config/translate", nil, "old forms are turned into new ones before anything has a type"},
 		{"master/config/security", []string{"cloud/secret", "master/api/password"}, "security is a part of master.yaml"},
@@ -196,7 +196,7 @@ func master() []Row {
 		{"master/server/query", []string{"master/api/status", "master/api/v1"}, "it reads the parameters of a call and knows none"},
 		{"master/experiment/view", with("master/checkpoint", "master/experiment", "master/experiment/*", "master/log", "master/metric", "master/store", "master/workspace"), "it shows clients what experiments keep"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},
-		{"master/server", with("master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body", "master/server/guard", "master/server/query", "master/share"), "it speaks HTTP and decides nothing"},
+		{"master/server", with("internal/stream", "internal/stream/frames", "master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body", "master/server/guard", "master/server/query", "master/share"), "it speaks HTTP and decides nothing"},
 	}
 }
 

@@ -84,7 +84,7 @@ func (a *Agent) Hello() *agentv1.Hello {
 		AgentId: a.host.AgentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
 		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(), Machine: bootID(),
 		NotIsolated: a.notIsolated, TrustsUsers: a.cfg.Settings.TrustUsers, NoFixedPaths: a.noFixedPaths,
-		NoLimits: a.noLimits,
+		NoLimits: a.noLimits, Streams: true,
 	}
 	for _, u := range a.listTasks() {
 		h.Containers = append(h.Containers, &agentv1.Report{

@@ -53,6 +53,9 @@ type peer struct {
 	// older emulates a master that does not accept a change as a receipt.
 	older   bool
 	context string
+	// failed are the streams that the agent did not open, opened those that it did.
+	failed chan *agentv1.StreamFailed
+	opened chan *websocket.Conn
 }
 
 // told is the peer's knowledge of one container.
@@ -69,9 +72,10 @@ type told struct {
 
 func newPeer(t testing.TB) *peer {
 	t.Helper()
-	p := &peer{t: t, containers: map[string]*told{}, credential: "paper"}
+	p := &peer{t: t, containers: map[string]*told{}, credential: "paper", failed: make(chan *agentv1.StreamFailed, 1), opened: make(chan *websocket.Conn, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/agents", p.serve)
+	mux.HandleFunc("/agents/streams/{id}", p.serveStream)
 	mux.HandleFunc("/api/v1/tasks/{id}/context_directory", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Grpc-Metadata-x-allocation-token") != "Bearer session" {
 			http.Error(w, "no token", http.StatusUnauthorized)
@@ -223,6 +227,8 @@ func (p *peer) take(m *agentv1.AgentMessage) *agentv1.MasterMessage {
 		p.unprepared = append(p.unprepared, b.Unprepared.GetReason())
 	case *agentv1.AgentMessage_Health:
 		p.healths = append(p.healths, b.Health)
+	case *agentv1.AgentMessage_StreamFailed:
+		p.failed <- b.StreamFailed
 	case *agentv1.AgentMessage_Notice:
 		p.notices = append(p.notices, b.Notice)
 	default:

@@ -8,8 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/agent/streams"
 	"github.com/det-deploy/det-deploy/agent/task"
 	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -115,6 +117,8 @@ func (s *session) takeMessage(m *agentv1.MasterMessage) {
 			u.AckLogs(b.LogAck.GetNextSeq())
 			s.touchContainer(u.ID())
 		}
+	case *agentv1.MasterMessage_OpenStream:
+		s.takeOpenStream(b.OpenStream)
 	case *agentv1.MasterMessage_Shutdown:
 		s.agent.cfg.Log.Info("shutting down at the master's request", "reason", b.Shutdown.GetReason())
 		select {
@@ -170,6 +174,35 @@ func (s *session) takeSignal(sig *agentv1.Signal) {
 	default:
 		s.agent.cfg.Log.Warn("ignoring an unknown signal from the master", "container", sig.GetContainerId(), "signal", sig.GetKind().String())
 	}
+}
+
+// takeOpenStream serves a stream into a container until it has ended. Streams outlive the connection, but
+// not the agent.
+func (s *session) takeOpenStream(o *agentv1.OpenStream) {
+	s.agent.spawn(func(ctx context.Context) {
+		if err := s.agent.serveStream(ctx, o, s.conn.DialStream); err != nil && ctx.Err() == nil {
+			s.agent.cfg.Log.Info("cannot open a stream", "container", o.GetContainerId(), "err", err)
+			s.sendDirect(streams.FailureOf(o, err))
+		}
+	})
+}
+
+func (a *Agent) serveStream(ctx context.Context, o *agentv1.OpenStream, dial streams.Dial) error {
+	e, ok := a.runtime.(container.Entrance)
+	switch {
+	case a.taskOf(o.GetContainerId()) == nil:
+		return container.ErrNotRunning
+	case !ok:
+		return streams.ErrNoEntrance
+	}
+	return streams.Serve(ctx, e, o, dial)
+}
+
+func (s *session) sendDirect(m *agentv1.AgentMessage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.direct = append(s.direct, m)
+	wakeWaiter(s.more)
 }
 
 // takeAck forgets a container when its exit is acknowledged. Earlier states need no handling,

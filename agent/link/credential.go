@@ -19,12 +19,9 @@ import (
 // proveIdentity adds the stored credential to the hello, or without one a proof of the machine's
 // identity or the join token.
 func (l *link) proveIdentity(ctx context.Context, h *agentv1.Hello) error {
-	credential, err := l.readCredential()
+	credential, err := l.currentCredential()
 	if err != nil {
-		return finalUnlessLacking(fmt.Errorf("read the agent's credential: %w", err))
-	}
-	if l.unstored != "" {
-		credential = l.unstored
+		return err
 	}
 	h.Credential = credential
 	if credential != "" {
@@ -46,6 +43,15 @@ func (l *link) proveIdentity(ctx context.Context, h *agentv1.Hello) error {
 		return &Final{Err: fmt.Errorf("join_token_file %s is empty", l.cfg.JoinTokenFile)}
 	}
 	return nil
+}
+
+// currentCredential returns the latest credential, or "" without one.
+func (l *link) currentCredential() (string, error) {
+	credential, err := l.readCredential()
+	if err != nil {
+		return "", finalUnlessLacking(fmt.Errorf("read the agent's credential: %w", err))
+	}
+	return cmp.Or(l.unstored, credential), nil
 }
 
 // finalUnlessLacking wraps err in a *Final if a new connection would not help. Errors caused by a

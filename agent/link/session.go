@@ -35,7 +35,10 @@ const (
 
 // Conn sends and receives messages on one connection.
 type Conn struct {
-	ws *websocket.Conn
+	ws  *websocket.Conn
+	cfg Config
+	// credential is the agent's after the welcome.
+	credential string
 	// in is the read buffer, reused between messages.
 	in bytes.Buffer
 }
@@ -101,6 +104,9 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 	if err := l.keepCredential(w.GetCredential()); err != nil {
 		return false, err
 	}
+	if c.credential, err = l.currentCredential(); err != nil {
+		return false, err
+	}
 	l.last = ""
 	l.cfg.Log.Info("connected to the master", "url", l.cfg.URL, "cluster", w.GetClusterId(), "master_version", w.GetVersion())
 
@@ -137,7 +143,7 @@ func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) 
 	}
 	ws.SetReadLimit(maxMessage)
 	hello.Address, hello.Addresses = addressOf(dctx, local), interfaceAddresses()
-	c := &Conn{ws: ws}
+	c := &Conn{ws: ws, cfg: l.cfg}
 	w, err := c.sendHello(dctx, hello)
 	if err != nil {
 		_ = ws.CloseNow()

@@ -97,6 +97,11 @@ func (r *remote) readFrames() error {
 	}
 }
 
+// EndError is the reason of the other end why a program has no exit code.
+type EndError struct{ Reason string }
+
+func (e *EndError) Error() string { return e.Reason }
+
 // take handles one message, and reports whether it was the last one.
 func (r *remote) take(k kind, payload []byte, c control) (ended bool, err error) {
 	switch {
@@ -107,7 +112,7 @@ func (r *remote) take(k kind, payload []byte, c control) (ended bool, err error)
 	case k != command:
 		return false, fmt.Errorf("%w: it sent input of a program", ErrLost)
 	case c.Error != "":
-		return true, errors.New(c.Error)
+		return true, &EndError{Reason: c.Error}
 	case c.Exit != nil:
 		r.code = *c.Exit
 		return true, nil

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -74,9 +75,17 @@ func (a archive) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	if _, failed := a.Wait(); failed != nil {
-		return n, failed
+		return n, refusalOf(failed)
 	}
 	return n, err
+}
+
+// refusalOf returns the reason of the container's side as such.
+func refusalOf(err error) error {
+	if end, ok := errors.AsType[*frames.EndError](err); ok {
+		return &rm.RefusedError{Reason: end.Reason}
+	}
+	return err
 }
 
 // WriteFiles unpacks an archive in the container.
@@ -96,7 +105,7 @@ func (s *Streams) WriteFiles(ctx context.Context, o *Order, send Send, dir strin
 		return fmt.Errorf("send the archive: %w", err)
 	}
 	_, err = p.Wait()
-	return err
+	return refusalOf(err)
 }
 
 // order sends an order to the agent and waits until the agent has answered it. After an error the place

@@ -254,7 +254,7 @@ func TestFilesOfContainer(t *testing.T) {
 
 func TestReasonsWithoutStream(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, func(c *Config) { c.Limits = link.DefaultLimits(); c.Limits.Stream = 200 * time.Millisecond })
+	c := newCluster(t)
 	a, _ := c.join("a", 1, opens)
 	s, id := a.runs("t")
 	for kind, want := range map[agentv1.StreamFailed_Kind]error{
@@ -267,12 +267,6 @@ func TestReasonsWithoutStream(t *testing.T) {
 		if _, err := dialed(); err == nil || err.Error() != want.Error() {
 			t.Errorf("%v: got %v, want %v", kind, err, want)
 		}
-	}
-	if _, err := c.Dial(t.Context(), id, 80); err == nil || !strings.Contains(err.Error(), "agent a did not open the stream within 200ms") {
-		t.Errorf("an agent that does not answer: got %v", err)
-	}
-	if ws, code := a.answer(a.ordered().GetStreamId(), ""); ws != nil || code != http.StatusNotFound {
-		t.Errorf("an answer that is late: got %d", code)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -295,6 +289,20 @@ func TestReasonsWithoutStream(t *testing.T) {
 	a.reports(s, terminated, 0)
 	if _, err := c.Dial(t.Context(), id, 80); !errors.Is(err, rm.ErrNotRunning) {
 		t.Errorf("a container that has ended: got %v", err)
+	}
+	c.noStreams()
+}
+
+func TestLateAnswerIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, streamTime(200*time.Millisecond))
+	a, _ := c.join("a", 1, opens)
+	_, id := a.runs("t")
+	if _, err := c.Dial(t.Context(), id, 80); err == nil || !strings.Contains(err.Error(), "agent a did not open the stream within 200ms") {
+		t.Errorf("an agent that does not answer: got %v", err)
+	}
+	if ws, code := a.answer(a.ordered().GetStreamId(), ""); ws != nil || code != http.StatusNotFound {
+		t.Errorf("an answer that is late: got %d", code)
 	}
 	c.noStreams()
 }
@@ -439,6 +447,27 @@ func TestContainerEndsWithOpenStreams(t *testing.T) {
 	c.until("goroutines and descriptors are free", func() bool {
 		return runtime.NumGoroutine() <= goroutines+2 && countDescriptors(t) <= descriptors+2
 	})
+}
+
+// A stream whose ends do not notice that their container has ended is cut.
+func TestEndedContainerKeepsNoStream(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, streamTime(3*time.Second)) // which the test has to open the stream, too
+	a, _ := c.join("a", 1, opens)
+	s, id := a.runs("t")
+	conn, _ := c.open(a, id)
+	a.reports(s, terminated, 0)
+	if _, err := io.ReadAll(conn); !errors.Is(err, rm.ErrNotRunning) {
+		t.Errorf("got %v, want %v", err, rm.ErrNotRunning)
+	}
+	c.noStreams()
+}
+
+func streamTime(d time.Duration) func(*Config) {
+	return func(c *Config) {
+		c.Limits = link.DefaultLimits()
+		c.Limits.Stream = d
+	}
 }
 
 func countDescriptors(t *testing.T) int {

@@ -25,7 +25,8 @@ type Limits struct {
 	Unanswered int
 	// Slots is the maximum number of devices of one agent.
 	Slots int
-	// Stream is the time limit for an agent to open a stream into a container.
+	// Stream is the time limit for an agent to open a stream into a container, and for the end of those
+	// whose container has ended.
 	Stream time.Duration
 }
 

@@ -23,9 +23,6 @@ const (
 	PerMaster            = 4096
 )
 
-// grace is the time for the last output of a program whose container has ended.
-const grace = 10 * time.Second
-
 // Config configures Streams.
 type Config struct {
 	Log *slog.Logger
@@ -33,7 +30,8 @@ type Config struct {
 	Check func(ctx context.Context, id rm.AgentID, credential token.Text, address string) error
 	// Admitted is called with the context of the request of an accepted stream.
 	Admitted func(ctx context.Context)
-	// Patience is the time for an agent to open a stream.
+	// Patience is the time for an agent to open a stream, and for the last output of the programs of a
+	// container that has ended.
 	Patience time.Duration
 }
 
@@ -143,7 +141,7 @@ func (s *Streams) EndContainer(id rm.ContainerID, atOnce bool) {
 	case atOnce:
 		end()
 	default:
-		time.AfterFunc(grace, end)
+		time.AfterFunc(s.cfg.Patience, end)
 	}
 }
 

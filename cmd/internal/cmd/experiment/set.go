@@ -26,15 +26,20 @@ type setOptions struct {
 	Weight                   float64
 	MaxSlots                 int32
 	LogDays                  int32
+	Keep                     keepCounts
 }
 
 func newSet(s *term.Streams) *cobra.Command {
 	o := &setOptions{}
 	o.Names = client.Experiments
 	c := command.NewRemote(s, o, runSet, &cobra.Command{
-		Use: "set EXPERIMENT…", Short: "Change the name, description, notes or resources of experiments",
+		Use: "set EXPERIMENT…", Short: "Change the name, description, notes, resources or kept checkpoints of experiments",
+		Long: `Change the name, description, notes, resources or kept checkpoints of experiments. Checkpoints
+that --save-experiment-best, --save-trial-best and --save-trial-latest no longer keep are
+deleted when the experiment ends, or now if it has ended. A number without a flag stays.`,
 		Example: `  det-deploy experiment set 7 --name baseline --description "Without augmentation"
-  det-deploy experiment set 7 8 --priority 10 --max-slots 4`,
+  det-deploy experiment set 7 8 --priority 10 --max-slots 4
+  det-deploy experiment set 7 --save-experiment-best 3 --save-trial-best 0`,
 	})
 	f := c.Flags()
 	f.StringVar(&o.Name, "name", "", "new name of the experiment")
@@ -44,12 +49,13 @@ func newSet(s *term.Streams) *cobra.Command {
 	f.Float64Var(&o.Weight, "weight", 0, "weight for fair-share scheduling")
 	f.Int32Var(&o.MaxSlots, "max-slots", 0, "maximum slots of the experiment; 0 is unlimited")
 	f.Int32Var(&o.LogDays, "log-retention-days", 0, "days for which the logs of its trials are kept; -1 is forever")
+	o.Keep.addFlags(f)
 	return c
 }
 
 // Validate returns an error if there is nothing to change, or for a number that is out of range.
 func (o *setOptions) Validate() error {
-	flags := []string{"name", "description", "notes", "priority", "weight", "max-slots", "log-retention-days"}
+	flags := append([]string{"name", "description", "notes", "priority", "weight", "max-slots", "log-retention-days"}, keepFlags()...)
 	switch {
 	case !slices.ContainsFunc(flags, o.Given):
 		return usage.Errorf("nothing to change: use --%s", strings.Join(flags, ", --"))
@@ -58,11 +64,11 @@ func (o *setOptions) Validate() error {
 	case o.MaxSlots < 0:
 		return usage.Errorf("--max-slots %d: must be 0 or more", o.MaxSlots)
 	}
-	return nil
+	return o.Keep.validate()
 }
 
 // patch returns the changes that the flags request, or nil if they change only the retention of logs.
-func (o *setOptions) patch(id int32) *apiv1.PatchExperiment {
+func (o *setOptions) patch(ctx context.Context, master *client.Client, id int32) (*apiv1.PatchExperiment, error) {
 	p, r := &apiv1.PatchExperiment{Id: id}, &apiv1.PatchExperiment_PatchResources{}
 	text := func(flag, value string) *wrapperspb.StringValue {
 		if !o.Given(flag) {
@@ -86,18 +92,27 @@ func (o *setOptions) patch(id int32) *apiv1.PatchExperiment {
 	if slices.ContainsFunc([]string{"priority", "weight", "max-slots"}, o.Given) {
 		p.Resources = r
 	}
-	if p.GetName() == nil && p.GetDescription() == nil && p.GetNotes() == nil && p.GetResources() == nil {
-		return nil
+	if slices.ContainsFunc(keepFlags(), o.Given) {
+		reply, err := master.Experiment(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		p.CheckpointStorage = o.Keep.over(o.Given, reply.GetConfig())
 	}
-	return p
+	if p.GetName() == nil && p.GetDescription() == nil && p.GetNotes() == nil && p.GetResources() == nil && p.GetCheckpointStorage() == nil {
+		return nil, nil //nolint:nilnil // see above
+	}
+	return p, nil
 }
 
 func runSet(ctx context.Context, o *setOptions, master *client.Client) error {
 	return changeEach(ctx, &o.Remote, master, func(id int32) (string, error) {
-		if p := o.patch(id); p != nil {
-			if _, err := master.PatchExperiment(ctx, p); err != nil {
-				return "", err
-			}
+		p, err := o.patch(ctx, master, id)
+		if err == nil && p != nil {
+			_, err = master.PatchExperiment(ctx, p)
+		}
+		if err != nil {
+			return "", err
 		}
 		if o.Given("log-retention-days") {
 			if err := master.RetainExperimentLogs(ctx, id, o.LogDays); err != nil {

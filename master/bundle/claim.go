@@ -3,7 +3,6 @@ package bundle
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -26,6 +25,11 @@ func (c *Contexts) Files(ctx context.Context, by *apiv1.User, id string) ([]*api
 // Claim keeps a user's context until holder, the unique name of a task or an experiment, releases it. It
 // returns NotFound if the user has no such context, and FailedPrecondition if pieces are missing.
 func (c *Contexts) Claim(ctx context.Context, tx *store.Tx, holder string, by *apiv1.User, id string) error {
+	return c.ClaimAll(ctx, tx, []string{holder}, by, id)
+}
+
+// ClaimAll is Claim for several holders.
+func (c *Contexts) ClaimAll(ctx context.Context, tx *store.Tx, holders []string, by *apiv1.User, id string) error {
 	set, err := setOf(by, id)
 	if err != nil {
 		return err
@@ -40,7 +44,11 @@ func (c *Contexts) Claim(ctx context.Context, tx *store.Tx, holder string, by *a
 	if len(missing) > 0 {
 		return status.New(status.FailedPrecondition, "%d pieces of context %s were not sent; send the context again", len(missing), nameOf(set.Context)[:8])
 	}
-	return docs().claims.Put(tx, holder, key(set), time.Time{}, struct{}{})
+	claims := make([]store.Doc[struct{}], len(holders))
+	for i, holder := range holders {
+		claims[i] = store.Doc[struct{}]{ID: holder, Parent: key(set)}
+	}
+	return docs().claims.PutAll(tx, claims)
 }
 
 // Release reverts Claim. A holder without a context is not an error.

@@ -41,8 +41,8 @@ func checkArray(req *apiv1.LaunchCommandRequest) error {
 		return status.New(status.InvalidArgument, "array.first: must be at least 0 (is %d)", a.GetFirst())
 	case int64(a.GetFirst())+int64(a.GetSize())-1 > int64(mostIndex):
 		return status.New(status.InvalidArgument, "array: the last index must be at most %d", mostIndex)
-	case len(req.GetFiles()) > 0 || req.GetContextId() != "":
-		return status.New(status.InvalidArgument, "files: not supported for arrays; put them into the image, or into a directory that the tasks mount")
+	case len(req.GetFiles()) > 0:
+		return status.New(status.InvalidArgument, "files: not supported for arrays; send them as a context, and its ID as context_id")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (l *launches) acceptArray(ctx context.Context, manager rm.ResourceManager, 
 		return nil, cfg, err
 	}
 	members := membersOf(task, string(array), int(d.req.GetArray().GetFirst()), size)
-	entries, err := l.createArray(ctx, head, members)
+	entries, err := l.createArray(ctx, head, members, d)
 	if err != nil {
 		l.reg.usage.releaseTasks(task.UserID, size)
 	}
@@ -109,7 +109,7 @@ func (l *launches) acceptArray(ctx context.Context, manager rm.ResourceManager, 
 
 // createArray stores the tasks of an array. The id of the first one is reserved and remains locked.
 // On error, none of the others exists.
-func (l *launches) createArray(ctx context.Context, head *entry, members []snapshot) ([]*entry, error) {
+func (l *launches) createArray(ctx context.Context, head *entry, members []snapshot, d draft) ([]*entry, error) {
 	err := checkArraySize(members)
 	entries := []*entry{head}
 	for _, m := range members[1:] {
@@ -125,7 +125,7 @@ func (l *launches) createArray(ctx context.Context, head *entry, members []snaps
 		entries = append(entries, e)
 	}
 	if err == nil {
-		err = l.storeArray(ctx, members)
+		err = l.storeArray(ctx, members, d)
 	}
 	for i, e := range entries {
 		switch {
@@ -170,18 +170,21 @@ func membersOf(task lifecycle.Task, array string, first, size int) []snapshot {
 
 // storeArray writes many tasks with few statements: a remote database executes about a thousand
 // statements a second, and all other writers wait.
-func (l *launches) storeArray(ctx context.Context, members []snapshot) error {
+func (l *launches) storeArray(ctx context.Context, members []snapshot, d draft) error {
 	var tasks []store.Doc[lifecycle.Task]
 	var allocations []store.Doc[lifecycle.Allocation]
 	var rows []store.TaskRow
+	var ids []rm.TaskID
 	for _, s := range members {
 		a := s.currentAllocation()
 		tasks = append(tasks, store.Doc[lifecycle.Task]{ID: string(s.task.ID), Parent: s.task.Array.ID, Value: s.task})
 		allocations = append(allocations, store.Doc[lifecycle.Allocation]{ID: string(a.ID), Parent: string(a.Task), At: a.Created, Value: a})
 		rows = append(rows, rowOf(s.task))
+		ids = append(ids, s.task.ID)
 	}
 	err := l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		return errors.Join(store.AddTaskRows(tx, rows), toDocs().tasks.PutAll(tx, tasks), toDocs().allocations.PutAll(tx, allocations))
+		return errors.Join(store.AddTaskRows(tx, rows), toDocs().tasks.PutAll(tx, tasks), toDocs().allocations.PutAll(tx, allocations),
+			l.contexts.claimContext(ctx, tx, d, ids...))
 	})
 	if errors.Is(err, store.ErrOutcomeUnknown) {
 		err = l.checkStored(ctx, members[0].task.ID, err)

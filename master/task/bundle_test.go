@@ -99,6 +99,44 @@ func TestAContextIsClaimedUntilItsTaskIsUnlisted(t *testing.T) {
 	blobs("an unlisted task", 0)
 }
 
+func TestTasksOfAnArrayShareAContext(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	contexts := bundle.New(bundle.Config{Store: m.store})
+	req := arrayOf(t, 0, 3)
+	req.ContextId = m.sendContext(contexts, "startup-hook.sh", "true")
+	r, err := m.tasks.Launch(t.Context(), ann(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := m.members(r.GetArrayId())
+	for _, c := range members {
+		if got := m.assign(first(c.GetId()), 1)[0]; !got.GetContext() || got.GetEntrypoint()[3] != "startup-hook.sh" {
+			t.Errorf("got the order %v, want a context with a hook", got)
+		}
+		if shown, err := m.tasks.Task(t.Context(), c.GetId()); err != nil || shown.GetContextId() != req.GetContextId() {
+			t.Errorf("got %v and %v, want the ID of the context", shown, err)
+		}
+	}
+	blobs := func(when string, want int) {
+		t.Helper()
+		if _, err := contexts.Collect(t.Context(), time.Now().Add(48*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if all, _, err := store.CountBlobs(t.Context(), m.store); err != nil || all != want {
+			t.Errorf("%s: got %d pieces and %v, want %d", when, all, err, want)
+		}
+	}
+	for i, c := range members {
+		blobs("a task of the array is listed", 1)
+		m.must(life(m, c.GetId())[1:]...)
+		if _, err := m.tasks.Collect(t.Context(), time.Now().Add(25*time.Hour), 0); err != nil {
+			t.Fatalf("task %d: %v", i, err)
+		}
+	}
+	blobs("no task is listed", 0)
+}
+
 func TestOnlyOwnCompleteContextsAreAccepted(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
@@ -121,7 +159,6 @@ func TestOnlyOwnCompleteContextsAreAccepted(t *testing.T) {
 		"with files": {ann(), func(r *apiv1.LaunchCommandRequest) {
 			r.ContextId, r.Files = id, []*apiv1.File{{Path: "a", Type: '0'}}
 		}, status.InvalidArgument, "cannot be combined with files"},
-		"an array": {ann(), func(r *apiv1.LaunchCommandRequest) { r.ContextId, r.Array = id, &apiv1.TaskArray{Size: 2} }, status.InvalidArgument, "not supported for arrays"},
 	} {
 		req := command(t, `{"entrypoint":["x"]}`)
 		tt.edit(req)

@@ -59,12 +59,16 @@ func (c *contexts) filesOf(ctx context.Context, d draft) ([]*apiv1.File, error) 
 	return bundle.FilesOf(list), err
 }
 
-// claimContext keeps the context of a task that is stored in the same transaction.
-func (c *contexts) claimContext(ctx context.Context, tx *store.Tx, task rm.TaskID, d draft) error {
+// claimContext keeps the context of tasks that are stored in the same transaction.
+func (c *contexts) claimContext(ctx context.Context, tx *store.Tx, d draft, tasks ...rm.TaskID) error {
 	if d.req.GetContextId() == "" {
 		return nil
 	}
-	return c.cfg.Contexts.Claim(ctx, tx, holderOf(string(task)), d.user, d.req.GetContextId())
+	holders := make([]string, len(tasks))
+	for i, id := range tasks {
+		holders[i] = holderOf(string(id))
+	}
+	return c.cfg.Contexts.ClaimAll(ctx, tx, holders, d.user, d.req.GetContextId())
 }
 
 // holderOf returns the name with which a task claims its context.

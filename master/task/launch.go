@@ -218,7 +218,7 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 	if err == nil {
 		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 			l.cfg.Quota.Add(tx, task.UserID, quota.Contexts, task.ContextBytes)
-			return errors.Join(l.contexts.claimContext(ctx, tx, task.ID, d), putTask(tx, *task), putAllocation(tx, first))
+			return errors.Join(l.contexts.claimContext(ctx, tx, d, task.ID), putTask(tx, *task), putAllocation(tx, first))
 		})
 	}
 	if errors.Is(err, store.ErrOutcomeUnknown) {

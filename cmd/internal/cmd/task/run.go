@@ -111,8 +111,6 @@ func (o *runOptions) checkFlags() error {
 		return usage.Errorf("--slots %d: must be 0 or more", o.Slots)
 	case o.Given("priority") && (o.Priority < 1 || o.Priority > 99):
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
-	case o.Array != "" && o.ContextDir != "":
-		return usage.Errorf("use either --context or --array; the tasks of an array get files from the image or a mounted directory")
 	case o.DryRun && (o.Array != "" || o.Detach):
 		return usage.Errorf("--dry-run: shows one task, which is not started; omit --array and --detach")
 	case !o.Output.IsText() && !o.Detach && o.Array == "" && !o.DryRun:

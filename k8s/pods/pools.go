@@ -97,6 +97,10 @@ func (r *RM) Queue(part rm.QueuePart) []*apiv1.Job {
 			lines = append(lines, r.state.listJobs(p.Name)...)
 		}
 	}
+	if part.Job != "" {
+		lines = slices.DeleteFunc(lines, func(l queue.Line) bool { return l.Entries[0].Job != part.Job })
+		part = rm.QueuePart{}
+	}
 	var out []*apiv1.Job
 	for _, l := range rm.CutQueue(part, lines, queue.Line.State) {
 		job := l.API()

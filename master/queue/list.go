@@ -36,6 +36,9 @@ func (q *Queue) List(pool string) []Line {
 // Part returns a range of the jobs of pools, one pool after the other. It visits only the jobs of that
 // range, unless it has to filter by state.
 func (q *Queue) Part(pools []string, p rm.QueuePart) []Line {
+	if p.Job != "" {
+		return q.linesOf(pools, p.Job)
+	}
 	if len(p.States) > 0 {
 		var all []Line
 		for _, pool := range pools {
@@ -67,6 +70,18 @@ func (q *Queue) Part(pools []string, p rm.QueuePart) []Line {
 	}
 	if p.Descending {
 		slices.Reverse(out)
+	}
+	return out
+}
+
+// linesOf returns the lines of one job.
+func (q *Queue) linesOf(pools []string, job rm.JobID) []Line {
+	var out []Line
+	for _, pool := range pools {
+		heads := q.headsOf(pool)
+		if i := slices.IndexFunc(heads, func(e *Entry) bool { return e.Job == job }); i >= 0 {
+			out = append(out, q.lineAt(heads, i, q.firstWaiting(pool)))
+		}
 	}
 	return out
 }

@@ -83,6 +83,12 @@ func TestCachedListsEqualFreshOnes(t *testing.T) {
 			if d := cmp.Diff(slices.Concat(q.List(wanted[0]), q.List(wanted[1])), all, same...); d != "" {
 				t.Fatalf("seed %d, step %d (-got +want):\n%s", seed, step, d)
 			}
+			for _, l := range plainList(q, wanted[0]) {
+				got := q.Part(wanted[:1], rm.QueuePart{Job: l.Entries[0].Job})
+				if d := cmp.Diff(got, []Line{l}, same...); d != "" {
+					t.Fatalf("seed %d, step %d, job %s (-got +want):\n%s", seed, step, l.Entries[0].Job, d)
+				}
+			}
 			part := rm.QueuePart{Descending: r.IntN(2) == 0, Cut: func(n int) (from, to int) {
 				from = r.IntN(n + 1)
 				return from, from + r.IntN(n-from+1)

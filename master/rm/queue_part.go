@@ -10,6 +10,8 @@ import (
 type QueuePart struct {
 	// Pool is a pool's name; empty selects all pools, one after the other.
 	Pool string
+	// Job selects a single job; the other fields except Pool are then ignored.
+	Job JobID
 	// States selects the jobs in one of the states; empty selects all.
 	States []string
 	// Descending begins with the job that is served last.

@@ -30,6 +30,9 @@ type Experiments interface {
 	// Owned returns the IDs of the listed experiments that the user may change.
 	Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) []int32
 	Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error)
+	// TellingTrial returns the trial that explains the state of an experiment, with its task: the first of a
+	// waiting experiment that waits, or the last of a failed one that failed. It returns 0 for others.
+	TellingTrial(ctx context.Context, id int32) (trial int32, task string, err error)
 	// Owner returns the ID of the user who created an experiment.
 	Owner(id int32) (int32, error)
 	// ProjectOf returns the ID of the project of an experiment.
@@ -104,7 +107,7 @@ func (e *experimentCalls) labels(c *call) (*apiv1.GetExperimentLabelsResponse, e
 
 func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, error) {
 	id, err := e.readable(c)
-	asked := c.query().Flag("usage")
+	asked, detailed := c.query().Flag("usage"), c.query().IsSet("detail")
 	if err == nil {
 		err = c.query().Err()
 	}
@@ -117,10 +120,52 @@ func (e *experimentCalls) experiment(c *call) (*apiv1.GetExperimentResponse, err
 	}
 	c.hideExperiment(out.GetExperiment())
 	out.Config = out.GetExperiment().GetConfig()
+	out.JobSummary = e.summarizeJob(out.GetExperiment())
+	if detailed {
+		if err := e.addDetail(c, out); err != nil {
+			return nil, err
+		}
+	}
 	if e.cfg.Book != nil && asked != nil && *asked { // only on request, because it sums up every run
 		out.Usage, err = e.cfg.Book.UsageOf(c.Context(), rm.JobID(out.GetExperiment().GetJobId()))
 	}
 	return out, err
+}
+
+// summarizeJob returns the place of an experiment's job in the queue, or nil if it is not in the queue.
+func (e *experimentCalls) summarizeJob(x *apiv1.Experiment) *apiv1.JobSummary {
+	if x.GetEndTime() != nil || e.cfg.Queue == nil {
+		return nil
+	}
+	for _, j := range e.cfg.Queue.Queue(rm.QueuePart{Pool: x.GetResourcePool(), Job: rm.JobID(x.GetJobId())}) {
+		return j.GetSummary()
+	}
+	return nil
+}
+
+// addDetail adds why an experiment waits and its place in the queue, or the last lines of one that failed.
+func (e *experimentCalls) addDetail(c *call, out *apiv1.GetExperimentResponse) error {
+	x := out.GetExperiment()
+	trial, task, err := e.cfg.Experiments.TellingTrial(c.Context(), x.GetId())
+	if err != nil || trial == 0 {
+		return err
+	}
+	if apiv1.Status(x.GetStatus()) == apiv1.StatusQueued {
+		out.Queue = e.cfg.Tasks.PlaceInQueue(x.GetResourcePool(), rm.JobID(x.GetJobId()))
+		waits, err := e.cfg.Tasks.Task(c.Context(), task)
+		if status.Of(err) == status.NotFound { // it is not submitted yet
+			return nil
+		}
+		if err == nil {
+			x.Reason = waits.Reason
+		}
+		return err
+	}
+	out.FailedTrial = &trial
+	if c.owns(x.GetUserId()) {
+		out.LastLines, err = e.cfg.Tasks.LastLines(c.Context(), task)
+	}
+	return err
 }
 
 func (e *experimentCalls) history(c *call) (*apiv1.GetExperimentHistoryResponse, error) {

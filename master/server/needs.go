@@ -74,6 +74,10 @@ type Tasks interface {
 	// Detail is Command for a listed command or one of the history, with its place in the queue and the
 	// last lines of its program.
 	Detail(ctx context.Context, id string) (*apiv1.GetCommandResponse, error)
+	// PlaceInQueue returns the place of a job in the queue of a pool, or nil if it is not in the queue.
+	PlaceInQueue(pool string, job rm.JobID) *apiv1.QueuePlace
+	// LastLines returns the last lines that the program of a task has printed.
+	LastLines(ctx context.Context, id string) ([]string, error)
 	// History returns a page of commands, listed or not.
 	History(ctx context.Context, q task.HistoryQuery) (*apiv1.ListTasksResponse, error)
 	// Named returns listed commands and arrays whose ID or name begins with text, or the latest ones

@@ -94,9 +94,20 @@ func (t *trialCalls) trial(c *call) (*apiv1.GetTrialResponse, error) {
 	if err != nil {
 		return nil, err
 	}
+	detailed := c.query().IsSet("detail")
+	if c.query().Err() != nil {
+		return nil, c.query().Err()
+	}
 	trial, err := t.cfg.Trials.Trial(c.Context(), id)
+	if err != nil {
+		return nil, err
+	}
 	c.hideWorkload(where.Owner, trial.GetBestCheckpoint())
-	return &apiv1.GetTrialResponse{Trial: trial}, err
+	out := &apiv1.GetTrialResponse{Trial: trial}
+	if detailed && trial.GetState() == apiv1.Trial_STATE_ERROR && c.owns(where.Owner) {
+		out.LastLines, err = t.cfg.Tasks.LastLines(c.Context(), trial.GetTaskId())
+	}
+	return out, err
 }
 
 func (t *trialCalls) workloads(c *call) (*apiv1.GetTrialWorkloadsResponse, error) {

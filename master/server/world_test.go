@@ -229,6 +229,14 @@ func (c *cluster) Detail(ctx context.Context, id string) (*apiv1.GetCommandRespo
 	return out, err
 }
 
+func (c *cluster) PlaceInQueue(string, rm.JobID) *apiv1.QueuePlace {
+	return &apiv1.QueuePlace{JobsAhead: 3}
+}
+
+func (c *cluster) LastLines(context.Context, string) ([]string, error) {
+	return []string{"hunter2"}, nil
+}
+
 func (c *cluster) History(_ context.Context, q task.HistoryQuery) (*apiv1.ListTasksResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,9 +39,9 @@ func (v *views) Detail(ctx context.Context, id string) (*apiv1.GetCommandRespons
 	out := &apiv1.GetCommandResponse{Command: v.showCommand(s), Config: cfg}
 	switch word := apiv1.Status(out.GetCommand().GetStatus()); {
 	case word == apiv1.StatusQueued:
-		out.Queue = v.placeInQueue(s)
+		out.Queue = v.PlaceInQueue(s.task.Pool, kindOf(s.task.Kind).job(s.task))
 	case s.hasEnded() && word != apiv1.StatusSucceeded:
-		out.LastLines, err = v.lastLinesOf(ctx, id)
+		out.LastLines, err = v.LastLines(ctx, id)
 	}
 	return out, err
 }
@@ -58,8 +58,8 @@ func (v *views) findListedOrPast(ctx context.Context, id string) (snapshot, bool
 	return v.findPast(ctx, id)
 }
 
-// lastLinesOf returns the last lines that the program of a task has printed.
-func (v *views) lastLinesOf(ctx context.Context, id string) ([]string, error) {
+// LastLines returns the last lines that the program of a task has printed.
+func (v *views) LastLines(ctx context.Context, id string) ([]string, error) {
 	var out []string
 	f := log.Filter{Task: id, Sources: []string{containerSource}, Order: log.Newest, Limit: lastLines}
 	for e, err := range v.cfg.Logs.Query(ctx, f) {
@@ -72,23 +72,23 @@ func (v *views) lastLinesOf(ctx context.Context, id string) ([]string, error) {
 	return out, nil
 }
 
-// placeInQueue returns the place of a waiting task, or nil if it is not in the queue.
-func (v *views) placeInQueue(s snapshot) *apiv1.QueuePlace {
+// PlaceInQueue returns the place of a job in the queue of a pool, or nil if it is not in the queue.
+func (v *views) PlaceInQueue(pool string, job rm.JobID) *apiv1.QueuePlace {
 	r := v.reg.managerOf()
 	if r == nil {
 		return nil
 	}
-	return placeAmong(r.Queue(rm.QueuePart{Pool: s.task.Pool}), string(kindOf(s.task.Kind).job(s.task)), s.task.Slots > 0)
+	return placeAmong(r.Queue(rm.QueuePart{Pool: pool}), string(job))
 }
 
 // placeAmong returns the place of a job among the jobs of its pool, in serving order, and the holders of the
 // most slots if it needs any. It returns nil if the job is not among them.
-func placeAmong(jobs []*apiv1.Job, id string, needsSlots bool) *apiv1.QueuePlace {
+func placeAmong(jobs []*apiv1.Job, id string) *apiv1.QueuePlace {
 	at := slices.IndexFunc(jobs, func(j *apiv1.Job) bool { return j.GetJobId() == id })
 	if at < 0 {
 		return nil
 	}
-	return placeAt(jobs, at, needsSlots)
+	return placeAt(jobs, at, jobs[at].GetRequestedSlots() > 0)
 }
 
 // placeAt returns the place before a job, by its index.

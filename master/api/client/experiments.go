@@ -73,8 +73,17 @@ func (e experiments) CreateExperiment(ctx context.Context, in *apiv1.CreateExper
 
 // Experiment returns one experiment with its resource usage.
 func (e experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
+	return e.getExperiment(ctx, id, url.Values{"usage": {"true"}})
+}
+
+// ExperimentDetail is Experiment with the place in the queue of an experiment that waits, and the last lines of
+// one that failed.
+func (e experiments) ExperimentDetail(ctx context.Context, id int32) (*apiv1.GetExperimentResponse, error) {
+	return e.getExperiment(ctx, id, url.Values{"usage": {"true"}, "detail": {"true"}})
+}
+
+func (e experiments) getExperiment(ctx context.Context, id int32, query url.Values) (*apiv1.GetExperimentResponse, error) {
 	out := &apiv1.GetExperimentResponse{}
-	query := url.Values{"usage": {"true"}}
 	return out, e.do(ctx, call{op: "get experiment " + number(id), method: http.MethodGet, path: experimentPath(id), query: query, out: out})
 }
 

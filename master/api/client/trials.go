@@ -20,6 +20,13 @@ func (t trials) Trial(ctx context.Context, id int32) (*apiv1.Trial, error) {
 	return out.GetTrial(), err
 }
 
+// TrialDetail is Trial with the last lines of the program of a failed trial.
+func (t trials) TrialDetail(ctx context.Context, id int32) (*apiv1.GetTrialResponse, error) {
+	out := &apiv1.GetTrialResponse{}
+	query := url.Values{"detail": {"true"}}
+	return out, t.do(ctx, call{op: "get trial " + number(id), method: http.MethodGet, path: trialPath(id), query: query, out: out})
+}
+
 // KillTrial kills a trial. It has no effect on a trial that has ended.
 func (t trials) KillTrial(ctx context.Context, id int32) error {
 	return t.do(ctx, call{op: "kill trial " + number(id), method: http.MethodPost, path: trialPath(id) + "/kill"})

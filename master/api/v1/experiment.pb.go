@@ -921,7 +921,13 @@ type GetExperimentResponse struct {
 	// Ours: why it is in state ERROR or DELETE_FAILED.
 	Failure string `protobuf:"bytes,65,opt,name=failure,proto3" json:"failure,omitempty"`
 	// Ours: the deletions of files that its own deletion waits for.
-	Deletions     []*CheckpointDeletion `protobuf:"bytes,66,rep,name=deletions,proto3" json:"deletions,omitempty"`
+	Deletions []*CheckpointDeletion `protobuf:"bytes,66,rep,name=deletions,proto3" json:"deletions,omitempty"`
+	// Ours, where detail=true asks for it: the place in the queue of an experiment that waits.
+	Queue *QueuePlace `protobuf:"bytes,67,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Ours, where detail=true asks for it: the last trial that failed of a failed experiment, and the last
+	// lines of its program.
+	FailedTrial   *int32   `protobuf:"varint,68,opt,name=failed_trial,json=failedTrial,proto3,oneof" json:"failed_trial,omitempty"`
+	LastLines     []string `protobuf:"bytes,69,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -994,6 +1000,27 @@ func (x *GetExperimentResponse) GetFailure() string {
 func (x *GetExperimentResponse) GetDeletions() []*CheckpointDeletion {
 	if x != nil {
 		return x.Deletions
+	}
+	return nil
+}
+
+func (x *GetExperimentResponse) GetQueue() *QueuePlace {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *GetExperimentResponse) GetFailedTrial() int32 {
+	if x != nil && x.FailedTrial != nil {
+		return *x.FailedTrial
+	}
+	return 0
+}
+
+func (x *GetExperimentResponse) GetLastLines() []string {
+	if x != nil {
+		return x.LastLines
 	}
 	return nil
 }
@@ -3287,7 +3314,7 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\n" +
 	"experiment\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.ExperimentR\n" +
 	"experiment\x12;\n" +
-	"\bwarnings\x18\x02 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\"\xda\x02\n" +
+	"\bwarnings\x18\x02 \x03(\x0e2\x1f.detdeploy.api.v1.LaunchWarningR\bwarnings\"\xe6\x03\n" +
 	"\x15GetExperimentResponse\x12<\n" +
 	"\n" +
 	"experiment\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.ExperimentR\n" +
@@ -3297,7 +3324,12 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\x06config\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x06config\x125\n" +
 	"\x05usage\x18@ \x01(\v2\x1f.detdeploy.api.v1.ResourceUsageR\x05usage\x12\x18\n" +
 	"\afailure\x18A \x01(\tR\afailure\x12B\n" +
-	"\tdeletions\x18B \x03(\v2$.detdeploy.api.v1.CheckpointDeletionR\tdeletions\"\xe9\a\n" +
+	"\tdeletions\x18B \x03(\v2$.detdeploy.api.v1.CheckpointDeletionR\tdeletions\x122\n" +
+	"\x05queue\x18C \x01(\v2\x1c.detdeploy.api.v1.QueuePlaceR\x05queue\x12&\n" +
+	"\ffailed_trial\x18D \x01(\x05H\x00R\vfailedTrial\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"last_lines\x18E \x03(\tR\tlastLinesB\x0f\n" +
+	"\r_failed_trial\"\xe9\a\n" +
 	"\x15GetExperimentsRequest\x12G\n" +
 	"\asort_by\x18\x01 \x01(\x0e2..detdeploy.api.v1.GetExperimentsRequest.SortByR\x06sortBy\x12\x1e\n" +
 	"\n" +
@@ -3550,10 +3582,11 @@ var file_master_api_v1_experiment_proto_goTypes = []any{
 	(*JobSummary)(nil),                              // 54: detdeploy.api.v1.JobSummary
 	(*ResourceUsage)(nil),                           // 55: detdeploy.api.v1.ResourceUsage
 	(*CheckpointDeletion)(nil),                      // 56: detdeploy.api.v1.CheckpointDeletion
-	(*Pagination)(nil),                              // 57: detdeploy.api.v1.Pagination
-	(*structpb.ListValue)(nil),                      // 58: google.protobuf.ListValue
-	(*wrapperspb.StringValue)(nil),                  // 59: google.protobuf.StringValue
-	(*structpb.Value)(nil),                          // 60: google.protobuf.Value
+	(*QueuePlace)(nil),                              // 57: detdeploy.api.v1.QueuePlace
+	(*Pagination)(nil),                              // 58: detdeploy.api.v1.Pagination
+	(*structpb.ListValue)(nil),                      // 59: google.protobuf.ListValue
+	(*wrapperspb.StringValue)(nil),                  // 60: google.protobuf.StringValue
+	(*structpb.Value)(nil),                          // 61: google.protobuf.Value
 }
 var file_master_api_v1_experiment_proto_depIdxs = []int32{
 	48, // 0: detdeploy.api.v1.Experiment.start_time:type_name -> google.protobuf.Timestamp
@@ -3577,40 +3610,41 @@ var file_master_api_v1_experiment_proto_depIdxs = []int32{
 	49, // 18: detdeploy.api.v1.GetExperimentResponse.config:type_name -> google.protobuf.Struct
 	55, // 19: detdeploy.api.v1.GetExperimentResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
 	56, // 20: detdeploy.api.v1.GetExperimentResponse.deletions:type_name -> detdeploy.api.v1.CheckpointDeletion
-	1,  // 21: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
-	0,  // 22: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
-	2,  // 23: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
-	57, // 24: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	58, // 25: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
-	59, // 26: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
-	59, // 27: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
-	59, // 28: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
-	46, // 29: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
-	47, // 30: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
-	2,  // 31: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	0,  // 32: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
-	27, // 33: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	28, // 34: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
-	27, // 35: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	27, // 36: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	48, // 37: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
-	34, // 38: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
-	34, // 39: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
-	38, // 40: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
-	49, // 41: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
-	39, // 42: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
-	49, // 43: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
-	40, // 44: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
-	51, // 45: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
-	48, // 46: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
-	44, // 47: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
-	57, // 48: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	60, // 49: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	57, // 21: detdeploy.api.v1.GetExperimentResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	1,  // 22: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
+	0,  // 23: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
+	2,  // 24: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
+	58, // 25: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	59, // 26: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
+	60, // 27: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
+	60, // 28: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
+	60, // 29: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
+	46, // 30: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
+	47, // 31: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
+	2,  // 32: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
+	0,  // 33: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
+	27, // 34: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	28, // 35: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
+	27, // 36: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	27, // 37: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
+	48, // 38: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
+	34, // 39: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
+	34, // 40: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
+	38, // 41: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
+	49, // 42: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
+	39, // 43: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
+	49, // 44: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
+	40, // 45: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
+	51, // 46: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
+	48, // 47: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
+	44, // 48: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
+	58, // 49: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	61, // 50: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_experiment_proto_init() }
@@ -3625,6 +3659,7 @@ func file_master_api_v1_experiment_proto_init() {
 	file_master_api_v1_task_proto_init()
 	file_master_api_v1_experiment_proto_msgTypes[0].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[1].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[6].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[7].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[25].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[36].OneofWrappers = []any{}

@@ -921,8 +921,10 @@ func (x *Trial) GetStatus() string {
 }
 
 type GetTrialResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Trial         *Trial                 `protobuf:"bytes,1,opt,name=trial,proto3" json:"trial,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Trial *Trial                 `protobuf:"bytes,1,opt,name=trial,proto3" json:"trial,omitempty"`
+	// Ours, where detail=true asks for it: the last lines of the program of a failed trial.
+	LastLines     []string `protobuf:"bytes,64,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +962,13 @@ func (*GetTrialResponse) Descriptor() ([]byte, []int) {
 func (x *GetTrialResponse) GetTrial() *Trial {
 	if x != nil {
 		return x.Trial
+	}
+	return nil
+}
+
+func (x *GetTrialResponse) GetLastLines() []string {
+	if x != nil {
+		return x.LastLines
 	}
 	return nil
 }
@@ -2811,9 +2820,11 @@ const file_master_api_v1_trial_proto_rawDesc = "" +
 	"\x13_log_retention_daysB\x15\n" +
 	"\x13_log_policy_matchedB\x0e\n" +
 	"\f_external_idB\t\n" +
-	"\a_status\"A\n" +
+	"\a_status\"`\n" +
 	"\x10GetTrialResponse\x12-\n" +
-	"\x05trial\x18\x01 \x01(\v2\x17.detdeploy.api.v1.TrialR\x05trial\"\xdb\x04\n" +
+	"\x05trial\x18\x01 \x01(\v2\x17.detdeploy.api.v1.TrialR\x05trial\x12\x1d\n" +
+	"\n" +
+	"last_lines\x18@ \x03(\tR\tlastLines\"\xdb\x04\n" +
 	"\x1aGetExperimentTrialsRequest\x12#\n" +
 	"\rexperiment_id\x18\x01 \x01(\x05R\fexperimentId\x12L\n" +
 	"\asort_by\x18\x02 \x01(\x0e23.detdeploy.api.v1.GetExperimentTrialsRequest.SortByR\x06sortBy\x12\x1e\n" +

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -36,6 +37,26 @@ func (e *Experiments) Experiment(ctx context.Context, id int32) (*apiv1.GetExper
 		out.Deletions = append(out.Deletions, d.Show())
 	}
 	return out, err
+}
+
+// TellingTrial returns the trial that explains the state of an experiment, with its task: the first of a
+// waiting experiment that waits, or the last of a failed one that failed. It returns 0 for others.
+func (e *Experiments) TellingTrial(ctx context.Context, id int32) (trial int32, task string, err error) {
+	v, err := e.cfg.Experiments.Get(id)
+	waits, failed := v.Shown == string(lifecycle.Queued), v.State == lifecycle.Error
+	if err != nil || !waits && !failed {
+		return 0, "", err
+	}
+	all, err := e.cfg.Experiments.Trials(ctx, id)
+	if failed {
+		slices.Reverse(all)
+	}
+	for _, t := range all {
+		if t.Shown == v.Shown && t.Task() != "" {
+			return t.ID, t.Task(), nil
+		}
+	}
+	return 0, "", err
 }
 
 // Owner returns the ID of the user who created an experiment.

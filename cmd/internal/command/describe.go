@@ -15,6 +15,8 @@ type Description[T any] struct {
 	Fetch func(ctx context.Context, master *client.Client, name string) (T, error)
 	// Pairs returns the names and values of the text output. Empty values are omitted.
 	Pairs func(T) [][2]string
+	// Lines, if set, returns lines of a program and their title, which text output has below.
+	Lines func(T) (title string, lines []string)
 	// Names are the objects that the argument names; see Remote.
 	Names client.Noun
 }
@@ -26,6 +28,9 @@ func NewDescribe[T any](s *term.Streams, d Description[T], c *cobra.Command) *co
 		if err != nil {
 			return err
 		}
-		return o.AnswerPairs(found, d.Pairs(found)...)
+		if err := o.AnswerPairs(found, d.Pairs(found)...); err != nil || d.Lines == nil {
+			return err
+		}
+		return o.PrintLastLines(d.Lines(found))
 	}, c)
 }

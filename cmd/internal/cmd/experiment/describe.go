@@ -17,7 +17,7 @@ import (
 
 func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.GetExperimentResponse]{
-		Fetch: command.ByNumber(noun, (*client.Client).Experiment), Pairs: pairs, Names: client.Experiments,
+		Fetch: command.ByNumber(noun, (*client.Client).ExperimentDetail), Pairs: pairs, Names: client.Experiments, Lines: lastLines,
 	}, &cobra.Command{
 		Use: "describe EXPERIMENT", Short: "Show an experiment's status and results",
 		Example: "  det-deploy experiment describe 7",
@@ -35,6 +35,8 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"Labels", strings.Join(x.GetLabels(), ", ")},
 		{"State", show.ExperimentState(x)},
 		{"Reason", cmp.Or(x.GetReason(), reply.GetFailure())},
+		{"Queue", command.DescribeQueue(reply.GetQueue())},
+		{"Slots held by", command.DescribeHolders(reply.GetQueue())},
 		{"Deletion", describeDeletions(reply.GetDeletions())},
 		{"Progress", formatPercent(x.GetProgress())},
 		{"Searcher", x.GetSearcherType()},
@@ -49,6 +51,10 @@ func pairs(reply *apiv1.GetExperimentResponse) [][2]string {
 		{"Archived", show.YesNo(x.GetArchived())},
 		{"Job", x.GetJobId()},
 	}
+}
+
+func lastLines(reply *apiv1.GetExperimentResponse) (title string, lines []string) {
+	return fmt.Sprintf("Last lines of trial %d:", reply.GetFailedTrial()), reply.GetLastLines()
 }
 
 // describeDeletions returns the tasks that delete files of the experiment, and for each that

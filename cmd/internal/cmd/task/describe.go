@@ -2,9 +2,7 @@ package task
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,14 +28,10 @@ func runDescribe(ctx context.Context, o *command.Remote, master *client.Client) 
 	if err != nil {
 		return err
 	}
-	err = o.AnswerPairs(reply, pairs(reply)...)
-	if lines := reply.GetLastLines(); err == nil && len(lines) > 0 && o.Output.IsText() {
-		o.Printf("Last lines:")
-		for _, line := range lines {
-			err = errors.Join(err, o.PrintForeign("  ", strings.TrimSuffix(line, "\n")+"\n"))
-		}
+	if err := o.AnswerPairs(reply, pairs(reply)...); err != nil {
+		return err
 	}
-	return err
+	return o.PrintLastLines("Last lines:", reply.GetLastLines())
 }
 
 // describeArray lists the tasks of an array, or describes the trial of a task. It returns noTask if there is
@@ -63,8 +57,8 @@ func pairs(reply *apiv1.GetCommandResponse) [][2]string {
 		{"State", show.TaskState(c)},
 		{"Reason", c.GetReason()},
 		{"Exit code", exitCode(c)},
-		{"Queue", describeQueue(reply.GetQueue())},
-		{"Slots held by", describeHolders(reply.GetQueue())},
+		{"Queue", command.DescribeQueue(reply.GetQueue())},
+		{"Slots held by", command.DescribeHolders(reply.GetQueue())},
 		{"Preempted", describePreemption(c)},
 		{"Pool", c.GetResourcePool()},
 		{"Slots", slotsOf(reply)},
@@ -72,30 +66,6 @@ func pairs(reply *apiv1.GetCommandResponse) [][2]string {
 		{"Ended", show.Time(c.GetEndTime())},
 		{"Job", c.GetJobId()},
 	}
-}
-
-func describeQueue(q *apiv1.QueuePlace) string {
-	switch {
-	case q == nil:
-		return ""
-	case q.GetJobsAhead() == 0:
-		return "next"
-	}
-	return term.Count(int(q.GetJobsAhead()), "job") + " ahead"
-}
-
-// describeHolders returns the jobs that hold the slots of the pool of a waiting task.
-func describeHolders(q *apiv1.QueuePlace) string { return describeJobs(q.GetHolders(), q.GetMore()) }
-
-func describeJobs(jobs []*apiv1.SlotHolder, more int32) string {
-	var parts []string
-	for _, h := range jobs {
-		parts = append(parts, fmt.Sprintf("%s of %s (%s, %s)", h.GetName(), h.GetUsername(), h.GetId(), term.Count(int(h.GetSlots()), "slot")))
-	}
-	if more > 0 {
-		parts = append(parts, term.Count(int(more), "other job"))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // describePreemption returns the latest preemption of a task that was queued again.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -36,9 +37,9 @@ func previewPairs(r *apiv1.PreviewCommandResponse) [][2]string {
 	return [][2]string{
 		{"Now", describeNow(r)},
 		{"Agents", describeParts(p.GetParts())},
-		{"Would preempt", describeJobs(p.GetPreempts(), p.GetMorePreempts())},
-		{"Queue", describeQueue(p.GetQueue())},
-		{"Slots held by", describeHolders(p.GetQueue())},
+		{"Would preempt", command.DescribeJobs(p.GetPreempts(), p.GetMorePreempts())},
+		{"Queue", command.DescribeQueue(p.GetQueue())},
+		{"Slots held by", command.DescribeHolders(p.GetQueue())},
 		{"Machines", describeLaunches(p)},
 		{"Pool", r.GetResourcePool()},
 		{"Slots", strconv.Itoa(int(r.GetSlots()))},

@@ -28,7 +28,14 @@ func describeTrial(ctx context.Context, o *command.Remote, master *client.Client
 	if err != nil {
 		return err
 	}
-	return o.AnswerPairs(&apiv1.GetTrialResponse{Trial: m}, show.Trial(m)...)
+	reply, err := master.TrialDetail(ctx, m.GetId())
+	if err != nil {
+		return err
+	}
+	if err := o.AnswerPairs(reply, show.Trial(reply.GetTrial())...); err != nil {
+		return err
+	}
+	return o.PrintLastLines("Last lines:", reply.GetLastLines())
 }
 
 // killTrial kills the trial of a task. It returns noTask if the task is not one of a trial.

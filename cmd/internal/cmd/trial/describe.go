@@ -1,8 +1,6 @@
 package trial
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
@@ -14,15 +12,14 @@ import (
 
 func newDescribe(s *term.Streams) *cobra.Command {
 	return command.NewDescribe(s, command.Description[*apiv1.GetTrialResponse]{
-		Fetch: fetchTrial, Pairs: func(reply *apiv1.GetTrialResponse) [][2]string { return show.Trial(reply.GetTrial()) },
-		Names: client.Trials,
+		Fetch: command.ByNumber(noun, (*client.Client).TrialDetail), Lines: lastLines,
+		Pairs: func(reply *apiv1.GetTrialResponse) [][2]string { return show.Trial(reply.GetTrial()) }, Names: client.Trials,
 	}, &cobra.Command{
 		Use: "describe TRIAL", Short: "Show a trial's status and results",
 		Example: "  det-deploy trial describe 12\n  det-deploy trial describe 7.1",
 	})
 }
 
-func fetchTrial(ctx context.Context, master *client.Client, text string) (*apiv1.GetTrialResponse, error) {
-	m, err := command.ByNumber(noun, (*client.Client).Trial)(ctx, master, text)
-	return &apiv1.GetTrialResponse{Trial: m}, err
+func lastLines(reply *apiv1.GetTrialResponse) (title string, lines []string) {
+	return "Last lines:", reply.GetLastLines()
 }

@@ -59,6 +59,14 @@ func (e *Error) Because(cause error) error {
 	return &Error{Left: e.Left, Total: e.Total, Err: because, failed: []error{because}}
 }
 
+// stopped returns the reason why no more steps were tried: an interruption, or a lost lease.
+func stopped(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return fmt.Errorf("stopped: %w", cause)
+	}
+	return ctx.Err() // the cause names a signal
+}
+
 // joinErrors joins the errors of jobs; it returns nil if all are done.
 func joinErrors(ctx context.Context, jobs []job, errs []error, closing error) error {
 	left := 0
@@ -72,7 +80,7 @@ func joinErrors(ctx context.Context, jobs []job, errs []error, closing error) er
 		}
 	}
 	if left > len(real) && ctx.Err() != nil {
-		real = append(real, fmt.Errorf("stopped: %w", context.Cause(ctx)))
+		real = append(real, stopped(ctx))
 	}
 	if closing != nil {
 		real = append(real, closing)

@@ -31,6 +31,8 @@ func reportError(s *term.Streams, c *cobra.Command, err error) {
 	if exit.Of(err) == exit.Canceled {
 		if exit.IsUnanswered(err) {
 			s.Notef("Nothing was changed.")
+		} else {
+			s.EraseEcho()
 		}
 		return
 	}
@@ -42,7 +44,7 @@ func reportError(s *term.Streams, c *cobra.Command, err error) {
 	if errors.Is(err, context.Canceled) {
 		lines = explainInterruption(lines)
 	}
-	if hint == "" && exit.Of(err) == exit.Interrupted {
+	if hint == "" && exit.Of(err) == exit.Interrupted && len(lines) == 1 { // that of a plan says so itself
 		hint = "run the same command again to continue"
 	}
 	if hint == "" && exit.Of(err) == exit.Usage && c != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // host makes all changes of this package to the machine. Each asks the gate first.
@@ -147,6 +148,18 @@ func waitUntil(ctx context.Context, limit time.Duration, ok func() bool) bool {
 		case <-tick.C:
 		}
 	}
+}
+
+// waitWanted is like waitUntil, but gives up when the user interrupts the step of ctx.
+func waitWanted(ctx context.Context, limit time.Duration, ok func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for !ok() {
+		if wait.ForWanted(ctx, 10*time.Millisecond) != nil {
+			return ok()
+		}
+	}
+	return true
 }
 
 func fileExists(path string) bool {

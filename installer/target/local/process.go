@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 	"github.com/det-deploy/det-deploy/internal/atomicfile"
 	"github.com/det-deploy/det-deploy/internal/document"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // The limits of waiting for processes.
@@ -60,7 +61,10 @@ func (s *supervisor) Create(ctx context.Context) error {
 	if err := s.h.startDetached(ctx, log, args...); err != nil {
 		return err
 	}
-	if !waitUntil(ctx, startLimit, func() bool { _, alive := d.Holder(); return alive }) {
+	if !waitWanted(ctx, startLimit, func() bool { _, alive := d.Holder(); return alive }) {
+		if err := wait.Unwanted(ctx); err != nil {
+			return err
+		}
 		return wrapRefusal("start", "the supervisor", fmt.Errorf("it does not start; last log line: %s (%s)", lastLogLine(log), log))
 	}
 	return nil
@@ -197,9 +201,9 @@ func (p *process) startUnit(ctx context.Context) error {
 	return p.startUnitAnd(ctx, p.comesUp)
 }
 
-// startUnitAnd starts the process and calls wait with its generation. It returns an error if wait
+// startUnitAnd starts the process and calls await with its generation. It returns an error if await
 // returns a problem.
-func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, string) string) error {
+func (p *process) startUnitAnd(ctx context.Context, await func(context.Context, string) string) error {
 	if p.isPortTaken != nil && p.isPortTaken(ctx) {
 		return wrapRefusal("start", p.unit, errors.New("its port is in use by another program: choose another one with --port"))
 	}
@@ -216,7 +220,10 @@ func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, s
 	if err := p.wakeSupervisor(ctx); err != nil {
 		return err
 	}
-	if ill := wait(ctx, generation); ill != "" {
+	if ill := await(ctx, generation); ill != "" {
+		if err := wait.Unwanted(ctx); err != nil {
+			return err
+		}
 		return wrapRefusal("start", p.unit, fmt.Errorf("%s; last log line: %s (%s)", ill, lastLogLine(log), log))
 	}
 	return nil
@@ -239,7 +246,7 @@ func (p *process) awaitUnit(
 	ctx context.Context, generation string, limit time.Duration, ask func(context.Context) (ill string, final bool),
 ) string {
 	ill, deaths, last := "", 0, supervise.Identity{}
-	waitUntil(ctx, limit, func() bool {
+	waitWanted(ctx, limit, func() bool {
 		st, _, err := p.place.Processes().Status(p.unit)
 		alive := err == nil && st.Alive()
 		if st.Generation == generation && !alive && st.Exit != "" && st.Identity != last {

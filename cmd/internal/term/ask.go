@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -67,11 +68,13 @@ func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot read the state of the terminal: %w", err)
 	}
-	s.promptLine(q.Text + " ")
-	typed, err := wait(ctx, func() (string, error) {
+	read := start(func() (string, error) {
 		b, err := term.ReadPassword(fd)
 		return string(b), err
 	})
+	read.hide(fd, *saved)
+	s.promptLine(q.Text + " ")
+	typed, err := read.wait(ctx)
 	s.promptLine("\n")
 	if err != nil {
 		// An interrupted read leaves the echo off.
@@ -81,12 +84,27 @@ func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	return typed, nil
 }
 
+// hideLimit limits the wait for the end of the echo.
+const hideLimit = time.Second
+
+// hide waits until the read of a password has changed the settings of the terminal, so that no letter is shown
+// and an interruption does not restore the echo too early.
+func (c reading) hide(fd int, before term.State) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(hideLimit); time.Now().Before(end) && len(c) == 0; <-tick.C {
+		if now, err := term.GetState(fd); err != nil || *now != before {
+			return
+		}
+	}
+}
+
 func (s *Streams) askQuestion(ctx context.Context, q Question, suffix string) (string, error) {
 	if !s.CanAsk() {
 		return "", usage.Errorf("cannot ask %q without a terminal: use %s", q.Text, q.Flag)
 	}
 	s.promptLine(q.Text + suffix)
-	answer, err := wait(ctx, s.readLine)
+	answer, err := start(s.readLine).wait(ctx)
 	if err != nil {
 		s.promptLine("\n")
 		return "", &answerError{q.Text, err}
@@ -145,18 +163,26 @@ func (s *Streams) promptLine(text string) {
 	_, _ = io.WriteString(s.Err, text) // if the prompt cannot be written, no answer arrives
 }
 
-// wait returns when read returns or ctx ends. A read from a terminal cannot be interrupted; its goroutine
-// leaks until the process exits.
-func wait(ctx context.Context, read func() (string, error)) (string, error) {
-	type answer struct {
-		line string
-		err  error
-	}
-	c := make(chan answer, 1)
+// reading is a read in the background. A read from a terminal cannot be interrupted; its goroutine leaks until the
+// process exits.
+type reading chan answer
+
+type answer struct {
+	line string
+	err  error
+}
+
+func start(read func() (string, error)) reading {
+	c := make(reading, 1)
 	go func() {
 		line, err := read()
 		c <- answer{line, err}
 	}()
+	return c
+}
+
+// wait returns when the read returns or ctx ends.
+func (c reading) wait(ctx context.Context) (string, error) {
 	select {
 	case a := <-c:
 		return a.line, a.err

@@ -46,16 +46,26 @@ func Extract(dir string, from io.Reader) (Extracted, error) {
 	}
 }
 
+// partSuffix ends the name of a file until it is complete.
+const partSuffix = ".part"
+
+// writeFile writes a file, or removes what was written of it.
 func (u *Extracted) writeFile(root *os.Root, name string, from io.Reader) error {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	f, err := root.Create(name)
+	f, err := root.Create(name + partSuffix)
 	if err != nil {
 		return err
 	}
 	n, err := io.Copy(f, from)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(name+partSuffix, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(name+partSuffix))
+	}
 	u.Files++
 	u.Bytes += n
-	return errors.Join(err, f.Close())
+	return nil
 }

@@ -69,6 +69,9 @@ type sender struct {
 
 func (s *sender) sendMissing(ctx context.Context, files []*apiv1.ContextFile, pieceBytes int) error {
 	s.total = s.countMissing(files, int64(pieceBytes))
+	if s.total > 0 {
+		s.tell(0, s.total)
+	}
 	piece := make([]byte, pieceBytes)
 	for i, f := range files {
 		if !s.needs(f) {

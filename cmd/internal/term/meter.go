@@ -22,6 +22,10 @@ type Meter struct {
 	mu    sync.Mutex // guards the following fields
 	began time.Time  // the first call of Set
 	drawn time.Time
+	// first draws the meter even if nothing is done for long.
+	first *time.Timer
+
+	done, total int64
 }
 
 // NewMeter returns a meter of an operation, such as "Sending files".
@@ -35,17 +39,38 @@ func (m *Meter) Set(done, total int64) {
 	defer m.mu.Unlock()
 	now := time.Now()
 	if m.began.IsZero() {
-		m.began = now
+		m.began, m.first = now, time.AfterFunc(meterAfter, m.drawFirst)
 	}
+	m.done, m.total = done, total
+	m.draw(now)
+}
+
+func (m *Meter) drawFirst() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.first != nil {
+		m.draw(time.Now())
+	}
+}
+
+func (m *Meter) draw(now time.Time) {
 	if now.Sub(m.began) < meterAfter || now.Sub(m.drawn) < meterEvery || !m.line.Lives() {
 		return
 	}
 	m.drawn = now
-	m.line.Set(meterText(m.what, done, total, now.Sub(m.began)), "")
+	m.line.Set(meterText(m.what, m.done, m.total, now.Sub(m.began)), "")
 }
 
 // Clear erases the meter.
-func (m *Meter) Clear() { m.line.Clear() }
+func (m *Meter) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.first != nil {
+		m.first.Stop()
+		m.first = nil
+	}
+	m.line.Clear()
+}
 
 // meterWidth is the width of the bar in characters.
 const meterWidth = 12

@@ -2,6 +2,7 @@ package term
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -17,6 +18,8 @@ func (s *Streams) runModel(ctx context.Context, out io.Writer, m tea.Model) (tea
 	switch {
 	case ctx.Err() != nil:
 		return last, ctx.Err()
+	case errors.Is(err, tea.ErrInterrupted):
+		return last, context.Canceled
 	case err != nil:
 		return last, fmt.Errorf("cannot draw on the terminal: %w", err)
 	}

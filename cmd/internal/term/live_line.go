@@ -54,6 +54,13 @@ func (l *LiveLine) Clear() {
 	l.drawn = nil
 }
 
+// EraseEcho erases the ^C that a terminal shows where Ctrl-C ends a command.
+func (s *Streams) EraseEcho() {
+	if s.CanAsk() && s.canMove() {
+		s.promptLine("\r" + ansi.EraseLineRight)
+	}
+}
+
 // Lives reports whether the line is overwritten.
 func (l *LiveLine) Lives() bool {
 	_, _, ok := l.s.liveSize()

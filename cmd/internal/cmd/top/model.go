@@ -15,7 +15,7 @@ import (
 //	        ┌── enter ──▶ the log fills the screen ──┐
 //	tasks ──┤                                        ├──▶ tasks
 //	  ▲     └── tab ──▶ machines ── tab ─────────────┘
-//	  └─ q and ctrl+c quit in every state
+//	  └─ q quits and ctrl+c interrupts in every state
 type model struct {
 	ways
 	snapshot snapshot
@@ -109,8 +109,10 @@ func (m *model) showSnapshot(s snapshot) {
 
 func (m *model) pressKey(key string) tea.Cmd {
 	switch key {
-	case "q", "ctrl+c":
+	case "q":
 		return tea.Quit
+	case "ctrl+c":
+		return tea.Interrupt
 	case "tab":
 		m.focus = map[focus]focus{onTasks: onMachines, onMachines: onTasks}[m.focus]
 	case "enter":

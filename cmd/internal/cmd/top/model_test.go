@@ -159,9 +159,9 @@ func TestUnavailableMasterKeepsLastSnapshot(t *testing.T) {
 
 func TestTopQuitsByKey(t *testing.T) {
 	t.Parallel()
-	for _, key := range []tea.KeyPressMsg{{Text: "q"}, {Code: 'c', Mod: tea.ModCtrl}} {
-		if _, cmd := open().Update(key); cmd == nil || cmd() != tea.Quit() {
-			t.Errorf("%s does not end it", key)
+	for want, key := range map[tea.Msg]tea.KeyPressMsg{tea.Quit(): {Text: "q"}, tea.Interrupt(): {Code: 'c', Mod: tea.ModCtrl}} {
+		if _, cmd := open().Update(key); cmd == nil || cmd() != want {
+			t.Errorf("%s does not end it with %T", key, want)
 		}
 	}
 	if _, cmd := open().Update(dueMsg{}); cmd() != "look" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -107,9 +108,12 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 	}{Schema, p.Cluster, p.Empty(), steps})
 }
 
+// checksum matches the part of a SHA-256 checksum in a name that need not be shown.
+var checksum = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{52}\b`)
+
 func (s Step) stepLabel() string {
 	if s.Resource == nil {
-		return s.Found.String()
+		return checksum.ReplaceAllString(s.Found.String(), "$1…")
 	}
 	return s.ID
 }

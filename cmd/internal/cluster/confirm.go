@@ -79,7 +79,7 @@ func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, de
 		return true, nil
 	}
 	if !deleteData {
-		return a.confirmOperation(ctx, "Remove cluster "+cluster+" down?")
+		return a.confirmOperation(ctx, "Remove cluster "+cluster+" and keep its data?")
 	}
 	q := term.Question{Text: "This permanently deletes the data of cluster " + cluster + ".", Flag: "--yes"}
 	agreed, err = a.ConfirmTyped(ctx, q, cluster)

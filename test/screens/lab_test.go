@@ -4,9 +4,12 @@ package screens_test
 
 import (
 	"context"
+	"crypto/rand"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -75,7 +78,7 @@ func (p *person) env() []string {
 	return []string{
 		"PATH=" + filepath.Dir(p.c.Bin) + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + p.home, "LANG=C.UTF-8", "TZ=UTC",
 		"XDG_CONFIG_HOME=" + filepath.Join(p.c.Dir, "config"), "XDG_STATE_HOME=" + filepath.Join(p.c.Dir, "state"), "XDG_DATA_HOME=" + filepath.Join(p.c.Dir, "data"),
-		"TERM=xterm-256color", "NO_COLOR=1", "AWS_EC2_METADATA_DISABLED=true", "DOCKER_HOST=unix:///nonexistent",
+		"TERM=xterm-256color", "AWS_EC2_METADATA_DISABLED=true", "DOCKER_HOST=unix:///nonexistent",
 	}
 }
 
@@ -108,3 +111,46 @@ func ends(text string) (string, func(string) bool) {
 
 // open opens a terminal of the usual size.
 func open(t *testing.T) *terminal.Terminal { return terminal.Open(t, 80, 24) }
+
+// port returns a free port.
+func (p *person) port() string { return strconv.Itoa(port.Free(p.t)) }
+
+// put writes a file that cannot be compressed.
+func (p *person) put(name string, size int) {
+	p.t.Helper()
+	file := filepath.Join(p.home, name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	noise := make([]byte, size)
+	_, _ = rand.Read(noise) // it never fails
+	if err := os.WriteFile(file, noise, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// lacksFiles fails the test if there are files below a directory.
+func (p *person) lacksFiles(dir string) {
+	p.t.Helper()
+	_ = filepath.WalkDir(filepath.Join(p.home, dir), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			p.t.Errorf("%s is left", path)
+		}
+		return nil
+	})
+}
+
+var (
+	ids   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?`)
+	ages  = regexp.MustCompile(`\b\d+[smh]\b *`)
+	ports = regexp.MustCompile(`(127\.0\.0\.1:|--port |port )\d+`)
+)
+
+// settled replaces what differs between runs.
+func (p *person) settled(text string) string {
+	text = strings.NewReplacer(p.home, "HOME", p.c.Dir, "CLUSTER", p.c.URL, "http://MASTER", "^C", "").Replace(text)
+	text = times.ReplaceAllString(ids.ReplaceAllString(text, "ID"), "TIME")
+	text = ages.ReplaceAllString(text, "AGE")
+	return ports.ReplaceAllString(text, "${1}PORT")
+}

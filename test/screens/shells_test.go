@@ -216,7 +216,7 @@ func (p *person) furnish() {
 	p.t.Helper()
 	c := p.c
 	c.Run("task", "run", "--name", "done", "--slots", "0", "--", "true")
-	c.Run("task", "run", "--detach", "--name", "sleeper", "--", "sleep 100000")
+	c.Run("task", "run", "--detach", "--name", "sleeper", "--", "echo asleep; sleep 100000")
 	c.Run("task", "run", "--detach", "--name", "waiter", "--slots", "2", "--", "true")
 	for _, args := range [][]string{
 		{"workspace", "create", "research"},

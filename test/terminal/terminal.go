@@ -131,7 +131,7 @@ func (s *Terminal) Await(what string, is func(screen string) bool) {
 	defer tick.Stop()
 	for limit := time.Now().Add(Patience); !is(s.Screen()); <-tick.C {
 		if time.Now().After(limit) {
-			s.t.Fatalf("waited for %s on:\n%s", what, s.Screen())
+			s.t.Fatalf("waited for %s on:\n%s\nof the output %q", what, s.Screen(), s.Output())
 		}
 	}
 }

@@ -51,7 +51,8 @@ func checkout(t *testing.T, changelog, tag string) string {
 	dir := t.TempDir()
 	write(t, dir, changelog)
 	steps := [][]string{
-		{"init", "--quiet"}, {"add", "."},
+		{"init", "--quiet"},
+		{"add", "."},
 		{"-c", "user.name=test", "-c", "user.email=test@example.com", "commit", "--quiet", "--message", "all"},
 	}
 	if tag != "" {

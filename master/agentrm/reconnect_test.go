@@ -174,7 +174,7 @@ func TestALostAgent(t *testing.T) {
 		c.leave(a)
 		c.submit("u", 1)
 		shown := c.Agents()[0]
-		if shown.GetEnabled() || !shown.GetDraining() || len(shown.GetContainers()) != 1 {
+		if shown.GetEnabled() || !shown.GetDraining() || !shown.GetLost() || len(shown.GetContainers()) != 1 {
 			t.Errorf("got %v, want it disabled, draining and with its container", shown)
 		}
 		a, _ = c.join("a", 2, has(s.GetContainerId(), "t.1"))

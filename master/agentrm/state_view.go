@@ -101,7 +101,7 @@ func (a *agent) isEnabled() bool {
 func (a *agent) toAPI() *apiv1.Agent {
 	out := &apiv1.Agent{
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: apiv1.Release, DetDeployVersion: a.version,
-		Enabled: a.isEnabled(), Draining: a.presence == Lost || a.takesNothing(),
+		Enabled: a.isEnabled(), Draining: a.presence == Lost || a.takesNothing(), Lost: a.presence == Lost,
 		ResourcePools: []string{a.pool}, Sick: a.sick.toAPI(),
 		NotIsolated: a.restrictions.notIsolated, TrustsUsers: a.restrictions.trustsUsers, NoFixedPaths: a.restrictions.noFixedPaths,
 		Slots:      make(map[string]*apiv1.Slot, len(a.devices)),

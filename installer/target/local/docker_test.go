@@ -122,3 +122,12 @@ func TestRestrictions(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyConnectedAgentsCount(t *testing.T) {
+	t.Parallel()
+	c := MasterClient{spec: Spec{Cluster: "lab"}}
+	got := c.selectConnected([]joinedAgent{{ID: "lab-1"}, {ID: "lab-2", Lost: true}, {ID: "m-31b6f687a7607979"}})
+	if want := []joinedAgent{{ID: "lab-1"}}; !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -104,9 +104,10 @@ type joinedAgent struct {
 	NotIsolated  string `json:"notIsolated"`
 	TrustsUsers  bool   `json:"trustsUsers"`
 	NoFixedPaths string `json:"noFixedPaths"`
+	Lost         bool   `json:"lost"`
 }
 
-// listAgents returns the cluster's own agents that the master knows.
+// listAgents returns the cluster's own agents that are connected to the master.
 func (c MasterClient) listAgents(ctx context.Context, session string) ([]joinedAgent, error) {
 	b, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/agents", session, nil)
 	if err != nil {
@@ -118,7 +119,13 @@ func (c MasterClient) listAgents(ctx context.Context, session string) ([]joinedA
 	if err := json.Unmarshal(b, &reply); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(reply.Agents, func(a joinedAgent) bool { return !strings.HasPrefix(a.ID, c.spec.Cluster+"-") }), nil
+	return c.selectConnected(reply.Agents), nil
+}
+
+// selectConnected removes the agents of others, and those that have not come back since a restart: what they
+// reported may be outdated.
+func (c MasterClient) selectConnected(agents []joinedAgent) []joinedAgent {
+	return slices.DeleteFunc(agents, func(a joinedAgent) bool { return a.Lost || !strings.HasPrefix(a.ID, c.spec.Cluster+"-") })
 }
 
 // Restrictions returns sentences about tasks that the cluster's agents reject, with the reasons.

@@ -499,9 +499,11 @@ type Agent struct {
 	// not_isolated is why the agent's tasks are not isolated, empty where they are; it takes
 	// those of administrators only, unless trusts_users is set. no_fixed_paths is why it takes
 	// no trials, empty where it does. Determined 0.38.1 has none of these.
-	NotIsolated   string `protobuf:"bytes,101,opt,name=not_isolated,json=notIsolated,proto3" json:"not_isolated,omitempty"`
-	TrustsUsers   bool   `protobuf:"varint,102,opt,name=trusts_users,json=trustsUsers,proto3" json:"trusts_users,omitempty"`
-	NoFixedPaths  string `protobuf:"bytes,103,opt,name=no_fixed_paths,json=noFixedPaths,proto3" json:"no_fixed_paths,omitempty"`
+	NotIsolated  string `protobuf:"bytes,101,opt,name=not_isolated,json=notIsolated,proto3" json:"not_isolated,omitempty"`
+	TrustsUsers  bool   `protobuf:"varint,102,opt,name=trusts_users,json=trustsUsers,proto3" json:"trusts_users,omitempty"`
+	NoFixedPaths string `protobuf:"bytes,103,opt,name=no_fixed_paths,json=noFixedPaths,proto3" json:"no_fixed_paths,omitempty"`
+	// lost is set while the agent is not connected: it may come back. Determined 0.38.1 does not have it.
+	Lost          bool `protobuf:"varint,104,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -639,6 +641,13 @@ func (x *Agent) GetNoFixedPaths() string {
 		return x.NoFixedPaths
 	}
 	return ""
+}
+
+func (x *Agent) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
 }
 
 // AgentSickness is what keeps an agent from starting containers.
@@ -1717,7 +1726,7 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\x1a\\\n" +
 	"\x0fBrandStatsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xad\x06\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xc1\x06\n" +
 	"\x05Agent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12C\n" +
 	"\x0fregistered_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0eregisteredTime\x128\n" +
@@ -1737,7 +1746,8 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x04sick\x18d \x01(\v2\x1f.detdeploy.api.v1.AgentSicknessR\x04sick\x12!\n" +
 	"\fnot_isolated\x18e \x01(\tR\vnotIsolated\x12!\n" +
 	"\ftrusts_users\x18f \x01(\bR\vtrustsUsers\x12$\n" +
-	"\x0eno_fixed_paths\x18g \x01(\tR\fnoFixedPaths\x1aP\n" +
+	"\x0eno_fixed_paths\x18g \x01(\tR\fnoFixedPaths\x12\x12\n" +
+	"\x04lost\x18h \x01(\bR\x04lost\x1aP\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +

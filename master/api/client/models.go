@@ -96,4 +96,31 @@ func (m models) RegisterVersion(ctx context.Context, in *apiv1.PostModelVersionR
 	return out.GetModelVersion(), err
 }
 
+// ModelVersion returns a version of a model.
+func (m models) ModelVersion(ctx context.Context, name string, version int32) (*apiv1.ModelVersion, error) {
+	out := &apiv1.GetModelVersionResponse{}
+	err := m.do(ctx, call{op: "get " + versionOf(name, version), method: http.MethodGet, path: versionPath(name, version), out: out})
+	return out.GetModelVersion(), err
+}
+
+// PatchVersion changes the fields of a version that are set.
+func (m models) PatchVersion(ctx context.Context, name string, version int32, in *apiv1.PatchModelVersion) (*apiv1.ModelVersion, error) {
+	out := &apiv1.PatchModelVersionResponse{}
+	err := m.do(ctx, call{op: "change " + versionOf(name, version), method: http.MethodPatch, path: versionPath(name, version), in: in, out: out})
+	return out.GetModelVersion(), err
+}
+
+// DeleteVersion deletes a version of a model. Its checkpoint stays.
+func (m models) DeleteVersion(ctx context.Context, name string, version int32) error {
+	return m.do(ctx, call{op: "delete " + versionOf(name, version), method: http.MethodDelete, path: versionPath(name, version)})
+}
+
+func versionOf(name string, version int32) string {
+	return "version " + number(version) + " of model " + name
+}
+
+func versionPath(name string, version int32) string {
+	return modelPath(name) + "/versions/" + number(version)
+}
+
 func modelPath(name string) string { return "/api/v1/models/" + url.PathEscape(name) }

@@ -22,6 +22,7 @@ type downloadOptions struct {
 	To         string
 	Experiment string
 	Best       int
+	Model      string
 }
 
 func newDownload(s *term.Streams) *cobra.Command {
@@ -33,27 +34,37 @@ func newDownload(s *term.Streams) *cobra.Command {
 		Long: `Download the files of checkpoints through the master, which can read the storage of the
 cluster and its workspaces, and storage with its own keys. Existing files are replaced
 when all have arrived. The same command continues an interrupted download.
+--model downloads the checkpoint of a model's version, the newest one without a number.
 --experiment downloads the completed checkpoints of an experiment, and --best only those
 with the best values of its searcher metric. With several checkpoints, --to has a
 directory for each.`,
 		Example: `  det-deploy checkpoint download 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --to model
-  det-deploy checkpoint download --experiment 7 --best 1`,
+  det-deploy checkpoint download --experiment 7 --best 1
+  det-deploy checkpoint download --model digits:2`,
 	})
 	f := c.Flags()
 	f.StringVar(&o.To, "to", "", "directory for the files (default checkpoints/CHECKPOINT)")
 	f.StringVar(&o.Experiment, "experiment", "", "download the completed checkpoints of this experiment")
 	f.IntVar(&o.Best, "best", 0, "with --experiment, maximum number of checkpoints, the best first")
+	f.StringVar(&o.Model, "model", "", "download the checkpoint of this model's newest version, or of MODEL:VERSION")
 	o.CompleteFlag(c, "experiment", client.Experiments)
+	o.CompleteFlag(c, "model", client.Models)
 	return c
 }
 
-// Validate returns an error unless either checkpoints or an experiment are named.
+// Validate returns an error unless either checkpoints, an experiment or a model are named.
 func (o *downloadOptions) Validate() error {
+	named := 0
+	for _, given := range []bool{len(o.Args) > 0, o.Given("experiment"), o.Given("model")} {
+		if given {
+			named++
+		}
+	}
 	switch {
-	case len(o.Args) == 0 && !o.Given("experiment"):
-		return usage.Errorf("CHECKPOINT or --experiment is missing")
-	case len(o.Args) > 0 && o.Given("experiment"):
-		return usage.Errorf("use either CHECKPOINT or --experiment")
+	case named == 0:
+		return usage.Errorf("CHECKPOINT, --experiment or --model is missing")
+	case named > 1:
+		return usage.Errorf("use one of CHECKPOINT, --experiment and --model")
 	case o.Given("best") && (o.Best < 1 || !o.Given("experiment")):
 		return usage.Errorf("--best %d: must be 1 or more, with --experiment", o.Best)
 	}
@@ -68,6 +79,13 @@ type downloaded struct {
 }
 
 func runDownload(ctx context.Context, o *downloadOptions, master *client.Client) error {
+	if o.Given("model") {
+		id, err := checkpointOf(ctx, master, o.Model)
+		if err != nil {
+			return err
+		}
+		o.Args = []string{id}
+	}
 	if !o.Given("experiment") && len(o.Args) == 1 {
 		d, err := o.download(ctx, master, o.Args[0])
 		if err != nil {

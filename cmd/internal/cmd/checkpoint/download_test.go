@@ -20,7 +20,7 @@ import (
 const id = "5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a"
 
 // download runs `det-deploy checkpoint download` with a master, and returns the directory.
-func download(t *testing.T, master http.Handler) (dir, stderr string, err error) {
+func download(t *testing.T, master http.Handler, args ...string) (dir, stderr string, err error) {
 	t.Helper()
 	hs := httptest.NewServer(master)
 	t.Cleanup(hs.Close)
@@ -29,7 +29,10 @@ func download(t *testing.T, master http.Handler) (dir, stderr string, err error)
 	c := checkpoint.New(s.WithEnv(func(key string) string { return map[string]string{"HOME": home, "XDG_CONFIG_HOME": home}[key] }))
 	c.SilenceErrors, c.SilenceUsage = true, true
 	dir = filepath.Join(home, "files")
-	c.SetArgs([]string{"download", "--master", hs.URL, id, "--to", dir})
+	if args == nil {
+		args = []string{id}
+	}
+	c.SetArgs(append([]string{"download", "--master", hs.URL, "--to", dir}, args...))
 	err = c.ExecuteContext(t.Context())
 	return dir, errs.String(), err
 }
@@ -99,5 +102,28 @@ func TestDownloadFromAnEarlierMaster(t *testing.T) {
 	entries, _ := os.ReadDir(dir)
 	if err != nil || string(got) != "1234" || len(entries) != 1 {
 		t.Errorf("got %q and %v, %v", got, entries, err)
+	}
+}
+
+func TestDownloadOfAModelVersion(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/models/digits/versions", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"modelVersions":[{"version":1,"checkpoint":{"uuid":"x"}},{"version":4,"checkpoint":{"uuid":"%s"}}],"pagination":{"total":2}}`, id)
+	})
+	mux.HandleFunc("GET /api/v1/checkpoints/"+id, describe)
+	mux.HandleFunc("GET /checkpoints/"+id+"/file", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, map[string]string{"metadata.json": "{}", "sub/weights": "1234"}[r.FormValue("path")])
+	})
+	for _, name := range []string{"digits", "digits:4"} {
+		if dir, stderr, err := download(t, mux, "--model", name); err != nil || !strings.Contains(stderr, dir) {
+			t.Errorf("%s: got %q, %v", name, stderr, err)
+		}
+	}
+	if _, _, err := download(t, mux, "--model", "digits:2"); err == nil || !strings.Contains(err.Error(), "model digits has no version 2 (have: 1, 4)") {
+		t.Errorf("got %v, want the versions that there are", err)
+	}
+	if _, _, err := download(t, mux, "--model", "digits", id); err == nil || !strings.Contains(err.Error(), "use one of") {
+		t.Errorf("got %v, want a choice", err)
 	}
 }

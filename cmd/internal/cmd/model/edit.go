@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -58,10 +57,7 @@ func (o *editOptions) patch() *apiv1.PatchModel {
 		p.Notes = &o.Notes
 	}
 	if o.Given("label") {
-		p.Labels = &structpb.ListValue{}
-		for _, l := range o.Labels {
-			p.Labels.Values = append(p.Labels.Values, structpb.NewStringValue(l))
-		}
+		p.Labels = listOf(o.Labels)
 	}
 	return p
 }

@@ -11,5 +11,5 @@ import (
 // New returns `det-deploy model`.
 func New(s *term.Streams) *cobra.Command {
 	return command.NewNoun(s, "model", "Manage registered models", "  det-deploy model list\n  det-deploy model register digits 5d1f6f2e",
-		newList, newDescribe, newCreate, newRegister, newEdit, newMove, newArchive, newUnarchive, newDelete)
+		newList, newDescribe, newCreate, newRegister, newEdit, newEditVersion, newMove, newArchive, newUnarchive, newDelete, newDeleteVersion)
 }

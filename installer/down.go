@@ -39,7 +39,7 @@ func (in *Installer) planDown(ctx context.Context, deleteData bool, seen map[str
 
 // Down executes the confirmed plan, takes a second inventory, and returns the outcome of every
 // object. It returns an error if objects remain. The record is deleted last, and only if nothing
-// remains.
+// remains; its settings are kept with the data, where the store can outlive the cluster.
 func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool) (Receipt, error) {
 	s := &session{Installer: in, action: "down"}
 	look := func(ctx context.Context) (plan.Plan, error) { return in.PlanDown(ctx, deleteData) }
@@ -67,7 +67,13 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 			receipt, err = s.makeReceipt(ctx, fresh, func(ctx context.Context) (plan.Plan, error) { return in.planDown(ctx, deleteData, seen) })
 			return err
 		}},
-		phase{Name: "remove the record", Do: s.deleteRecord},
+		phase{Name: "remove the record", Do: func(ctx context.Context) error {
+			kept, err := s.deleteRecord(ctx, deleteData)
+			if kept {
+				receipt.Kept = append(receipt.Kept, KeptSettings(in.Cluster))
+			}
+			return err
+		}},
 	)
 	return receipt, err
 }
@@ -104,16 +110,23 @@ func (s *session) awaitGone(ctx context.Context, r Receipt, look func(context.Co
 	return now, err
 }
 
-func (s *session) deleteRecord(ctx context.Context) error {
+// deleteRecord deletes the record. Unless all is to be deleted, it keeps the settings if the store can;
+// kept reports whether it did.
+func (s *session) deleteRecord(ctx context.Context, all bool) (kept bool, err error) {
 	s.shut()
 	if err := s.lease.Check(ctx); err != nil {
-		return err
+		return false, err
 	}
 	s.lease.Stop()
-	if err := s.Store.Destroy(ctx); err != nil {
-		return fmt.Errorf("remove the record of cluster %s: %w", s.Cluster, err)
+	if keeper, ok := s.Store.(record.Keeper); ok && !all {
+		kept, err = record.Retain(ctx, keeper)
+	} else {
+		err = s.Store.Destroy(ctx)
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("remove the record of cluster %s: %w", s.Cluster, err)
+	}
+	return kept, nil
 }
 
 // noncesIn returns the nonces of the objects in a plan.

@@ -260,8 +260,8 @@ func TestDownKeepsDataWithReasons(t *testing.T) {
 		r, err := s.down(t.Context(), false)
 		must(t, err)
 		wantLive(t, s, []string{"bucket/lab-data"})
-		if len(r.Removed) != 5 || len(r.Kept) != 1 || r.Kept[0].Retain != "holds the checkpoints" || len(r.Left) != 0 {
-			t.Errorf("got %+v, want 5 removed, the bucket kept with its reason, none left", r)
+		if len(r.Removed) != 5 || len(r.Kept) != 2 || r.Kept[0].Retain != "holds the checkpoints" || len(r.Left) != 0 {
+			t.Errorf("got %+v, want 5 removed, the bucket kept with its reason and the settings, none left", r)
 		}
 		must(t, s.up(t.Context()))
 		wantLive(t, s, whole)

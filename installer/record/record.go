@@ -62,7 +62,11 @@ type Intent struct {
 // Read returns the record and its version. If the record does not exist, found is false and version
 // is empty, as Put expects.
 func Read(ctx context.Context, s Store) (r Record, version string, found bool, err error) {
-	o, err := s.Get(ctx, Key)
+	return read(ctx, s, Key)
+}
+
+func read(ctx context.Context, s Store, key string) (r Record, version string, found bool, err error) {
+	o, err := s.Get(ctx, key)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return Record{}, "", false, nil
 	}
@@ -71,7 +75,7 @@ func Read(ctx context.Context, s Store) (r Record, version string, found bool, e
 	}
 	if err := json.Unmarshal(o.Data, &r); err != nil {
 		return Record{}, "", false, fmt.Errorf("open the cluster's record: %w", &atomicfile.DamagedError{
-			Path: cmp.Or(o.Place, Key), Err: atomicfile.JSONDamage(o.Data, err), Fix: lostFix,
+			Path: cmp.Or(o.Place, key), Err: atomicfile.JSONDamage(o.Data, err), Fix: lostFix,
 		})
 	}
 	if r.Schema != Schema {

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,7 +37,7 @@ type Store struct {
 	Before func(context.Context) error
 }
 
-var _ record.Store = Store{}
+var _ record.Keeper = Store{}
 
 // collisions is the number of attempts at a write that conflicts with writes of other keys of the
 // Secret.
@@ -111,6 +113,21 @@ func (s Store) Destroy(ctx context.Context) error {
 		return nil
 	}
 	return s.explainError("delete", err)
+}
+
+// DestroyExcept deletes all keys but one.
+func (s Store) DestroyExcept(ctx context.Context, key string) error {
+	have, err := s.Get(ctx, key)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return s.Destroy(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.changeSecret(ctx, key, have.Version, func(all *corev1.Secret) {
+		maps.DeleteFunc(all.Data, func(other string, _ []byte) bool { return other != key })
+		maps.DeleteFunc(all.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, versionOf("")) && name != versionOf(key) })
+	})
 }
 
 // changeSecret edits the Secret if key has version was. It retries a write that conflicts with one

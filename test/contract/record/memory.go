@@ -4,6 +4,7 @@ package recordtest
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ type Memory struct {
 	writes  int
 }
 
-var _ record.Store = (*Memory)(nil)
+var _ record.Keeper = (*Memory)(nil)
 
 // Make creates the store.
 func (m *Memory) Make(context.Context) error {
@@ -83,6 +84,14 @@ func (m *Memory) Delete(_ context.Context, key, was string) error {
 func (m *Memory) Destroy(context.Context) error {
 	return m.do("destroy", func() error {
 		m.made, m.objects = false, nil
+		return nil
+	})
+}
+
+// DestroyExcept deletes all objects but one.
+func (m *Memory) DestroyExcept(_ context.Context, key string) error {
+	return m.do("destroy except "+key, func() error {
+		maps.DeleteFunc(m.objects, func(other string, _ record.Object) bool { return other != key })
 		return nil
 	})
 }

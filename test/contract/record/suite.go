@@ -46,6 +46,7 @@ func rules() map[string]func(*testing.T, record.Store) {
 		"a write names what it replaces":            replaces,
 		"a delete names what it removes":            deletes,
 		"destroying twice leaves nothing":           destroys,
+		"what is kept outlives the rest":            keeps,
 		"of many writers at once one wins":          race,
 		"an object tells when it was written":       clock,
 	}
@@ -170,5 +171,35 @@ func wantKind(t *testing.T, what string, err error, want cloud.Kind) {
 	t.Helper()
 	if got := cloud.KindOf(err); got != want {
 		t.Errorf("%s: got %v (%s), want a refusal of kind %s", what, err, got, want)
+	}
+}
+
+// keeps is the rule of a record.Keeper.
+func keeps(t *testing.T, s record.Store) {
+	k, ok := s.(record.Keeper)
+	if !ok {
+		t.Skip("it is gone with its cluster")
+	}
+	made(t, s)
+	for _, key := range []string{record.Key, record.LeaseKey, record.KeptKey} {
+		if _, err := s.Put(t.Context(), key, []byte("{}"), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := k.DestroyExcept(t.Context(), record.KeptKey); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range []string{record.Key, record.LeaseKey} {
+		_, err := s.Get(t.Context(), key)
+		wantKind(t, "get", err, cloud.NotFound)
+	}
+	if _, err := s.Get(t.Context(), record.KeptKey); err != nil {
+		t.Errorf("got %v, want what was kept", err)
+	}
+	made(t, s) // a new cluster begins there
+	if _, err := s.Put(t.Context(), record.Key, []byte("{}"), ""); err != nil {
+		t.Error(err)
 	}
 }

@@ -142,6 +142,14 @@ const concurrentDeletes = 16
 // DeleteBucket deletes a bucket with all objects and their noncurrent versions. It returns a
 // Conflict error if objects were written in the meantime.
 func DeleteBucket(ctx context.Context, c api.Clients, name string) error {
+	if err := EmptyBucket(ctx, c, name, ""); err != nil {
+		return err
+	}
+	return api.Delete(ctx, c.Storage.Buckets.Delete(name))
+}
+
+// EmptyBucket deletes all objects but keep, and their noncurrent versions.
+func EmptyBucket(ctx context.Context, c api.Clients, name, keep string) error {
 	all, err := api.List(ctx, c.Storage.Objects.List(name).Versions(true), func(p *storage.Objects) []*storage.Object { return p.Items })
 	if err != nil {
 		return err
@@ -149,12 +157,12 @@ func DeleteBucket(ctx context.Context, c api.Clients, name string) error {
 	g, each := errgroup.WithContext(ctx)
 	g.SetLimit(concurrentDeletes)
 	for _, o := range all {
+		if o.Name == keep {
+			continue
+		}
 		g.Go(func() error {
 			return infra.IgnoreMissing(api.Delete(each, c.Storage.Objects.Delete(name, o.Name).Generation(o.Generation)))
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return api.Delete(ctx, c.Storage.Buckets.Delete(name))
+	return g.Wait()
 }

@@ -37,7 +37,10 @@ type Bucket struct {
 	Tags map[string]string
 }
 
-var _ record.Finisher = Bucket{}
+var (
+	_ record.Finisher = Bucket{}
+	_ record.Keeper   = Bucket{}
+)
 
 // Name returns the name of a cluster's control bucket.
 func Name(cluster, account string) string { return "det-deploy-" + cluster + "-" + account }
@@ -181,10 +184,19 @@ func (b Bucket) Delete(ctx context.Context, key, was string) error {
 	return err
 }
 
+// DestroyExcept removes all objects but one, with their older versions.
+func (b Bucket) DestroyExcept(ctx context.Context, key string) error {
+	err := b.emptyBucket(ctx, key)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
+	return err
+}
+
 // Destroy removes the bucket with all its objects and their older versions.
 func (b Bucket) Destroy(ctx context.Context) error {
 	for {
-		err := b.emptyBucket(ctx)
+		err := b.emptyBucket(ctx, "")
 		if err == nil {
 			_, err = b.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 		}
@@ -201,7 +213,8 @@ func (b Bucket) Destroy(ctx context.Context) error {
 	}
 }
 
-func (b Bucket) emptyBucket(ctx context.Context) error {
+// emptyBucket removes all objects but keep.
+func (b Bucket) emptyBucket(ctx context.Context, keep string) error {
 	p := s3.NewListObjectVersionsPaginator(b.S3, &s3.ListObjectVersionsInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
@@ -210,6 +223,9 @@ func (b Bucket) emptyBucket(ctx context.Context) error {
 		}
 		var ids []types.ObjectIdentifier
 		for _, v := range page.Versions {
+			if aws.ToString(v.Key) == keep {
+				continue
+			}
 			ids = append(ids, types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
 		}
 		for _, m := range page.DeleteMarkers {

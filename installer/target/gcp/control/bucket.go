@@ -38,7 +38,7 @@ type Bucket struct {
 	owned *atomic.Bool
 }
 
-var _ record.Store = Bucket{}
+var _ record.Keeper = Bucket{}
 
 // Name returns the name of a cluster's control bucket.
 func Name(cluster string, project uint64) string {
@@ -174,6 +174,15 @@ func (b Bucket) Delete(ctx context.Context, key, was string) error {
 		return infra.IgnoreMissing(err)
 	}
 	return infra.IgnoreMissing(api.Delete(ctx, b.Clients.Storage.Objects.Delete(b.Name, key).IfGenerationMatch(generation)))
+}
+
+// DestroyExcept removes all objects but one.
+func (b Bucket) DestroyExcept(ctx context.Context, key string) error {
+	err := b.checkOwned(ctx)
+	if err == nil {
+		err = datastore.EmptyBucket(ctx, b.Clients, b.Name, key)
+	}
+	return infra.IgnoreMissing(err)
 }
 
 // Destroy removes the bucket with all its objects.

@@ -86,6 +86,14 @@ func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, de
 	return a.answered(agreed, err)
 }
 
+// confirmForget asks whether the settings of a removed cluster shall be deleted.
+func (a prompt) confirmForget(ctx context.Context, cluster string) (bool, error) {
+	if a.Yes {
+		return true, nil
+	}
+	return a.confirmOperation(ctx, "Forget the settings of cluster "+cluster+"?")
+}
+
 // confirmUpgrade shows the effects of an upgrade and asks for confirmation.
 func (a prompt) confirmUpgrade(ctx context.Context, cluster string, from, to record.Release) (bool, error) {
 	if a.Output == term.Text {

@@ -13,6 +13,8 @@ type downOptions struct {
 	changing
 
 	DeleteData bool
+	// Forget also deletes the settings.
+	Forget bool
 }
 
 func downHelp() Help {
@@ -22,7 +24,8 @@ func downHelp() Help {
 machines, and delete all other resources with the cluster's tags or labels. The
 plan is shown first, with the tasks and experiments that end with the cluster, and a
 receipt lists removed and kept resources at the end.
-Data and the keys to it are kept unless --delete-data is given; up restores them.
+Data, the keys to it and the cluster's settings are kept unless --delete-data is
+given; up restores them. With --forget, the next up begins with the defaults.
 down also removes incomplete clusters and clusters without a record, and can be
 repeated.`,
 		Example: `  det-deploy {name} down --cluster-id lab
@@ -33,6 +36,7 @@ repeated.`,
 func (o *downOptions) addFlags(f *pflag.FlagSet) {
 	o.changing.addFlags(f)
 	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
+	f.BoolVar(&o.Forget, "forget", false, "also forget the settings, which the next up would use again")
 }
 
 func (o *downOptions) run(ctx context.Context) error {
@@ -48,20 +52,16 @@ func (o *downOptions) run(ctx context.Context) error {
 		warnWork(ctx, o.Streams, c)
 	}
 	if o.DryRun {
+		o.noteForgotten(c)
 		return ask.printPlan(p)
 	}
 	if _, recorded := c.Recorded(); p.Empty() && !recorded {
-		for _, line := range c.Absent(ctx) {
-			o.Notef("%s", line)
-		}
-		if err := dropSettings(c); err != nil {
-			return err
-		}
-		return o.receipt(ask, c, installer.KeptReceipt(p))
+		return o.runRemoved(ctx, ask, c, p)
 	}
 	if err := c.Warn(ctx, Down); err != nil {
 		return err
 	}
+	o.noteForgotten(c)
 	if agreed, err := ask.confirmDown(ctx, c.ID(), p, o.DeleteData); err != nil || !agreed {
 		return err
 	}
@@ -72,23 +72,10 @@ func (o *downOptions) run(ctx context.Context) error {
 	if err := c.Forget(ctx); err != nil {
 		return err
 	}
-	if err := dropSettings(c); err != nil {
+	if err := o.forget(ctx, c, &receipt); err != nil {
 		return err
 	}
 	return o.receipt(ask, c, receipt)
-}
-
-// settingsKeeper is a cluster whose settings are kept when it is removed.
-type settingsKeeper interface {
-	// DropSettings deletes the settings of the removed cluster if the user wants that.
-	DropSettings() error
-}
-
-func dropSettings(c Cluster) error {
-	if k, keeps := c.(settingsKeeper); keeps {
-		return k.DropSettings()
-	}
-	return nil
 }
 
 // receipt prints the receipt and the command that deletes the remaining data.

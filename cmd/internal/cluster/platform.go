@@ -76,6 +76,9 @@ type Cluster interface {
 	Absent(ctx context.Context) []string
 	// Kept returns the command that deletes the remaining data, or "".
 	Kept() string
+	// Memory describes the settings that outlive the cluster, and DropSettings deletes them.
+	Memory() Memory
+	DropSettings(ctx context.Context) error
 	// Forget deletes the context of a removed cluster.
 	Forget(ctx context.Context) error
 }

@@ -34,6 +34,7 @@ func (o *upOptions) run(ctx context.Context) error {
 	if err := c.Fits(ctx); err != nil {
 		return err
 	}
+	o.noteMemory(c)
 	report, p, err := c.Survey(ctx)
 	if failed := ask.printChecks(report); failed != nil {
 		return failed

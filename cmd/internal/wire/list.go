@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -23,7 +24,14 @@ type ListedCluster struct {
 
 // AddRecord fills in c from the cluster's record. An unreadable record is noted, so that it does not
 // prevent listing the other clusters.
-func (c *ListedCluster) AddRecord(platform string, r record.Record, found bool, err error) {
+func (c *ListedCluster) AddRecord(ctx context.Context, platform string, from record.Store) {
+	var o Opened
+	err := o.ReadRecord(ctx, from)
+	c.describe(platform, o, err)
+}
+
+func (c *ListedCluster) describe(platform string, o Opened, err error) {
+	r := o.Record
 	command := func(verb string) string {
 		return "`" + strings.Join(append([]string{"det-deploy", platform, verb, "--cluster-id", c.Cluster}, c.Account...), " ") + "`"
 	}
@@ -31,7 +39,10 @@ func (c *ListedCluster) AddRecord(platform string, r record.Record, found bool, 
 	case err != nil:
 		c.Note = strings.TrimSpace(err.Error())
 		return
-	case !found:
+	case o.Removed:
+		c.Note = "down; " + command("up") + " creates it again with its settings"
+		return
+	case !o.Known:
 		c.Note = "the record is lost; " + command("adopt") + " rebuilds it"
 	case r.Upgrade != nil:
 		c.Note = "an upgrade to " + r.Upgrade.To.String() + " is in progress"

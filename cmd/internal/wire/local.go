@@ -26,8 +26,6 @@ type Local struct {
 	Target *local.Target
 	// Recovered is true if the record was lost and the settings were read back.
 	Recovered bool
-	// Restored is true if the settings are those that the cluster had before it was removed.
-	Restored bool
 }
 
 // LocalPlace returns the directory of a local cluster.
@@ -66,11 +64,12 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 		}
 		recovered = r.Settings != nil
 	}
-	if !known && !recovered && given != nil {
-		if r.Settings, err = place.KeptSettings(); err != nil {
+	if !known && !recovered {
+		r.Settings, err = place.KeptSettings()
+		if err != nil && given != nil { // other commands do without, and down --forget deletes them
 			return nil, err
 		}
-		kept = len(r.Settings) > 0
+		kept = len(r.Settings) > 0 || err != nil
 	}
 	said := r.Settings
 	if given != nil {
@@ -96,7 +95,7 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	if target.Release, err = localRelease(ctx, place, r, target.Own); err != nil {
 		return nil, err
 	}
-	l := &Local{Opened: Opened{Record: r, Known: known}, Target: target, Recovered: recovered, Restored: kept}
+	l := &Local{Opened: Opened{Record: r, Known: known, Removed: kept}, Target: target, Recovered: recovered}
 	return l, l.Install(s, "", installer.Installer{
 		Cluster: cluster, Platform: "local", Settings: maps.Clone(settings), Release: target.Release,
 		Deployment: target, Store: place.Store(), Gate: target.Gate, Emit: sink,

@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
@@ -21,11 +22,20 @@ type Opened struct {
 	// Record is the record of the cluster, and Known is true if there is one.
 	Record record.Record
 	Known  bool
+	// Removed is true if the cluster was removed and its settings were kept. They are those of Record.
+	Removed bool
 }
 
-// ReadRecord reads the record of the cluster, if there is one.
+// ReadRecord reads the record of the cluster, if there is one, or the settings that it had before it was
+// removed.
 func (o *Opened) ReadRecord(ctx context.Context, from record.Store) (err error) {
 	o.Record, _, o.Known, err = record.Read(ctx, from)
+	if err != nil || o.Known {
+		return err
+	}
+	o.Record.Settings, err = record.Retained(ctx, from)
+	delete(o.Record.Settings, hosted.KnownSetting) // the cloud is asked again
+	o.Removed = len(o.Record.Settings) > 0
 	return err
 }
 

@@ -45,6 +45,9 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 	_, recorded := c.Recorded()
 	switch v {
 	case cluster.Status, cluster.Logs:
+		if c.Removed {
+			return c.downError()
+		}
 		if found, err := c.Exists(ctx); err != nil || found {
 			return err
 		}
@@ -52,6 +55,9 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 	case cluster.Credentials, cluster.Upgrade:
 		if recorded {
 			return nil
+		}
+		if c.Removed {
+			return c.downError()
 		}
 		if lost, err := c.Lost(ctx); err != nil {
 			return err
@@ -114,6 +120,9 @@ func (c *Cluster) Credentials(ctx context.Context) (cluster.Access, error) {
 
 // Absent returns the message for a cluster that does not exist.
 func (c *Cluster) Absent(ctx context.Context) []string {
+	if c.Removed {
+		return []string{"Cluster " + c.ID() + " in " + c.Place() + " is down."}
+	}
 	have, _ := c.existing(ctx) // without them, the message is only less helpful
 	return append([]string{"There is no cluster " + c.ID() + " in " + c.Place() + "."}, cluster.NearNote(c.ID(), have)...)
 }
@@ -121,6 +130,18 @@ func (c *Cluster) Absent(ctx context.Context) []string {
 // Kept returns the command that deletes the remaining data.
 func (c *Cluster) Kept() string {
 	return "`" + c.commandLine(cluster.Down) + " --region " + c.Place() + " --delete-data` deletes the remaining data."
+}
+
+// Memory describes the settings, which are kept where the record was.
+func (c *Cluster) Memory() cluster.Memory {
+	return cluster.Memory{
+		Settings: cluster.ListSettings(c.provider.Settings(), c.Record.Settings), Removed: c.Removed,
+		Forget: c.arguments(cluster.Down) + " --region " + c.Place() + " --forget",
+	}
+}
+
+func (c *Cluster) downError() error {
+	return &cluster.DownError{Cluster: c.ID(), Up: c.Command(c.arguments(cluster.Up))}
 }
 
 // Forget deletes the context of a removed cluster.

@@ -15,7 +15,7 @@ import (
 // settled identifies a cluster by its ID and location.
 type settled struct{ cluster, place string }
 
-// findRecord reports whether a cluster has a record. It returns a *LostError if the cluster runs without
+// findRecord reports whether a cluster has a record, or had one whose settings are kept. It returns a *LostError if the cluster runs without
 // one.
 func (c *Completion) findRecord(ctx context.Context, id string, g spec.Given) (bool, error) {
 	q := c.describe(id, &g)
@@ -28,7 +28,7 @@ func (c *Completion) findRecord(ctx context.Context, id string, g spec.Given) (b
 		err = errors.Join(err, &LostError{Platform: c.Words.Name, Cluster: id})
 	}
 	_, known := o.Recorded()
-	return known, err
+	return known || o.Removed, err
 }
 
 func (c *Completion) describe(id string, g *spec.Given) wire.CloudRequest {

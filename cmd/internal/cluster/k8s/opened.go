@@ -73,11 +73,19 @@ func (c *opened) Credentials(ctx context.Context) (cluster.Access, error) {
 // Absent returns the message for a cluster that does not exist, and the cluster with the most similar ID,
 // which may be the same in another namespace.
 func (c *opened) Absent(ctx context.Context) []string {
+	if c.Removed {
+		return []string{"Cluster " + c.ID() + " in namespace " + c.Namespace() + " is down."}
+	}
 	return append([]string{"There is no cluster " + c.ID() + " in namespace " + c.Namespace() + "."}, cluster.NearNote(c.ID(), c.others(ctx))...)
 }
 
 // Kept returns nothing because the receipt lists the remaining volumes.
 func (c *opened) Kept() string { return "" }
+
+// Memory describes the values, which are kept where the record was.
+func (c *opened) Memory() cluster.Memory {
+	return cluster.Memory{Settings: c.ListKept(), Removed: c.Removed, Forget: "k8s uninstall " + c.flagLine() + " --forget"}
+}
 
 // Forget deletes the context of a removed cluster.
 func (c *opened) Forget(ctx context.Context) error {

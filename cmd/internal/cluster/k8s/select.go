@@ -155,6 +155,9 @@ func noteEffects(s *term.Streams, effects []string) {
 
 // requireCluster returns a *cluster.AbsentError if no part of the cluster exists.
 func (c *opened) requireCluster(ctx context.Context) error {
+	if c.Removed {
+		return &cluster.DownError{Cluster: c.ID(), Up: "det-deploy k8s install --cluster-id " + c.ID() + " --namespace " + c.Namespace()}
+	}
 	if found, err := c.Exists(ctx); err != nil || found {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
@@ -24,8 +23,6 @@ type opened struct {
 	*term.Streams
 
 	Foreground bool
-	// forget is true if down drops the settings.
-	forget bool
 	// stop ends the supervisor that runs in this process, and stopped receives its error.
 	stop    context.CancelFunc
 	stopped <-chan error
@@ -41,40 +38,19 @@ func (c *opened) Fits(context.Context) error {
 	if c.Recovered {
 		c.Notef("The record of cluster %s was lost; its settings were restored from its files.", c.ID())
 	}
-	if c.Restored {
-		c.Notef("Cluster %s gets the settings back that it had before `down`%s; `%s` drops them.", c.ID(), changedSettings(c.Record.Settings), c.Command("local down"+idFlag(c.ID())+" --forget"))
-	}
 	return nil
 }
 
-// changedSettings lists the flags of settings that are not the defaults, after a colon.
-func changedSettings(settings map[string]string) string {
-	var out []string
-	table := target.Flags()
-	defaults := table.Defaults()
-	for _, f := range table {
-		switch value := settings[f.Flag]; {
-		case value == "" || value == defaults[f.Flag]:
-		case f.FromFile: // its value is the content of the file
-			out = append(out, "--"+f.Flag)
-		default:
-			out = append(out, "--"+f.Flag+" "+value)
-		}
+// Memory describes the settings, which are kept with the data.
+func (c *opened) Memory() cluster.Memory {
+	return cluster.Memory{
+		Settings: cluster.ListSettings(target.Flags(), c.Record.Settings), Removed: c.Removed,
+		Forget: "local down" + idFlag(c.ID()) + " --forget",
 	}
-	if len(out) == 0 {
-		return ""
-	}
-	slices.Sort(out)
-	return ": " + strings.Join(out, " ")
 }
 
-// DropSettings deletes the settings of the removed cluster with --forget.
-func (c *opened) DropSettings() error {
-	if !c.forget {
-		return nil
-	}
-	return c.Target.Place.DropSettings()
-}
+// DropSettings deletes the settings of the removed cluster.
+func (c *opened) DropSettings(context.Context) error { return c.Target.Place.DropSettings() }
 
 // Warn does nothing: plans of this platform show all effects.
 func (c *opened) Warn(context.Context, cluster.Verb) error { return nil }
@@ -111,6 +87,9 @@ func (c *opened) Releases(context.Context) (runs, to record.Release, err error) 
 
 // Absent returns the message for a cluster that does not exist.
 func (c *opened) Absent(context.Context) []string {
+	if c.Removed {
+		return []string{"Cluster " + c.ID() + " is down."}
+	}
 	return append([]string{"Cluster " + c.ID() + " does not exist."}, cluster.NearNote(c.ID(), others(c.Streams, c.ID()))...)
 }
 

@@ -21,8 +21,6 @@ type selection struct {
 
 	Cluster    string
 	Foreground bool
-	// Forget is the option of down.
-	Forget bool
 	// restores is true for restore, and Backup is its file.
 	restores bool
 	Backup   string
@@ -51,9 +49,7 @@ func (o *selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 			return
 		}
 		f.BoolVar(&o.Foreground, "foreground", false, "run in the foreground; Ctrl-C stops the cluster")
-	case cluster.Down:
-		f.BoolVar(&o.Forget, "forget", false, "also forget the settings, which the next up would use again")
-	case cluster.Plan, cluster.Doctor, cluster.Status, cluster.List, cluster.Credentials, cluster.Upgrade, cluster.Adopt:
+	case cluster.Down, cluster.Plan, cluster.Doctor, cluster.Status, cluster.List, cluster.Credentials, cluster.Upgrade, cluster.Adopt:
 	}
 }
 
@@ -86,6 +82,9 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 		return nil, err
 	}
 	if (r.Verb == cluster.Status || r.Verb == cluster.Upgrade) && !l.Known && !l.Recovered {
+		if l.Removed {
+			return nil, &cluster.DownError{Cluster: o.Cluster, Up: o.Command("local up" + idFlag(o.Cluster))}
+		}
 		return nil, absent(o.Streams, o.Cluster)
 	}
 	if o.restores {
@@ -98,7 +97,7 @@ func (o *selection) Open(ctx context.Context, r cluster.Request) (cluster.Cluste
 		}
 		l.Target.RestoreFrom = o.Backup
 	}
-	return &opened{Local: l, Streams: o.Streams, Foreground: o.Foreground, forget: o.Forget}, nil
+	return &opened{Local: l, Streams: o.Streams, Foreground: o.Foreground}, nil
 }
 
 // absent returns the error for a cluster that does not exist on this machine.

@@ -14,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
@@ -174,8 +173,7 @@ func readRecord(ctx context.Context, c *wire.ListedCluster, profile, account str
 	if err != nil {
 		return err
 	}
-	r, _, found, err := record.Read(ctx, control.Open(clients, c.Cluster, account))
-	c.AddRecord("aws", r, found, err)
+	c.AddRecord(ctx, "aws", control.Open(clients, c.Cluster, account))
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/gcp/facts"
 	"github.com/det-deploy/det-deploy/cloud/gcp/infra/storage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/gcp/control"
 )
 
@@ -156,8 +155,7 @@ func List(ctx context.Context, region string, a Account) ([]wire.ListedCluster, 
 		if region != "" && one.Region != region {
 			continue
 		}
-		r, _, found, err := record.Read(ctx, control.Open(c, one.Cluster, project))
-		one.AddRecord("gcp", r, found, err)
+		one.AddRecord(ctx, "gcp", control.Open(c, one.Cluster, project))
 		out = append(out, one)
 	}
 	return out, nil

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +107,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.Record, _, k.Known, err = record.Read(ctx, store); err != nil {
+	if err = k.ReadRecord(ctx, store); err != nil {
 		return nil, err
 	}
 	if k.Helm, err = k8s.OpenReleases(k.Kube, "", q.At.Log).Status(ctx, q.Cluster); err != nil {
@@ -127,6 +129,7 @@ func Open(ctx context.Context, s *term.Streams, q Request) (*Opened, error) {
 			return nil, err
 		}
 	}
+	k.Removed = k.Removed && !k.Released() && !k.Applied
 	if k.Applied && q.Given != nil {
 		return nil, &appliedError{q.Cluster, k.Namespace()}
 	}
@@ -184,7 +187,7 @@ func openTarget(q Request, c *kube.Client, values chart.Values) (*k8s.Target, er
 }
 
 // currentValues returns the given values merged over those of the release. Before the first release, they
-// are merged over the values recorded by an interrupted install.
+// are merged over the values recorded by an interrupted install or before the cluster was removed.
 func (k *Opened) currentValues(q Request) (chart.Values, error) {
 	given := q.Given
 	base := chart.Values(k.Helm.Values)
@@ -214,7 +217,7 @@ func (k *Opened) currentValues(q Request) (chart.Values, error) {
 	return out, k.missingSecrets(out, given.Reset)
 }
 
-// missingSecrets returns an error that names the secrets given to an interrupted install, because secrets
+// missingSecrets returns an error that names the secrets given to an interrupted or earlier install, because secrets
 // are not recorded.
 func (k *Opened) missingSecrets(values chart.Values, reset bool) error {
 	if k.Released() || reset || k.Record.Settings[secretsSetting] == "" {
@@ -232,7 +235,7 @@ func (k *Opened) missingSecrets(values chart.Values, reset bool) error {
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "continue the install",
 		Fix: "give it again with --set-file or --values, or discard all values with --reset-values",
-		Err: fmt.Errorf("secrets are not recorded, and the interrupted install was given %s", strings.Join(lost, ", ")),
+		Err: fmt.Errorf("secrets are not recorded, and the cluster was given %s before", strings.Join(lost, ", ")),
 	}
 }
 
@@ -278,6 +281,15 @@ func (k *Opened) Exists(ctx context.Context) (bool, error) {
 	}
 	found, err = k.Target.Remains(ctx)
 	return len(found) > 0, err
+}
+
+// ListKept lists the recorded values by their first keys, after a colon, or returns "".
+func (k *Opened) ListKept() string {
+	var values chart.Values
+	if err := yaml.Unmarshal([]byte(k.Record.Settings[valuesSetting]), &values); err != nil || len(values) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(slices.Sorted(maps.Keys(values)), ", ")
 }
 
 // Namespace returns the cluster's namespace.

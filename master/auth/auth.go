@@ -48,6 +48,7 @@ type Auth struct {
 	*admissions
 	*joinTokens
 	*signingKeys
+	*tickets
 
 	users *userTable
 }
@@ -74,7 +75,7 @@ func newAuth(cfg Config) *Auth {
 	keys := &signingKeys{shared: s}
 	joins := &joinTokens{shared: s, signingKeys: keys, joins: map[string]joinRecord{}}
 	return &Auth{
-		shared: s, users: users, tokens: tokens, signingKeys: keys, joinTokens: joins,
+		shared: s, users: users, tokens: tokens, signingKeys: keys, joinTokens: joins, tickets: &tickets{shared: s, logins: tokens, keys: keys},
 		accounts: &accounts{shared: s, users: users, passwords: passwords, tokens: tokens},
 		admissions: &admissions{
 			shared: s, signingKeys: keys, joinTokens: joins,

@@ -189,7 +189,12 @@ func (t *tokens) findSurplus(owner string) []token.Hash {
 // environment must not grant control of the cluster. It returns an error of code Unauthenticated.
 // The message must not be changed.
 func (t *tokens) UserOf(text string) (u *apiv1.User, allocation string, err error) {
-	s, who, found := t.findSession(text)
+	return t.userOfHash(token.HashOf(token.Text(text)))
+}
+
+// userOfHash is UserOf by the hash of the token.
+func (t *tokens) userOfHash(h token.Hash) (u *apiv1.User, allocation string, err error) {
+	s, who, found := t.findHash(h)
 	now := t.cfg.Now()
 	if !found || s.Kind != token.User || !who.Active || s.hasExpired(now) {
 		return nil, "", errToken()
@@ -219,7 +224,10 @@ func errToken() error {
 }
 
 func (t *tokens) findSession(text string) (liveSession, *account, bool) {
-	h := token.HashOf(token.Text(text))
+	return t.findHash(token.HashOf(token.Text(text)))
+}
+
+func (t *tokens) findHash(h token.Hash) (liveSession, *account, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	s, found := t.sessions[h]

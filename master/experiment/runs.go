@@ -82,6 +82,17 @@ func (r *runs) Run(ctx context.Context, o task.RunOrder) (spec.Program, error) {
 	return p, err
 }
 
+// ProxyPorts implements task.ProxiedOwner.
+func (r *runs) ProxyPorts(_ context.Context, id rm.TaskID) ([]spec.ProxyPort, error) {
+	e, err := r.ofTask(id)
+	if err != nil {
+		return nil, err
+	}
+	var list []spec.ProxyPort
+	e.readOpen(func(x *change.Experiment) { list = x.Config.Environment.ProxyPorts })
+	return list, nil
+}
+
 // sourceOf returns the checkpoint from which the next run of a trial starts.
 func (r *runs) sourceOf(ctx context.Context, t record.Trial) (program.Source, error) {
 	source := program.Source{UUID: t.Life.Checkpoint()}

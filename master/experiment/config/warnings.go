@@ -37,6 +37,9 @@ func (x Experiment) listWarnings(given func(string) bool) document.Errors {
 	if names := spec.UnassignedNames(x.Environment.Variables); given(variables) && len(names) > 0 {
 		w.Add(variables, "%s has no effect: a name without = keeps the value that it has in the container", excerpt.Of(strings.Join(names, ", ")))
 	}
+	for i, p := range x.Environment.ProxyPorts {
+		w.Check(!p.Unauthenticated, document.Index("environment.proxy_ports", i), "port %d is open without login to everyone who reaches the master", p.Port)
+	}
 	x.Hyperparameters.warnLists(&w, "hyperparameters")
 	return w
 }

@@ -95,7 +95,7 @@ func Complete(c Config, defaults container.Defaults) (_ Config, warnings []strin
 	if problems := c.Validate(); len(problems) > 0 {
 		return c, nil, &DecodeError{problems}
 	}
-	return c, c.idleSettings(), nil
+	return c, append(c.idleSettings(), c.Environment.openPorts()...), nil
 }
 
 // idleSettings returns a warning for each accepted setting without an effect.
@@ -110,13 +110,23 @@ func (c Config) idleSettings() []string {
 	add(c.NotebookIdleType != "", "notebook_idle_type", "it applies to notebooks only")
 	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it applies to TensorBoards only")
 	add(c.Debug, "debug", "it applies to programs that use the cluster's library")
-	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version does not proxy them")
 	names := UnassignedNames(c.Environment.Variables)
 	add(len(names) > 0, "environment.environment_variables "+excerpt.Of(strings.Join(names, ", ")),
 		"a name without = keeps the value that it has in the container")
 	add(holdsMore(c.PBS), "pbs", "this cluster does not run PBS")
 	add(holdsMore(c.Slurm), "slurm", "this cluster does not run Slurm")
 	add(c.Resources.Weight != 1, "resources.weight", "the scheduler uses priority")
+	return out
+}
+
+// openPorts returns a warning for each port that needs no authentication.
+func (n Environment) openPorts() []string {
+	var out []string
+	for _, p := range n.ProxyPorts {
+		if p.Unauthenticated {
+			out = append(out, fmt.Sprintf("environment.proxy_ports: port %d is open without login to everyone who reaches the master", p.Port))
+		}
+	}
 	return out
 }
 

@@ -231,10 +231,10 @@ func TestParseSize(t *testing.T) {
 func TestIdleSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	_, warnings, err := completed(asStruct(t, `{"entrypoint":["x"],"idle_timeout":"30m","notebook_idle_type":"activity",
-		"tensorboard_args":["--x"],"debug":true,"environment":{"proxy_ports":[{"proxy_port":80}]},
+		"tensorboard_args":["--x"],"debug":true,"environment":{"proxy_ports":[{"proxy_port":80},{"proxy_port":81,"unauthenticated":true}]},
 		"resources":{"weight":2}}`), container.Default())
 	if err != nil || len(warnings) != 6 {
-		t.Errorf("got %q and %v, want one warning for each setting without effect", warnings, err)
+		t.Errorf("got %q and %v, want one warning for each setting without effect, and one for the open port", warnings, err)
 	}
 }
 

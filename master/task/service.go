@@ -1,0 +1,96 @@
+package task
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+// Service is a port of a running task that the master proxies.
+type Service struct {
+	Task rm.TaskID
+	// Owner is the user who started the task.
+	Owner     int32
+	Container rm.ContainerID
+	Port      int
+	// TCP reports that the service does not speak HTTP.
+	TCP bool
+	// Unauthenticated reports that anyone may visit it.
+	Unauthenticated bool
+}
+
+// ProxiedOwner is implemented by owners whose tasks have services.
+type ProxiedOwner interface {
+	Owner
+	// ProxyPorts returns the proxied ports of a task.
+	ProxyPorts(ctx context.Context, id rm.TaskID) ([]spec.ProxyPort, error)
+}
+
+// Service returns a service in the first container of a running task; port 0 selects the default one. Its
+// error has the code NotFound.
+func (v *views) Service(ctx context.Context, id string, port int) (Service, error) {
+	e, found := v.reg.findTask(rm.TaskID(id))
+	if !found {
+		return Service{}, status.New(status.NotFound, "service not found: %s", id)
+	}
+	s := e.latestSnapshot()
+	c, running := firstRunning(s)
+	if !running {
+		return Service{}, status.New(status.NotFound, "service not found: %s: the task is not running", id)
+	}
+	ports, err := v.servicesOf(ctx, s.task)
+	if err != nil {
+		return Service{}, err
+	}
+	p, found := choosePort(ports, port)
+	if !found {
+		return Service{}, status.New(status.NotFound, "service not found: %s: the task has no such port in environment.proxy_ports", id)
+	}
+	return Service{
+		Task: s.task.ID, Owner: s.task.UserID, Container: c.ID, Port: p.Port, TCP: p.TCP, Unauthenticated: p.Unauthenticated,
+	}, nil
+}
+
+// firstRunning returns the container with rank 0 if it is running.
+func firstRunning(s snapshot) (lifecycle.Container, bool) {
+	if !s.isOpen() {
+		return lifecycle.Container{}, false
+	}
+	for _, c := range s.currentAllocation().Containers {
+		if c.Rank == 0 {
+			return c, c.State == lifecycle.ContainerRunning
+		}
+	}
+	return lifecycle.Container{}, false
+}
+
+func (v *views) servicesOf(ctx context.Context, t lifecycle.Task) ([]spec.ProxyPort, error) {
+	if owner, found := v.reg.ownerOf(t.Kind); found {
+		if proxied, is := owner.(ProxiedOwner); is {
+			return proxied.ProxyPorts(ctx, t.ID)
+		}
+		return nil, nil
+	}
+	cfg, err := spec.Load(t.Config)
+	if err != nil {
+		return nil, err
+	}
+	return kindOf(t.Kind).proxyPorts(cfg), nil
+}
+
+// choosePort returns a proxied port by its number. The default one, for the number 0, is the port that is
+// marked as such, or else the first.
+func choosePort(ports []spec.ProxyPort, number int) (spec.ProxyPort, bool) {
+	for _, p := range ports {
+		if p.Port == number || number == 0 && p.DefaultServiceID {
+			return p, true
+		}
+	}
+	if number == 0 && len(ports) > 0 {
+		return ports[0], true
+	}
+	return spec.ProxyPort{}, false
+}

@@ -129,6 +129,7 @@ func (m *Master) serverConfig() server.Config {
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 		SpoolDir: cfg.DataDir,
 	}
+	c.Services = m.newProxy()
 	if m.agents != nil {
 		c.Agents = m.agents
 	}

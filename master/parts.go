@@ -94,6 +94,7 @@ type Machines struct {
 type ResourceManager interface {
 	rm.ResourceManager
 	rm.Machines
+	rm.Streams
 	// Restore reads the state that an earlier master stored. Run works until ctx ends.
 	Restore(ctx context.Context) error
 	Run(ctx context.Context) error

@@ -33,6 +33,7 @@ type Master struct {
 	ClusterName string   `yaml:"cluster_name" doc:"Name shown to users"`
 	EnableCORS  bool     `yaml:"enable_cors" doc:"No effect by itself: list the sites in cors_origins"`
 	CORSOrigins []string `yaml:"cors_origins" doc:"Sites whose pages may call the API with a token, but never with the user's cookie, such as https://portal.example.com"`
+	Proxy       Proxy    `yaml:"proxy" doc:"Pages of tasks that browsers visit through the master"`
 	LaunchError bool     `yaml:"launch_error" doc:"Fail tasks for which no machine can be launched (launch_error_timeout), and refuse those on several machines that can never fit, instead of warning; what runs on one machine, as commands do, is refused either way"`
 
 	Security        security.Settings `yaml:"security" doc:"Users, TLS and authorization"`
@@ -141,6 +142,7 @@ func (m Master) Validate(path string) document.Errors {
 	e.Check(m.BindIP == "" || net.ParseIP(m.BindIP) != nil, at("bind_ip"), "must be an IP address (is %q)", m.BindIP)
 	e.Check(m.DataDir != "", at("data_dir"), "is required")
 	e = append(e, CheckOrigins(at("cors_origins"), m.CORSOrigins)...)
+	e = append(e, m.Proxy.Validate(at("proxy"))...)
 	e = append(e, m.DB.Validate(at("db"))...)
 	e.Check(m.TensorboardTimeout > 0, at("tensorboard_timeout"), "must be more than 0 (is %v)", m.TensorboardTimeout)
 	if t := m.NotebookTimeout; t != nil {

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strings"
@@ -14,11 +17,22 @@ const cookieName = "auth"
 // taskHeader carries the token of an allocation.
 const taskHeader = "Grpc-Metadata-X-Allocation-Token"
 
+// csrfHeader carries the proof that a request with the cookie comes from a page of the master.
+const csrfHeader = "X-Csrf-Token"
+
+// CSRFToken returns the token that the pages of a login send together with its cookie. Pages of other sites,
+// and those that programs in tasks serve, cannot read it. It does not reveal the login's own token.
+func CSRFToken(session string) string {
+	sum := sha256.Sum256([]byte("csrf token of " + session))
+	return hex.EncodeToString(sum[:])
+}
+
 // gatekeeper authenticates and authorizes callers, rejects the others, and records calls in the audit log.
 type gatekeeper struct{ *shared }
 
 // identifyCaller authenticates the caller and checks its access.
-func (g *gatekeeper) identifyCaller(c *call, need access) error {
+func (g *gatekeeper) identifyCaller(c *call, r route) error {
+	need := r.access
 	switch need {
 	case open:
 		return nil
@@ -26,9 +40,14 @@ func (g *gatekeeper) identifyCaller(c *call, need access) error {
 	default: // a route without access admits no caller
 		return status.New(status.PermissionDenied, "no caller may make this request")
 	}
-	text, fromCookie := userToken(c.Request)
+	text, fromCookie := g.userToken(c.Request)
+	if fromCookie {
+		if err := checkCookie(c.Request, text, r); err != nil {
+			return err
+		}
+	}
 	if text != "" && need != allocation {
-		return g.identifyUser(c, text, need, fromCookie)
+		return g.identifyUser(c, text, need)
 	}
 	task, found := bearer(c.Header.Get(taskHeader))
 	switch {
@@ -51,13 +70,10 @@ func (g *gatekeeper) identifyCaller(c *call, need access) error {
 	return nil
 }
 
-func (g *gatekeeper) identifyUser(c *call, text string, need access, fromCookie bool) error {
+func (g *gatekeeper) identifyUser(c *call, text string, need access) error {
 	u, inTask, err := g.cfg.Accounts.UserOf(text)
 	if err != nil {
 		return err
-	}
-	if fromCookie && isFromOtherSite(c.Request) {
-		return status.New(status.PermissionDenied, "requests from other sites are not allowed")
 	}
 	c.user, c.token, c.inTask = u, text, inTask
 	switch {
@@ -81,14 +97,36 @@ func isFromOtherSite(r *http.Request) bool {
 	return http.NewCrossOriginProtection().Check(&strict) != nil
 }
 
-func userToken(r *http.Request) (text string, fromCookie bool) {
+// checkCookie returns an error unless a page of the master sent r with the cookie of a login. Only the pages
+// know its CSRF token. Without it, the cookie opens the files at the addresses that browsers of Determined
+// 0.38.1 visit.
+func checkCookie(r *http.Request, session string, to route) error {
+	if isFromOtherSite(r) {
+		return status.New(status.PermissionDenied, "requests from other sites are not allowed")
+	}
+	if to.isVisited() && opensPage(r) || subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(CSRFToken(session))) == 1 {
+		return nil
+	}
+	return status.New(status.PermissionDenied, "a cookie alone is not accepted; send the token as Authorization: Bearer")
+}
+
+// opensPage reports whether a browser opens the address of r, and no script reads the response.
+func opensPage(r *http.Request) bool {
+	mode := r.Header.Get("Sec-Fetch-Mode")
+	return mode == "" || mode == "navigate"
+}
+
+// userToken returns the token of a user. A cookie is ignored at the host names of services, and if there are
+// two of that name, because a page has planted one.
+func (g *gatekeeper) userToken(r *http.Request) (text string, fromCookie bool) {
 	if text, found := bearer(r.Header.Get("Authorization")); found {
 		return text, false
 	}
-	if c, err := r.Cookie(cookieName); err == nil {
-		return c.Value, true
+	cookies := r.CookiesNamed(cookieName)
+	if len(cookies) != 1 || g.cfg.Services != nil && g.cfg.Services.IsServiceHost(r.Host) {
+		return "", false
 	}
-	return "", false
+	return cookies[0].Value, true
 }
 
 func bearer(header string) (string, bool) {

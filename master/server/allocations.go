@@ -61,7 +61,7 @@ func (a *allocationCalls) preemption(c *call) (*apiv1.AllocationPreemptionSignal
 	if err := a.countStream(c); err != nil {
 		return nil, err
 	}
-	ctx, cancel := a.whileServing(c)
+	ctx, cancel := a.whileServing(c.Context())
 	defer cancel()
 	wait := min(time.Duration(seconds)*time.Second, longestPoll)
 	preempt, err := a.cfg.Tasks.PreemptionSignal(ctx, c.allocation, wait)
@@ -74,7 +74,7 @@ func (a *allocationCalls) rendezvous(c *call) (*apiv1.AllocationRendezvousInfoRe
 	if err := a.countStream(c); err != nil {
 		return nil, err
 	}
-	ctx, cancel := a.whileServing(c)
+	ctx, cancel := a.whileServing(c.Context())
 	defer cancel()
 	info, err := a.cfg.Tasks.Rendezvous(ctx, c.allocation, c.PathValue("resources"), longestPoll)
 	return &apiv1.AllocationRendezvousInfoResponse{RendezvousInfo: info}, err
@@ -125,7 +125,7 @@ func (a *allocationCalls) waitForPeers(c *call, in *apiv1.AllocationAllGatherReq
 	if err := a.countStream(c); err != nil {
 		return nil, err
 	}
-	ctx, cancel := a.whileServing(c)
+	ctx, cancel := a.whileServing(c.Context())
 	defer cancel()
 	return wait(ctx, in)
 }

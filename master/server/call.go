@@ -114,8 +114,8 @@ func writeJSON(w http.ResponseWriter, code int, b []byte) {
 
 // whileServing returns a context for streams and long polls. It is canceled at the end of the request and
 // when the server stops.
-func (s *shared) whileServing(c *call) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(c.Context())
+func (s *shared) whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
 		case <-s.stopping:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"net/http"
 	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -39,6 +40,17 @@ type Accounts interface {
 	Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session, error)
 	// EndSession ends a session, or all for "all", and returns the number of ended sessions.
 	EndSession(ctx context.Context, by *apiv1.User, id int32, session string) (int, error)
+}
+
+// Services gives access to the services of tasks.
+type Services interface {
+	// Handler serves the visitors of services.
+	http.Handler
+	// Open returns the address of a service for a browser: a path of the master, or an address at another
+	// host name. It contains a ticket on behalf of the caller's token text.
+	Open(ctx context.Context, by *apiv1.User, text, service string) (address string, err error)
+	// IsServiceHost reports whether services have this host name for themselves.
+	IsServiceHost(host string) bool
 }
 
 // Admissions controls which machines may join as agents. by is the calling user.

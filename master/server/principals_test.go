@@ -63,6 +63,7 @@ var decisions = map[string]string{
 	"POST commands/preview":                           "user tools admin admin-tools",
 	"GET commands":                                    "user tools admin admin-tools",
 	"GET commands/{command}":                          "user tools admin admin-tools",
+	"POST services/{service}/open":                    "owner admin",
 	"POST commands/{command}/kill":                    "owner owner-tools admin",
 	"GET task-history":                                "user tools admin admin-tools",
 	"GET task-arrays/{array}":                         "user tools admin admin-tools",
@@ -293,7 +294,7 @@ func TestRouteWithoutAccessAdmitsNoCaller(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer "+text)
-		if err := w.gatekeeper.identifyCaller(&call{Request: r}, ""); err == nil {
+		if err := w.gatekeeper.identifyCaller(&call{Request: r}, route{}); err == nil {
 			t.Errorf("%s: got in, want an error", principal)
 		}
 	}

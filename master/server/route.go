@@ -83,6 +83,11 @@ func (r route) fullPath() string {
 	return prefix + r.path
 }
 
+// isVisited reports whether browsers visit the address: it is a file outside of the API.
+func (r route) isVisited() bool {
+	return r.method == http.MethodGet && r.file != "" && strings.HasPrefix(r.path, "/")
+}
+
 // portHandler returns the handler of the port.
 func (s *Server) portHandler() http.Handler {
 	mux := http.NewServeMux()
@@ -137,6 +142,9 @@ func (s *Server) sites(api http.Handler) http.Handler {
 	if len(s.cfg.CORSOrigins) > 0 {
 		api = guard.AllowOrigins(s.cfg.CORSOrigins, api)
 	}
+	if s.cfg.Services != nil {
+		api = s.servicesFirst(api)
+	}
 	return guard.TrueAddress(s.cfg.TrustedProxies, api)
 }
 
@@ -178,7 +186,7 @@ func (g *gatekeeper) guarded(r route) http.Handler {
 		c.deed.action = r.action
 		c.answered = func(ctx context.Context) { g.recordCall(ctx, c, nil) }
 		defer c.intake.releaseAll()
-		err := g.identifyCaller(c, r.access)
+		err := g.identifyCaller(c, r)
 		if err == nil && r.access != open {
 			guard.MarkKnown(req.Context())
 		}

@@ -12,7 +12,7 @@ func (s *Server) routes() []route {
 		&workspaceCalls{s.shared}, &projectCalls{s.shared}, &templateCalls{s.shared}, &modelCalls{s.shared},
 		&experimentCalls{s.shared}, &experimentRequestCalls{s.shared}, &bulkCalls{s.shared}, &modelDefinitionCalls{s.shared},
 		&trialCalls{s.shared}, &reportCalls{s.shared}, &trialLogCalls{&logCalls{s.shared}}, &metricCalls{s.shared},
-		&elsewhereCalls{&logCalls{s.shared}}, &useCalls{s.shared}, &nameCalls{s.shared}, &checkpointCalls{s.shared}, &checkpointFileCalls{s.shared},
+		&elsewhereCalls{&logCalls{s.shared}}, &useCalls{s.shared}, &nameCalls{s.shared}, &checkpointCalls{s.shared}, &checkpointFileCalls{s.shared}, &serviceCalls{s.shared},
 	} {
 		all = append(all, part.routes()...)
 	}

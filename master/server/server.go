@@ -56,6 +56,8 @@ type Config struct {
 	Templates  Templates
 	Models     Models
 	Logs       TaskLogs
+	// Services gives access to the services of tasks.
+	Services Services
 	// Experiments and Trials must be set together.
 	Experiments Experiments
 	Trials      Trials

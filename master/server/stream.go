@@ -16,7 +16,7 @@ func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c
 			if err := s.countStream(c); err != nil {
 				return err
 			}
-			ctx, cancel := s.whileServing(c)
+			ctx, cancel := s.whileServing(c.Context())
 			defer cancel()
 			l := &lines{w: c.w, rc: http.NewResponseController(c.w)}
 			err := do(ctx, c, func(m Out) error { return l.sendLine(m) })

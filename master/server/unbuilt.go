@@ -10,7 +10,7 @@ import (
 
 // Messages for calls of Determined 0.38.1 that are not implemented.
 const (
-	withProxy    = "shells, notebooks and tensorboards require a proxy to tasks, which is planned for a later version; use a command instead"
+	interactive  = "shells, notebooks and tensorboards are planned for a later version; use a command instead"
 	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network with trials/{trial}/metrics; read them with trials/metrics/trial_metrics"
 	afterwards   = "it may come in a later version"
 	otherQueues  = "read job-queues-v2 instead"
@@ -33,10 +33,9 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/user", afterwards}, // users, their settings and recent projects
 	{"/api/v1/job-queues", otherQueues},
 	{"/experiments", afterwards},
-	{"/api/v1/shells", withProxy},
-	{"/api/v1/notebooks", withProxy},
-	{"/api/v1/tensorboards", withProxy},
-	{"/proxy", withProxy},
+	{"/api/v1/shells", interactive},
+	{"/api/v1/notebooks", interactive},
+	{"/api/v1/tensorboards", interactive},
 	{"/api/v1/generic-tasks", afterwards},
 	{"/api/v1/tasks", afterwards},
 	{"/api/v1/webhooks", afterwards},

@@ -38,7 +38,10 @@ func TestWireRules(t *testing.T) {
 		{"telemetry is off", "GET", "/api/v1/master/telemetry", "", "", 200, `"enabled":false`},
 		{"a trailing slash is tolerated", "GET", "/api/v1/me/", user, "", 200, `"username":"determined"`},
 		{"a call that is not built", "POST", "/api/v1/experiments", user, "{}", 501, `{"error":{"code":12,"reason":"Unimplemented","error":"POST /api/v1/experiments is not built`},
-		{"a proxy is not built", "GET", "/proxy/t1/lab", user, "", 501, `require a proxy to tasks`},
+		{"a service is visited", "GET", "/proxy/t1/lab", user, "", 502, `does not answer`},
+		{"the path of a service is its own", "GET", "/proxy/t1//../api", user, "", 502, `does not answer`},
+		{"a service is opened", "POST", "/api/v1/services/t1/open", user, "", 200, `"https://services.example.com/proxy/t1/?token=ddticket1.`},
+		{"no service", "POST", "/api/v1/services/t9:1/open", user, "", 404, `service not found: t9`},
 		{"a path with a similar prefix", "GET", "/proxying", user, "", 404, `not found: `},
 		{"a call that is planned", "POST", "/api/v1/generic-tasks", user, "{}", 501, `it may come in a later version`},
 		{"a call of Enterprise", "GET", "/api/v1/roles/1", user, "", 501, `it is part of Determined Enterprise`},
@@ -203,25 +206,62 @@ func TestCookies(t *testing.T) {
 	if cookie.Name != "auth" || cookie.Path != "/" || !cookie.HttpOnly {
 		t.Errorf("got %v, want the cookie auth for /", cookie)
 	}
-	ask := func(method, path, site string) int {
+	ask := func(method, path, site, csrf string) int {
 		r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 		r.AddCookie(cookie)
 		r.Header.Set("Sec-Fetch-Site", site)
+		r.Header.Set("X-CSRF-Token", csrf)
 		rec := httptest.NewRecorder()
 		w.handler.ServeHTTP(rec, r)
 		return rec.Code
 	}
-	if got := ask("GET", "/api/v1/me", "none"); got != http.StatusOK {
-		t.Errorf("reading with the cookie: got %d, want 200", got)
+	csrf := CSRFToken(cookie.Value)
+	for name, row := range map[string]struct {
+		method, path, site, csrf string
+		want                     int
+	}{
+		"a page of the master reads":           {"GET", "/api/v1/me", "same-origin", csrf, 200},
+		"a page of a service reads":            {"GET", "/api/v1/me", "same-origin", "", 403},
+		"a page of a service guesses":          {"GET", "/api/v1/me", "same-origin", CSRFToken("x"), 403},
+		"a page of a service changes":          {"POST", "/api/v1/agents/a/disable", "same-origin", "", 403},
+		"a form of another site":               {"POST", "/api/v1/agents/a/disable", "cross-site", csrf, 403},
+		"a browser visits a file":              {"GET", "/resources/allocation/raw?timestamp_after=2026-01-01T00:00:00Z&timestamp_before=2026-01-02T00:00:00Z", "none", "", 200},
+		"a browser visits the API's own files": {"GET", "/api/v1/resources/allocation/raw", "none", "", 403},
+	} {
+		if got := ask(row.method, row.path, row.site, row.csrf); got != row.want {
+			t.Errorf("%s: got %d, want %d", name, got, row.want)
+		}
 	}
-	if got := ask("POST", "/api/v1/agents/a/disable", "cross-site"); got != http.StatusForbidden {
-		t.Errorf("a form of another site: got %d, want 403", got)
-	}
-	if got := ask("POST", "/api/v1/auth/logout", "same-origin"); got != http.StatusOK {
+	if got := ask("POST", "/api/v1/auth/logout", "same-origin", csrf); got != http.StatusOK {
 		t.Errorf("logging out: got %d, want 200", got)
 	}
-	if got := ask("GET", "/api/v1/me", "none"); got != http.StatusUnauthorized {
+	if got := ask("GET", "/api/v1/me", "none", csrf); got != http.StatusUnauthorized {
 		t.Errorf("after logging out: got %d, want 401", got)
+	}
+}
+
+func TestCookiesAreIgnoredWhereTheyMayBePlanted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, row := range map[string]struct {
+		host   string
+		values []string
+		want   int
+	}{
+		"one cookie":                   {"det.example.com", []string{w.user}, 200},
+		"two cookies":                  {"det.example.com", []string{w.user, w.admin}, 401},
+		"at the host name of services": {"services.example.com", []string{w.user}, 401},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+row.host+"/api/v1/me", nil)
+		for _, value := range row.values {
+			r.AddCookie(&http.Cookie{Name: "auth", Value: value})
+		}
+		r.Header.Set("X-CSRF-Token", CSRFToken(w.user))
+		rec := httptest.NewRecorder()
+		w.handler.ServeHTTP(rec, r)
+		if rec.Code != row.want {
+			t.Errorf("%s: got %d, want %d", name, rec.Code, row.want)
+		}
 	}
 }
 

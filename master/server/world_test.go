@@ -6,7 +6,9 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"net"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/model"
+	"github.com/det-deploy/det-deploy/master/proxy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task"
@@ -73,9 +76,12 @@ func newWorld(t testing.TB, edit ...func(*Config)) *world {
 	}
 	spaces.Attach(nil, templates, models)
 	w := &world{auth: a, store: st, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
+	services := proxy.New(proxy.Config{
+		Services: w.cluster, Visitors: a, Streams: func() rm.Streams { return noStreams{} }, Origin: &url.URL{Scheme: "https", Host: "services.example.com"},
+	})
 	cfg := Config{
 		Identity: Identity{ClusterID: st.Meta().ClusterID, ClusterName: "lab", MasterID: "m1", Version: "1.2.3"},
-		Accounts: a, Admissions: doors{a}, Workspaces: spaces, Templates: templates, Models: models, Tasks: w.cluster, Contexts: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
+		Accounts: a, Admissions: doors{a}, Workspaces: spaces, Templates: templates, Models: models, Tasks: w.cluster, Services: services, Contexts: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
 		Settings: func() map[string]any {
 			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
 		},
@@ -304,6 +310,21 @@ func (c *cluster) Owner(ctx context.Context, id string) (int32, error) {
 		return 0, status.Missing("task", id)
 	}
 	return m.GetCommand().GetUserId(), nil
+}
+
+func (c *cluster) Service(ctx context.Context, id string, port int) (task.Service, error) {
+	owner, err := c.Owner(ctx, id)
+	if err != nil {
+		return task.Service{}, status.New(status.NotFound, "service not found: %s", id)
+	}
+	return task.Service{Task: rm.TaskID(id), Owner: owner, Container: "c1", Port: port}, nil
+}
+
+// noStreams are the streams of containers without programs.
+type noStreams struct{ rm.Streams }
+
+func (noStreams) Dial(context.Context, rm.ContainerID, int) (net.Conn, error) {
+	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: io.EOF}
 }
 
 func (c *cluster) ContextDirectory(context.Context, string) (int64, iter.Seq2[[]byte, error], error) {

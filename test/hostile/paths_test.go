@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+
+	"github.com/det-deploy/det-deploy/master/server"
 )
 
 // trick is a raw request whose spelling of path, method or headers might evade a check. {token} is
@@ -168,7 +170,7 @@ func traversals() []trick {
 func siteAttempts() []attempt {
 	renamed := &control{"alice renames herself with her cookie", func(ctx context.Context, w *world) outcome {
 		return w.carryOut(ctx, call{"PATCH", "/api/v1/users/{alice}", `{"displayName": "Alice"}`, http.Header{
-			"Cookie": {"auth=" + w.tokens["alice"]}, "Sec-Fetch-Site": {"same-origin"},
+			"Cookie": {"auth=" + w.tokens["alice"]}, "Sec-Fetch-Site": {"same-origin"}, "X-Csrf-Token": {server.CSRFToken(w.tokens["alice"])},
 		}})
 	}}
 	var all []attempt
@@ -180,6 +182,7 @@ func siteAttempts() []attempt {
 		"of a site whose name begins alike": {"Origin": {"http://127.0.0.1.evil.example"}},
 		"over TLS, from the same name":      {"Origin": {"https://127.0.0.1:1"}},
 		"from another port":                 {"Origin": {"http://127.0.0.1:1"}},
+		"of a service, at the same name":    {"Sec-Fetch-Site": {"same-origin"}, "Sec-Fetch-Mode": {"cors"}},
 		"as a form":                         {"Origin": {"http://evil.example"}, "Content-Type": {"text/plain"}},
 		"as a form, encoded":                {"Origin": {"http://evil.example"}, "Content-Type": {"application/x-www-form-urlencoded"}},
 	} {

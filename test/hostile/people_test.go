@@ -75,7 +75,7 @@ func (w *world) victims(ctx context.Context) {
 		script: victim, files: map[string]string{"secret-file.txt": w.secret + "\n"},
 		config: map[string]any{
 			"description": "victim",
-			"environment": map[string]any{"environment_variables": []string{"SECRET=" + w.secret, "MARK=" + w.names["mark"]}},
+			"environment": map[string]any{"environment_variables": []string{"SECRET=" + w.secret, "MARK=" + w.names["mark"]}, "proxy_ports": []any{map[string]any{"proxy_port": 8888}}},
 		},
 	})
 	if err != nil {
@@ -86,6 +86,7 @@ func (w *world) victims(ctx context.Context) {
 	}
 	w.name("task", id)
 	w.name("command", id)
+	w.name("service", id)
 	var reply struct{ Command struct{ JobID string } }
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/" + id}, &reply)
 	w.name("job", reply.Command.JobID)

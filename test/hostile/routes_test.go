@@ -98,6 +98,7 @@ var clusterRequests = []request{
 	{id: "POST /api/v1/contexts/{context}/pieces", by: "alice", user: true, unseen: "its body is a compressed archive"},
 	{id: "POST /api/v1/commands", by: "alice", user: true, body: `{"config": {"entrypoint": ["true"], "resources": {"slots": 0}}}`},
 	{id: "POST /api/v1/commands/preview", by: "alice", user: true, body: `{"config": {"entrypoint": ["true"], "resources": {"slots": 0}}}`},
+	{id: "POST /api/v1/services/{service}/open", by: "alice"},
 	{id: "POST /api/v1/commands/{command}/set_priority", by: "alice", body: `{"priority": 43}`},
 	{id: "POST /api/v1/job-queues", by: "admin", body: `{"updates": [{"jobId": "{job}", "priority": 41}]}`},
 	{id: "POST /api/v1/task/logs", by: "alice", body: `{"logs": [{"taskId": "{task}", "log": "forged", "timestamp": "2026-01-01T00:00:00Z"}]}`},

@@ -2461,6 +2461,53 @@ func (x *SetCommandPriorityResponse) GetCommand() *Command {
 	return nil
 }
 
+// OpenServiceResponse is where a browser finds a service of a task. Upstream has no such message.
+type OpenServiceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// address contains a ticket. It is a path of the master, or complete if services have a host name of
+	// their own.
+	Address       string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenServiceResponse) Reset() {
+	*x = OpenServiceResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenServiceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenServiceResponse) ProtoMessage() {}
+
+func (x *OpenServiceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenServiceResponse.ProtoReflect.Descriptor instead.
+func (*OpenServiceResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *OpenServiceResponse) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 type GetTaskContextDirectoryResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	B64Tgz        string                 `protobuf:"bytes,1,opt,name=b64_tgz,json=b64Tgz,proto3" json:"b64_tgz,omitempty"`
@@ -2470,7 +2517,7 @@ type GetTaskContextDirectoryResponse struct {
 
 func (x *GetTaskContextDirectoryResponse) Reset() {
 	*x = GetTaskContextDirectoryResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2482,7 +2529,7 @@ func (x *GetTaskContextDirectoryResponse) String() string {
 func (*GetTaskContextDirectoryResponse) ProtoMessage() {}
 
 func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2495,7 +2542,7 @@ func (x *GetTaskContextDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskContextDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskContextDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetTaskContextDirectoryResponse) GetB64Tgz() string {
@@ -2521,7 +2568,7 @@ type AcceleratorData struct {
 
 func (x *AcceleratorData) Reset() {
 	*x = AcceleratorData{}
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2533,7 +2580,7 @@ func (x *AcceleratorData) String() string {
 func (*AcceleratorData) ProtoMessage() {}
 
 func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[30]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2546,7 +2593,7 @@ func (x *AcceleratorData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcceleratorData.ProtoReflect.Descriptor instead.
 func (*AcceleratorData) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AcceleratorData) GetContainerId() string {
@@ -2608,7 +2655,7 @@ type PostAllocationAcceleratorDataRequest struct {
 
 func (x *PostAllocationAcceleratorDataRequest) Reset() {
 	*x = PostAllocationAcceleratorDataRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2667,7 @@ func (x *PostAllocationAcceleratorDataRequest) String() string {
 func (*PostAllocationAcceleratorDataRequest) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[31]
+	mi := &file_master_api_v1_task_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2680,7 @@ func (x *PostAllocationAcceleratorDataRequest) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use PostAllocationAcceleratorDataRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{31}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PostAllocationAcceleratorDataRequest) GetAllocationId() string {
@@ -2658,7 +2705,7 @@ type PostAllocationAcceleratorDataResponse struct {
 
 func (x *PostAllocationAcceleratorDataResponse) Reset() {
 	*x = PostAllocationAcceleratorDataResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2670,7 +2717,7 @@ func (x *PostAllocationAcceleratorDataResponse) String() string {
 func (*PostAllocationAcceleratorDataResponse) ProtoMessage() {}
 
 func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[32]
+	mi := &file_master_api_v1_task_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2683,7 +2730,7 @@ func (x *PostAllocationAcceleratorDataResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use PostAllocationAcceleratorDataResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationAcceleratorDataResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{32}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
 }
 
 type AllocationReadyResponse struct {
@@ -2694,7 +2741,7 @@ type AllocationReadyResponse struct {
 
 func (x *AllocationReadyResponse) Reset() {
 	*x = AllocationReadyResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +2753,7 @@ func (x *AllocationReadyResponse) String() string {
 func (*AllocationReadyResponse) ProtoMessage() {}
 
 func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[33]
+	mi := &file_master_api_v1_task_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +2766,7 @@ func (x *AllocationReadyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationReadyResponse.ProtoReflect.Descriptor instead.
 func (*AllocationReadyResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{33}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
 }
 
 type AllocationWaitingResponse struct {
@@ -2730,7 +2777,7 @@ type AllocationWaitingResponse struct {
 
 func (x *AllocationWaitingResponse) Reset() {
 	*x = AllocationWaitingResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +2789,7 @@ func (x *AllocationWaitingResponse) String() string {
 func (*AllocationWaitingResponse) ProtoMessage() {}
 
 func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[34]
+	mi := &file_master_api_v1_task_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +2802,7 @@ func (x *AllocationWaitingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationWaitingResponse.ProtoReflect.Descriptor instead.
 func (*AllocationWaitingResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{34}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
 }
 
 type AllocationPreemptionSignalResponse struct {
@@ -2767,7 +2814,7 @@ type AllocationPreemptionSignalResponse struct {
 
 func (x *AllocationPreemptionSignalResponse) Reset() {
 	*x = AllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2826,7 @@ func (x *AllocationPreemptionSignalResponse) String() string {
 func (*AllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[35]
+	mi := &file_master_api_v1_task_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2839,7 @@ func (x *AllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use AllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{35}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AllocationPreemptionSignalResponse) GetPreempt() bool {
@@ -2815,7 +2862,7 @@ type RendezvousInfo struct {
 
 func (x *RendezvousInfo) Reset() {
 	*x = RendezvousInfo{}
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2827,7 +2874,7 @@ func (x *RendezvousInfo) String() string {
 func (*RendezvousInfo) ProtoMessage() {}
 
 func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[36]
+	mi := &file_master_api_v1_task_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2840,7 +2887,7 @@ func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RendezvousInfo.ProtoReflect.Descriptor instead.
 func (*RendezvousInfo) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{36}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RendezvousInfo) GetAddresses() []string {
@@ -2873,7 +2920,7 @@ type AllocationRendezvousInfoResponse struct {
 
 func (x *AllocationRendezvousInfoResponse) Reset() {
 	*x = AllocationRendezvousInfoResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +2932,7 @@ func (x *AllocationRendezvousInfoResponse) String() string {
 func (*AllocationRendezvousInfoResponse) ProtoMessage() {}
 
 func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[37]
+	mi := &file_master_api_v1_task_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +2945,7 @@ func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationRendezvousInfoResponse.ProtoReflect.Descriptor instead.
 func (*AllocationRendezvousInfoResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{37}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AllocationRendezvousInfoResponse) GetRendezvousInfo() *RendezvousInfo {
@@ -2916,7 +2963,7 @@ type AckAllocationPreemptionSignalResponse struct {
 
 func (x *AckAllocationPreemptionSignalResponse) Reset() {
 	*x = AckAllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +2975,7 @@ func (x *AckAllocationPreemptionSignalResponse) String() string {
 func (*AckAllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[38]
+	mi := &file_master_api_v1_task_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +2988,7 @@ func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use AckAllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AckAllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{38}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
 }
 
 type GetAllocationResponse struct {
@@ -2953,7 +3000,7 @@ type GetAllocationResponse struct {
 
 func (x *GetAllocationResponse) Reset() {
 	*x = GetAllocationResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3012,7 @@ func (x *GetAllocationResponse) String() string {
 func (*GetAllocationResponse) ProtoMessage() {}
 
 func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[39]
+	mi := &file_master_api_v1_task_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3025,7 @@ func (x *GetAllocationResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAllocationResponse.ProtoReflect.Descriptor instead.
 func (*GetAllocationResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{39}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetAllocationResponse) GetAllocation() *Allocation {
@@ -3002,7 +3049,7 @@ type AllocationAllGatherRequest struct {
 
 func (x *AllocationAllGatherRequest) Reset() {
 	*x = AllocationAllGatherRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3014,7 +3061,7 @@ func (x *AllocationAllGatherRequest) String() string {
 func (*AllocationAllGatherRequest) ProtoMessage() {}
 
 func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[40]
+	mi := &file_master_api_v1_task_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3027,7 +3074,7 @@ func (x *AllocationAllGatherRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherRequest.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{40}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AllocationAllGatherRequest) GetAllocationId() string {
@@ -3068,7 +3115,7 @@ type AllocationAllGatherResponse struct {
 
 func (x *AllocationAllGatherResponse) Reset() {
 	*x = AllocationAllGatherResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3127,7 @@ func (x *AllocationAllGatherResponse) String() string {
 func (*AllocationAllGatherResponse) ProtoMessage() {}
 
 func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[41]
+	mi := &file_master_api_v1_task_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3140,7 @@ func (x *AllocationAllGatherResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocationAllGatherResponse.ProtoReflect.Descriptor instead.
 func (*AllocationAllGatherResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{41}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AllocationAllGatherResponse) GetData() []*structpb.Struct {
@@ -3118,7 +3165,7 @@ type NotifyContainerRunningRequest struct {
 
 func (x *NotifyContainerRunningRequest) Reset() {
 	*x = NotifyContainerRunningRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[42]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3130,7 +3177,7 @@ func (x *NotifyContainerRunningRequest) String() string {
 func (*NotifyContainerRunningRequest) ProtoMessage() {}
 
 func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[42]
+	mi := &file_master_api_v1_task_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3143,7 +3190,7 @@ func (x *NotifyContainerRunningRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningRequest.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{42}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *NotifyContainerRunningRequest) GetAllocationId() string {
@@ -3197,7 +3244,7 @@ type NotifyContainerRunningResponse struct {
 
 func (x *NotifyContainerRunningResponse) Reset() {
 	*x = NotifyContainerRunningResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[43]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3256,7 @@ func (x *NotifyContainerRunningResponse) String() string {
 func (*NotifyContainerRunningResponse) ProtoMessage() {}
 
 func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[43]
+	mi := &file_master_api_v1_task_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3269,7 @@ func (x *NotifyContainerRunningResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyContainerRunningResponse.ProtoReflect.Descriptor instead.
 func (*NotifyContainerRunningResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{43}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *NotifyContainerRunningResponse) GetData() []*structpb.Struct {
@@ -3242,7 +3289,7 @@ type PostAllocationProxyAddressRequest struct {
 
 func (x *PostAllocationProxyAddressRequest) Reset() {
 	*x = PostAllocationProxyAddressRequest{}
-	mi := &file_master_api_v1_task_proto_msgTypes[44]
+	mi := &file_master_api_v1_task_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3301,7 @@ func (x *PostAllocationProxyAddressRequest) String() string {
 func (*PostAllocationProxyAddressRequest) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[44]
+	mi := &file_master_api_v1_task_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3314,7 @@ func (x *PostAllocationProxyAddressRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use PostAllocationProxyAddressRequest.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{44}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PostAllocationProxyAddressRequest) GetAllocationId() string {
@@ -3292,7 +3339,7 @@ type PostAllocationProxyAddressResponse struct {
 
 func (x *PostAllocationProxyAddressResponse) Reset() {
 	*x = PostAllocationProxyAddressResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[45]
+	mi := &file_master_api_v1_task_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3351,7 @@ func (x *PostAllocationProxyAddressResponse) String() string {
 func (*PostAllocationProxyAddressResponse) ProtoMessage() {}
 
 func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[45]
+	mi := &file_master_api_v1_task_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3364,7 @@ func (x *PostAllocationProxyAddressResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use PostAllocationProxyAddressResponse.ProtoReflect.Descriptor instead.
 func (*PostAllocationProxyAddressResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{45}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{46}
 }
 
 type MarkAllocationResourcesDaemonResponse struct {
@@ -3328,7 +3375,7 @@ type MarkAllocationResourcesDaemonResponse struct {
 
 func (x *MarkAllocationResourcesDaemonResponse) Reset() {
 	*x = MarkAllocationResourcesDaemonResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[46]
+	mi := &file_master_api_v1_task_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3387,7 @@ func (x *MarkAllocationResourcesDaemonResponse) String() string {
 func (*MarkAllocationResourcesDaemonResponse) ProtoMessage() {}
 
 func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[46]
+	mi := &file_master_api_v1_task_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3400,7 @@ func (x *MarkAllocationResourcesDaemonResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use MarkAllocationResourcesDaemonResponse.ProtoReflect.Descriptor instead.
 func (*MarkAllocationResourcesDaemonResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{46}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{47}
 }
 
 type AllocationPendingPreemptionSignalResponse struct {
@@ -3364,7 +3411,7 @@ type AllocationPendingPreemptionSignalResponse struct {
 
 func (x *AllocationPendingPreemptionSignalResponse) Reset() {
 	*x = AllocationPendingPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[47]
+	mi := &file_master_api_v1_task_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3423,7 @@ func (x *AllocationPendingPreemptionSignalResponse) String() string {
 func (*AllocationPendingPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[47]
+	mi := &file_master_api_v1_task_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3436,7 @@ func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use AllocationPendingPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPendingPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{47}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{48}
 }
 
 type ResourcesSummary_Devices struct {
@@ -3401,7 +3448,7 @@ type ResourcesSummary_Devices struct {
 
 func (x *ResourcesSummary_Devices) Reset() {
 	*x = ResourcesSummary_Devices{}
-	mi := &file_master_api_v1_task_proto_msgTypes[48]
+	mi := &file_master_api_v1_task_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3413,7 +3460,7 @@ func (x *ResourcesSummary_Devices) String() string {
 func (*ResourcesSummary_Devices) ProtoMessage() {}
 
 func (x *ResourcesSummary_Devices) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[48]
+	mi := &file_master_api_v1_task_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +3736,9 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"command_id\x18\x01 \x01(\tR\tcommandId\x12\x1a\n" +
 	"\bpriority\x18\x02 \x01(\x05R\bpriority\"Q\n" +
 	"\x1aSetCommandPriorityResponse\x123\n" +
-	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\":\n" +
+	"\acommand\x18\x01 \x01(\v2\x19.detdeploy.api.v1.CommandR\acommand\"/\n" +
+	"\x13OpenServiceResponse\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\":\n" +
 	"\x1fGetTaskContextDirectoryResponse\x12\x17\n" +
 	"\ab64_tgz\x18\x01 \x01(\tR\x06b64Tgz\"\xa3\x02\n" +
 	"\x0fAcceleratorData\x12!\n" +
@@ -3768,7 +3817,7 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
 	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
@@ -3803,94 +3852,95 @@ var file_master_api_v1_task_proto_goTypes = []any{
 	(*KillTaskArrayResponse)(nil),                     // 30: detdeploy.api.v1.KillTaskArrayResponse
 	(*SetCommandPriorityRequest)(nil),                 // 31: detdeploy.api.v1.SetCommandPriorityRequest
 	(*SetCommandPriorityResponse)(nil),                // 32: detdeploy.api.v1.SetCommandPriorityResponse
-	(*GetTaskContextDirectoryResponse)(nil),           // 33: detdeploy.api.v1.GetTaskContextDirectoryResponse
-	(*AcceleratorData)(nil),                           // 34: detdeploy.api.v1.AcceleratorData
-	(*PostAllocationAcceleratorDataRequest)(nil),      // 35: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
-	(*PostAllocationAcceleratorDataResponse)(nil),     // 36: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
-	(*AllocationReadyResponse)(nil),                   // 37: detdeploy.api.v1.AllocationReadyResponse
-	(*AllocationWaitingResponse)(nil),                 // 38: detdeploy.api.v1.AllocationWaitingResponse
-	(*AllocationPreemptionSignalResponse)(nil),        // 39: detdeploy.api.v1.AllocationPreemptionSignalResponse
-	(*RendezvousInfo)(nil),                            // 40: detdeploy.api.v1.RendezvousInfo
-	(*AllocationRendezvousInfoResponse)(nil),          // 41: detdeploy.api.v1.AllocationRendezvousInfoResponse
-	(*AckAllocationPreemptionSignalResponse)(nil),     // 42: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*GetAllocationResponse)(nil),                     // 43: detdeploy.api.v1.GetAllocationResponse
-	(*AllocationAllGatherRequest)(nil),                // 44: detdeploy.api.v1.AllocationAllGatherRequest
-	(*AllocationAllGatherResponse)(nil),               // 45: detdeploy.api.v1.AllocationAllGatherResponse
-	(*NotifyContainerRunningRequest)(nil),             // 46: detdeploy.api.v1.NotifyContainerRunningRequest
-	(*NotifyContainerRunningResponse)(nil),            // 47: detdeploy.api.v1.NotifyContainerRunningResponse
-	(*PostAllocationProxyAddressRequest)(nil),         // 48: detdeploy.api.v1.PostAllocationProxyAddressRequest
-	(*PostAllocationProxyAddressResponse)(nil),        // 49: detdeploy.api.v1.PostAllocationProxyAddressResponse
-	(*MarkAllocationResourcesDaemonResponse)(nil),     // 50: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 51: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 52: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 53: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 54: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	nil,                                               // 55: detdeploy.api.v1.Command.LabelsEntry
-	nil,                                               // 56: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                     // 57: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 58: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 59: google.protobuf.Struct
-	(*SlotPrice)(nil),                                 // 60: detdeploy.api.v1.SlotPrice
-	(*Pagination)(nil),                                // 61: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 62: detdeploy.api.v1.Device
+	(*OpenServiceResponse)(nil),                       // 33: detdeploy.api.v1.OpenServiceResponse
+	(*GetTaskContextDirectoryResponse)(nil),           // 34: detdeploy.api.v1.GetTaskContextDirectoryResponse
+	(*AcceleratorData)(nil),                           // 35: detdeploy.api.v1.AcceleratorData
+	(*PostAllocationAcceleratorDataRequest)(nil),      // 36: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
+	(*PostAllocationAcceleratorDataResponse)(nil),     // 37: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
+	(*AllocationReadyResponse)(nil),                   // 38: detdeploy.api.v1.AllocationReadyResponse
+	(*AllocationWaitingResponse)(nil),                 // 39: detdeploy.api.v1.AllocationWaitingResponse
+	(*AllocationPreemptionSignalResponse)(nil),        // 40: detdeploy.api.v1.AllocationPreemptionSignalResponse
+	(*RendezvousInfo)(nil),                            // 41: detdeploy.api.v1.RendezvousInfo
+	(*AllocationRendezvousInfoResponse)(nil),          // 42: detdeploy.api.v1.AllocationRendezvousInfoResponse
+	(*AckAllocationPreemptionSignalResponse)(nil),     // 43: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
+	(*GetAllocationResponse)(nil),                     // 44: detdeploy.api.v1.GetAllocationResponse
+	(*AllocationAllGatherRequest)(nil),                // 45: detdeploy.api.v1.AllocationAllGatherRequest
+	(*AllocationAllGatherResponse)(nil),               // 46: detdeploy.api.v1.AllocationAllGatherResponse
+	(*NotifyContainerRunningRequest)(nil),             // 47: detdeploy.api.v1.NotifyContainerRunningRequest
+	(*NotifyContainerRunningResponse)(nil),            // 48: detdeploy.api.v1.NotifyContainerRunningResponse
+	(*PostAllocationProxyAddressRequest)(nil),         // 49: detdeploy.api.v1.PostAllocationProxyAddressRequest
+	(*PostAllocationProxyAddressResponse)(nil),        // 50: detdeploy.api.v1.PostAllocationProxyAddressResponse
+	(*MarkAllocationResourcesDaemonResponse)(nil),     // 51: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 52: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 53: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 54: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 55: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	nil,                                               // 56: detdeploy.api.v1.Command.LabelsEntry
+	nil,                                               // 57: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                     // 58: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 59: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 60: google.protobuf.Struct
+	(*SlotPrice)(nil),                                 // 61: detdeploy.api.v1.SlotPrice
+	(*Pagination)(nil),                                // 62: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 63: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
 	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	57, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	57, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	58, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	58, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	57, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	57, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	58, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	58, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
 	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
 	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
 	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	53, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	54, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
 	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
 	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	57, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	58, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
 	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
 	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	54, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	55, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
 	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	57, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	58, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	57, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
-	55, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
-	57, // 23: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
-	59, // 24: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	58, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	59, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	58, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
+	56, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
+	58, // 23: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
+	60, // 24: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
 	15, // 25: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
 	17, // 26: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	56, // 27: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	57, // 27: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
 	18, // 28: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
 	16, // 29: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	59, // 30: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	60, // 30: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
 	1,  // 31: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	59, // 32: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
-	60, // 33: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
+	60, // 32: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
+	61, // 33: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
 	22, // 34: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
 	23, // 35: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
 	26, // 36: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
 	27, // 37: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
 	16, // 38: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	61, // 39: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	62, // 39: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
 	16, // 40: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	59, // 41: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	60, // 41: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
 	26, // 42: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
 	27, // 43: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
 	16, // 44: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
 	16, // 45: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
 	16, // 46: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	34, // 47: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	40, // 48: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	35, // 47: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	41, // 48: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
 	5,  // 49: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	59, // 50: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	59, // 51: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	59, // 52: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	59, // 53: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	62, // 54: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	52, // 55: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	60, // 50: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	60, // 51: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	60, // 52: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	60, // 53: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	63, // 54: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	53, // 55: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
 	13, // 56: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
 	57, // [57:57] is the sub-list for method output_type
 	57, // [57:57] is the sub-list for method input_type
@@ -3915,14 +3965,14 @@ func file_master_api_v1_task_proto_init() {
 	file_master_api_v1_task_proto_msgTypes[9].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[12].OneofWrappers = []any{}
 	file_master_api_v1_task_proto_msgTypes[16].OneofWrappers = []any{}
-	file_master_api_v1_task_proto_msgTypes[30].OneofWrappers = []any{}
+	file_master_api_v1_task_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   53,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

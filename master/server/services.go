@@ -1,0 +1,44 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// serviceCalls serves the calls about services of tasks.
+type serviceCalls struct{ *shared }
+
+func (s *serviceCalls) routes() []route {
+	if s.cfg.Services == nil {
+		return nil
+	}
+	return []route{auditedRoute("service.open", postRoute("services/{service}/open", login, plainCall(s.open)))}
+}
+
+func (s *serviceCalls) open(c *call) (*apiv1.OpenServiceResponse, error) {
+	task, _, _ := strings.Cut(c.PathValue("service"), ":")
+	c.noteTarget(c.PathValue("service"), s.ownerOf(c, task))
+	address, err := s.cfg.Services.Open(c.Context(), c.user, c.token, c.PathValue("service"))
+	return &apiv1.OpenServiceResponse{Address: address}, err
+}
+
+// servicesPath is the path of the services of tasks.
+const servicesPath = "/proxy/"
+
+// servicesFirst routes the visitors of services before the mux interprets their paths, which belong to the
+// services. They are no requests of the API: none of its rules for other sites applies. Visits end when the
+// master stops.
+func (s *shared) servicesFirst(rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.EscapedPath(), servicesPath) {
+			rest.ServeHTTP(w, r)
+			return
+		}
+		r.Pattern = servicesPath
+		ctx, cancel := s.whileServing(r.Context())
+		defer cancel()
+		s.cfg.Services.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

@@ -20,6 +20,16 @@ import (
 
 const loopback = "127.0.0.1"
 
+// servicesOrigin returns the origin of the services of tasks on a cluster that only this machine reaches: the
+// address, so that their pages have no access to those at the name localhost.
+func servicesOrigin(s Spec) string {
+	scheme := "http"
+	if s.TLS {
+		scheme = "https"
+	}
+	return fmt.Sprintf("%s://%s:%d", scheme, loopback, s.Port)
+}
+
 // masterYAML returns the master.yaml for s. It contains references to secrets, but no secrets.
 func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	m := config.DefaultMaster()
@@ -27,6 +37,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	m.Port = s.Port
 	if tasksAt == "" && s.AgentAddress == "" { // only this machine needs to reach it
 		m.BindIP = loopback
+		m.Proxy.Origin = servicesOrigin(s)
 	}
 	// Containers of this machine reach the master on the bridge.
 	m.Security.AllowPlainHTTP = tasksAt != "" && !s.TLS

@@ -77,8 +77,6 @@ func (g *gatekeeper) identifyUser(c *call, text string, need access) error {
 	}
 	c.user, c.token, c.inTask = u, text, inTask
 	switch {
-	case fromCookie && need == person:
-		return status.New(status.PermissionDenied, "this request requires the token in the Authorization header; a cookie is not sufficient")
 	case inTask != "" && (need == login || need == person || need == admin):
 		return status.New(status.PermissionDenied,
 			"the token inside a task gives access only to tasks and their logs; log in outside of the task for other requests")
@@ -103,6 +101,9 @@ func isFromOtherSite(r *http.Request) bool {
 func checkCookie(r *http.Request, session string, to route) error {
 	if isFromOtherSite(r) {
 		return status.New(status.PermissionDenied, "requests from other sites are not allowed")
+	}
+	if to.access == person {
+		return status.New(status.PermissionDenied, "this request requires the token in the Authorization header; a cookie is not sufficient")
 	}
 	if to.isVisited() && opensPage(r) || subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(CSRFToken(session))) == 1 {
 		return nil

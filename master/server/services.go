@@ -14,7 +14,7 @@ func (s *serviceCalls) routes() []route {
 	if s.cfg.Services == nil {
 		return nil
 	}
-	return []route{auditedRoute("service.open", postRoute("services/{service}/open", login, plainCall(s.open)))}
+	return []route{auditedRoute("service.open", postRoute("services/{service}/open", person, plainCall(s.open)))}
 }
 
 func (s *serviceCalls) open(c *call) (*apiv1.OpenServiceResponse, error) {

@@ -37,9 +37,9 @@ func (v *views) Service(ctx context.Context, id string, port int) (Service, erro
 		return Service{}, status.New(status.NotFound, "service not found: %s", id)
 	}
 	s := e.latestSnapshot()
-	c, running := firstRunning(s)
-	if !running {
-		return Service{}, status.New(status.NotFound, "service not found: %s: the task is not running", id)
+	c, err := runningContainer(s, 0)
+	if err != nil {
+		return Service{}, status.New(status.NotFound, "service not found: %v", err)
 	}
 	ports, err := v.servicesOf(ctx, s.task)
 	if err != nil {
@@ -50,21 +50,8 @@ func (v *views) Service(ctx context.Context, id string, port int) (Service, erro
 		return Service{}, status.New(status.NotFound, "service not found: %s: the task has no such port in environment.proxy_ports", id)
 	}
 	return Service{
-		Task: s.task.ID, Owner: s.task.UserID, Container: c.ID, Port: p.Port, TCP: p.TCP, Unauthenticated: p.Unauthenticated,
+		Task: s.task.ID, Owner: s.task.UserID, Container: c, Port: p.Port, TCP: p.TCP, Unauthenticated: p.Unauthenticated,
 	}, nil
-}
-
-// firstRunning returns the container with rank 0 if it is running.
-func firstRunning(s snapshot) (lifecycle.Container, bool) {
-	if !s.isOpen() {
-		return lifecycle.Container{}, false
-	}
-	for _, c := range s.currentAllocation().Containers {
-		if c.Rank == 0 {
-			return c, c.State == lifecycle.ContainerRunning
-		}
-	}
-	return lifecycle.Container{}, false
 }
 
 func (v *views) servicesOf(ctx context.Context, t lifecycle.Task) ([]spec.ProxyPort, error) {

@@ -181,7 +181,7 @@ func (s *session) takeSignal(sig *agentv1.Signal) {
 func (s *session) takeOpenStream(o *agentv1.OpenStream) {
 	s.agent.spawn(func(ctx context.Context) {
 		if err := s.agent.serveStream(ctx, o, s.conn.DialStream); err != nil && ctx.Err() == nil {
-			s.agent.cfg.Log.Info("cannot open a stream", "container", o.GetContainerId(), "err", err)
+			s.agent.cfg.Log.Debug("cannot open a stream", "container", o.GetContainerId(), "err", err)
 			s.sendDirect(streams.FailureOf(o, err))
 		}
 	})

@@ -128,8 +128,11 @@ func (c *Conn) CloseWrite() error {
 	ended := c.ended
 	c.ended = true
 	c.mu.Unlock()
-	if ended {
+	switch {
+	case ended:
 		return nil
+	case c.ctx.Err() != nil: // a write could succeed nevertheless, and would make it an orderly end
+		return context.Cause(c.ctx)
 	}
 	return c.wire.write(c.ctx, nil)
 }
@@ -152,6 +155,9 @@ func (c *Conn) Close() error {
 	}
 	return nil
 }
+
+// Abort ends the connection without an orderly end: reads at both ends return an error.
+func (c *Conn) Abort() { c.cancel() }
 
 // Done is closed when nothing of the connection is left.
 func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coder/websocket"
@@ -143,29 +141,8 @@ func (e *entryCalls) port(c *call) error {
 		return nil // it was answered
 	}
 	defer func() { _ = ws.CloseNow() }()
-	person := frames.NewConn(in.ctx, ws)
-	join(in.ctx, person, to)
-	<-person.Done()
+	frames.Join(in.ctx, frames.NewConn(in.ctx, ws), to)
 	return nil
-}
-
-// join copies between two connections until both directions have ended, or one has failed. It closes
-// both.
-func join(ctx context.Context, a, b net.Conn) {
-	closeBoth := func() { _, _ = a.Close(), b.Close() }
-	defer closeBoth()
-	defer context.AfterFunc(ctx, closeBoth)()
-	var both sync.WaitGroup
-	forward := func(to, from net.Conn) {
-		_, err := io.Copy(to, from)
-		half, ok := to.(interface{ CloseWrite() error })
-		if err != nil || !ok || half.CloseWrite() != nil {
-			closeBoth()
-		}
-	}
-	both.Go(func() { forward(a, b) })
-	both.Go(func() { forward(b, a) })
-	both.Wait()
 }
 
 // oneLine returns the text of an error as the value of a header.

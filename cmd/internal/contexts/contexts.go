@@ -26,8 +26,8 @@ type Context struct {
 	Master string `yaml:"master" json:"master"`
 	// Cluster is the cluster ID reported by the master.
 	Cluster string `yaml:"cluster,omitempty" json:"cluster"`
-	// Platform is the platform of the cluster, such as "aws", and Region its region. They are set for
-	// clusters installed by this user.
+	// Platform is the platform of the cluster, such as "aws" or "local", and Region its region. They are
+	// set for clusters installed by this user.
 	Platform string `yaml:"platform,omitempty" json:"platform,omitempty"`
 	Region   string `yaml:"region,omitempty" json:"region,omitempty"`
 	// Project is the cluster's Google project.

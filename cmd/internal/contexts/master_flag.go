@@ -151,6 +151,9 @@ func (c Context) dialMaster(configure func(*client.Config)) (*client.Client, err
 		URL: c.Master, Token: string(c.Token), CA: []byte(c.CA),
 		ServerName: c.ServerName, Fingerprint: c.Fingerprint,
 	}
+	if c.Platform != "" {
+		cfg.Cluster = c.Name
+	}
 	configure(&cfg)
 	return client.New(cfg)
 }

@@ -33,6 +33,8 @@ type Config struct {
 	// Retrying is called once for each call that has been retried for a second, with its latest error.
 	// It may be nil.
 	Retrying func(err error)
+	// Cluster is the ID of the master's cluster if `det-deploy status` finds it by that. It may be empty.
+	Cluster string
 	// Away is called each time when a followed log has waited RetryFor for a master that had
 	// answered before; the log keeps waiting. It may be nil.
 	Away func(err error)
@@ -66,6 +68,7 @@ type Client struct {
 // transport sends calls to one master and reads the responses.
 type transport struct {
 	base     *url.URL
+	cluster  string
 	token    string
 	retryFor time.Duration
 	retrying func(error)
@@ -88,6 +91,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	t := &transport{
 		base:     base,
+		cluster:  cfg.Cluster,
 		token:    cfg.Token,
 		retryFor: cfg.RetryFor,
 		retrying: cfg.Retrying,

@@ -63,6 +63,8 @@ type Error struct {
 	Op string
 	// Master is the master's address.
 	Master string
+	// Cluster is the ID by which `det-deploy status` finds the master's cluster, or "".
+	Cluster string
 	// Message is the master's error message, or "".
 	Message string
 	// See is the command that lists the valid objects.
@@ -109,6 +111,9 @@ func (e *Error) Hint() string {
 	case Forbidden:
 		return "ask an administrator of the cluster, or log in as one: det-deploy login admin"
 	case Unavailable:
+		if e.Cluster != "" {
+			return "see whether the cluster is up: det-deploy status --cluster-id " + e.Cluster
+		}
 		return "check that the master runs and that --master, DET_MASTER or the context names it: det-deploy context show"
 	case Untrusted:
 		return "log in again and compare the fingerprint, or name the authority: det-deploy login USER --ca-file FILE"
@@ -193,7 +198,7 @@ func (t *transport) unreached(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", op, ctx.Err())
 	}
-	e := &Error{Kind: Unavailable, Op: op, Master: t.URL(), Err: err}
+	e := &Error{Kind: Unavailable, Op: op, Master: t.URL(), Cluster: t.cluster, Err: err}
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, name := errors.AsType[x509.HostnameError](err)
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)

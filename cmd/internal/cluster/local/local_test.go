@@ -82,6 +82,7 @@ func TestDownDeletesContext(t *testing.T) {
 	}{
 		"that up or login made":               {contexts.Context{Master: "http://127.0.0.1:8080"}, true},
 		"of this address, of another cluster": {contexts.Context{Master: "http://127.0.0.1:8080", Platform: "aws"}, true},
+		"of this platform, at an old address": {contexts.Context{Master: "http://127.0.0.1:8081", Platform: "local"}, true},
 		"of a cluster elsewhere":              {contexts.Context{Master: "https://203.0.113.9:8443", Platform: "aws"}, false},
 	} {
 		if got := leadsHere(tc.context, "http://127.0.0.1:8080"); got != tc.want {

@@ -103,7 +103,9 @@ func (c *opened) Forget(ctx context.Context) error {
 
 // leadsHere reports whether a context belongs to the local cluster with its master at url, and not to a
 // remote cluster with the same name.
-func leadsHere(k contexts.Context, url string) bool { return k.Platform == "" || k.Master == url }
+func leadsHere(k contexts.Context, url string) bool {
+	return k.Platform == "" || k.Platform == Platform{}.Name() || k.Master == url
+}
 
 // Credentials returns the passwords with which the cluster was created.
 func (c *opened) Credentials(context.Context) (cluster.Access, error) {

@@ -29,7 +29,8 @@ func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 	err = f.Change(ctx, func(b *contexts.Book) error {
 		k, _ := b.Get(t.Spec.Cluster)
 		k.Name, k.Master, k.CA, k.ServerName = t.Spec.Cluster, t.Spec.URL(), ca, t.Spec.OwnTLS.Name
-		k.Platform, k.Region, k.KubeContext, k.Namespace = "", "", "", "" // they belong to an earlier cluster with this ID
+		k.Platform = Platform{}.Name()
+		k.Region, k.Project, k.KubeContext, k.Namespace = "", "", "", "" // they belong to an earlier cluster with this ID
 		k.User, k.Token = user, token
 		b.Activate(k)
 		return nil

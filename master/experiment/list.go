@@ -135,6 +135,7 @@ type Filter struct {
 	Description string
 	// Labels must all be present.
 	Labels []string
+	Pools  []string
 	// States are displayed states. ACTIVE matches an active experiment in any displayed state.
 	States  []string
 	Project int32
@@ -145,7 +146,8 @@ type Filter struct {
 
 // leavesIn reports whether the experiment matches all criteria except the state and Archived.
 func (f Filter) leavesIn(x *record.Experiment) bool {
-	return f.leavesID(x.ID) && f.leavesUser(x) && f.leavesText(x) && (f.Project == 0 || f.Project == x.ProjectID)
+	return f.leavesID(x.ID) && f.leavesUser(x) && f.leavesText(x) && (f.Project == 0 || f.Project == x.ProjectID) &&
+		(len(f.Pools) == 0 || slices.Contains(f.Pools, x.Queue.Pool))
 }
 
 func (f Filter) leavesArchived(x *record.Experiment, projects archivedProjects) bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,20 @@ func TestAPageIsCutFromTheSortedList(t *testing.T) {
 	got := idsOf(w.x.Page(Query{Order: byName, Descending: true, Cut: func(int) (from, to int) { return 0, 6 }}))
 	if d := gocmp.Diff(got, []int32{7, 14, 21, 28, 35, 6}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
+	}
+}
+
+func TestListsFilterByPool(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for id, pool := range []string{"gpu", "aux", "spot"} {
+		w.addEnded(record.Experiment{ID: int32(id) + 1, Queue: record.Queue{Pool: pool}})
+	}
+	for _, tt := range []struct{ pools, want string }{{"gpu", "[1]"}, {"spot,gpu", "[1 3]"}, {"none", "[]"}, {"", "[1 2 3]"}} {
+		f := Filter{Pools: strings.FieldsFunc(tt.pools, func(r rune) bool { return r == ',' })}
+		if got := fmt.Sprint(idsOf(w.x.Page(Query{Filter: f, Cut: cutAll}))); got != tt.want {
+			t.Errorf("%q: got %s, want %s", tt.pools, got, tt.want)
+		}
 	}
 }
 

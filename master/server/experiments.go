@@ -237,6 +237,7 @@ func (c *call) experimentsRequest() *apiv1.GetExperimentsRequest {
 		ToId:   params.Bound("experimentIdFilter.lte", "experimentIdFilter.lt", -1),
 		// The summary of the trials is held in memory.
 		ShowTrialData: params.IsSet("showTrialData"),
+		Pools:         params.All("pools"),
 	}
 	return r
 }

@@ -21,6 +21,10 @@ type List[O remoteOptions, T any] struct {
 	Columns []Column[T]
 	// Filters are the columns by which the items are filtered after the request.
 	Filters []Filter
+	// Name distinguishes an item from the others; nil selects the first column. Object is an item as JSON;
+	// nil selects the item. --watch uses both.
+	Name   func(T) string
+	Object func(T) (any, error)
 	// None is printed if there are no items.
 	None string
 	// Explain, if set, prints notes on the items below the table.

@@ -161,3 +161,23 @@ func TestWatchPrintsChangesOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestWatchedItemsHaveTheirOwnNames(t *testing.T) {
+	t.Parallel()
+	l := List[*Owned, *apiv1.Machine]{
+		Columns: []Column[*apiv1.Machine]{{Head: "ZONE", Value: func(m *apiv1.Machine) any { return m.GetZone() }}},
+		Name:    func(m *apiv1.Machine) string { return m.GetId() },
+		Object:  func(m *apiv1.Machine) (any, error) { return map[string]any{"machine": m.GetId()}, nil },
+	}
+	s, out, _ := term.Test("", false)
+	o, seen := &Local{Base: Base{Streams: s}, Output: term.JSON}, map[string]string{}
+	for _, state := range []string{"starting", "starting", "running"} {
+		items := []*apiv1.Machine{{Id: "a", Zone: "c1", State: state}, {Id: "b", Zone: "c1"}}
+		if err := l.printChanges(o, items, seen); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff("{\"machine\":\"a\"}\n{\"machine\":\"b\"}\n{\"machine\":\"a\"}\n", strings.ReplaceAll(out.String(), ": ", ":")); d != "" {
+		t.Errorf("want -, got +:\n%s", d)
+	}
+}

@@ -47,7 +47,7 @@ func (l List[O, T]) printChanges(o *Local, items []T, seen map[string]string) er
 	var changed []T
 	first := len(seen) == 0
 	for _, item := range items {
-		name, form := fmt.Sprint(l.Columns[0].Value(item)), formOf(item)
+		name, form := l.nameOf(item), formOf(item)
 		if seen[name] != form {
 			changed = append(changed, item)
 		}
@@ -57,11 +57,29 @@ func (l List[O, T]) printChanges(o *Local, items []T, seen map[string]string) er
 		return o.AppendTable(o.Output, Tabulate(l.Columns, changed), o.look(), first)
 	}
 	for _, item := range changed {
-		if err := o.printChange(item); err != nil {
+		if err := l.printChange(o, item); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (l List[O, T]) nameOf(item T) string {
+	if l.Name != nil {
+		return l.Name(item)
+	}
+	return fmt.Sprint(l.Columns[0].Value(item))
+}
+
+func (l List[O, T]) printChange(o *Local, item T) error {
+	if l.Object == nil {
+		return o.printChange(item)
+	}
+	v, err := l.Object(item)
+	if err != nil {
+		return err
+	}
+	return o.printChange(v)
 }
 
 // printChange prints one item: JSON on one line, YAML as a document.

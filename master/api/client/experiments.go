@@ -22,6 +22,8 @@ type ExperimentQuery struct {
 	States []string
 	// Labels selects experiments that have all of these labels.
 	Labels []string
+	// Pools selects experiments in one of these resource pools; empty selects all.
+	Pools []string
 	// Limit is the maximum number; 0 means all.
 	Limit int
 }
@@ -31,7 +33,7 @@ const pageSize = 200
 
 // Experiments lists experiments.
 func (e experiments) Experiments(ctx context.Context, q ExperimentQuery) (all []*apiv1.Experiment, err error) {
-	query := url.Values{"users": q.Users, "labels": q.Labels, "sortBy": {"SORT_BY_ID"}, "orderBy": {"ORDER_BY_DESC"}}
+	query := url.Values{"users": q.Users, "labels": q.Labels, "pools": q.Pools, "sortBy": {"SORT_BY_ID"}, "orderBy": {"ORDER_BY_DESC"}}
 	if !q.Archived {
 		query.Set("archived", "false")
 	}
@@ -100,8 +102,11 @@ func (e experiments) ExperimentHistory(ctx context.Context, id int32) (all []*ap
 }
 
 // ExperimentTrials returns the trials of an experiment by ID.
-func (e experiments) ExperimentTrials(ctx context.Context, id int32) (all []*apiv1.Trial, err error) {
+func (e experiments) ExperimentTrials(ctx context.Context, id int32, states ...string) (all []*apiv1.Trial, err error) {
 	query := url.Values{"sortBy": {"SORT_BY_ID"}}
+	for _, s := range states {
+		query.Add("states", "STATE_"+s)
+	}
 	err = readPages(0, query, func() (int, *apiv1.Pagination, error) {
 		out := &apiv1.GetExperimentTrialsResponse{}
 		err := e.do(ctx, call{op: "list the trials of experiment " + number(id), method: http.MethodGet, path: experimentPath(id) + "/trials", query: query, out: out})

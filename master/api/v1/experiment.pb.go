@@ -1048,6 +1048,8 @@ type GetExperimentsRequest struct {
 	FromId        *int32 `protobuf:"varint,15,opt,name=from_id,json=fromId,proto3,oneof" json:"from_id,omitempty"`
 	ToId          *int32 `protobuf:"varint,16,opt,name=to_id,json=toId,proto3,oneof" json:"to_id,omitempty"`
 	ShowTrialData bool   `protobuf:"varint,17,opt,name=show_trial_data,json=showTrialData,proto3" json:"show_trial_data,omitempty"`
+	// Ours: the resource pools.
+	Pools         []string `protobuf:"bytes,18,rep,name=pools,proto3" json:"pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1199,6 +1201,13 @@ func (x *GetExperimentsRequest) GetShowTrialData() bool {
 		return x.ShowTrialData
 	}
 	return false
+}
+
+func (x *GetExperimentsRequest) GetPools() []string {
+	if x != nil {
+		return x.Pools
+	}
+	return nil
 }
 
 type GetExperimentsResponse struct {
@@ -3329,7 +3338,7 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\ffailed_trial\x18D \x01(\x05H\x00R\vfailedTrial\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"last_lines\x18E \x03(\tR\tlastLinesB\x0f\n" +
-	"\r_failed_trial\"\xe9\a\n" +
+	"\r_failed_trial\"\xff\a\n" +
 	"\x15GetExperimentsRequest\x12G\n" +
 	"\asort_by\x18\x01 \x01(\x0e2..detdeploy.api.v1.GetExperimentsRequest.SortByR\x06sortBy\x12\x1e\n" +
 	"\n" +
@@ -3351,7 +3360,8 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\fexcluded_ids\x18\x0e \x03(\x05R\vexcludedIds\x12\x1c\n" +
 	"\afrom_id\x18\x0f \x01(\x05H\x01R\x06fromId\x88\x01\x01\x12\x18\n" +
 	"\x05to_id\x18\x10 \x01(\x05H\x02R\x04toId\x88\x01\x01\x12&\n" +
-	"\x0fshow_trial_data\x18\x11 \x01(\bR\rshowTrialData\"\x85\x03\n" +
+	"\x0fshow_trial_data\x18\x11 \x01(\bR\rshowTrialData\x12\x14\n" +
+	"\x05pools\x18\x12 \x03(\tR\x05pools\"\x85\x03\n" +
 	"\x06SortBy\x12\x17\n" +
 	"\x13SORT_BY_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

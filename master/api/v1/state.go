@@ -1,6 +1,10 @@
 package apiv1
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // StateWord returns the name of a state in lower case and without its prefix, such as "running" for
 // STATE_RUNNING.
@@ -43,6 +47,18 @@ func StatusOf(state string) Status {
 	default:
 		return Status(word)
 	}
+}
+
+// StatesOf returns the states of experiments and trials with a status, without STATE_. ACTIVE is not one of
+// them, because it selects all that have not ended.
+func StatesOf(s Status) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(Experiment_State_value)) {
+		if StatusOf(name) == s && name != Experiment_STATE_ACTIVE.String() {
+			out = append(out, strings.TrimPrefix(name, "STATE_"))
+		}
+	}
+	return out
 }
 
 // OpenStatuses returns the statuses of tasks that have not ended.

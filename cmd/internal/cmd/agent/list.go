@@ -43,9 +43,6 @@ func (o *listOptions) Validate() error {
 	if o.BySlot && o.Revoked {
 		return usage.Errorf("use either --by-slot or --revoked")
 	}
-	if o.BySlot && o.List.Watch {
-		return usage.Errorf("--watch: not possible with --by-slot; leave one out")
-	}
 	return nil
 }
 

@@ -63,3 +63,16 @@ func TestListShowsRestrictionsOfAgents(t *testing.T) {
 		t.Errorf("got %q, want nothing of c", notes.String())
 	}
 }
+
+func TestWatchedSlotsOfOneAgentDiffer(t *testing.T) {
+	t.Parallel()
+	l, a := slotList(), &apiv1.Agent{Id: "a"}
+	first, second := slot{a, &apiv1.Slot{Id: "0"}}, slot{a, &apiv1.Slot{Id: "1"}}
+	if l.Name(first) == l.Name(second) {
+		t.Errorf("both slots have the name %s", l.Name(first))
+	}
+	object, err := l.Object(second)
+	if m, _ := object.(map[string]any); err != nil || m["agentId"] != "a" || m["id"] != "1" {
+		t.Errorf("got %v, %v, want the slot with its agent", object, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
+	"github.com/det-deploy/det-deploy/cmd/internal/show"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -28,7 +29,9 @@ func slotList() command.List[*listOptions, slot] {
 			{Head: "DEVICE", Rank: 3, Shortest: 12, Value: func(s slot) any { return s.GetDevice().GetBrand() }},
 			{Head: "CONTAINER", Rank: 2, Value: func(s slot) any { return term.ID(s.GetContainer().GetId()) }},
 		},
-		None: "No slots are connected.",
+		Name:   func(s slot) string { return s.agent.GetId() + "/" + s.GetId() },
+		Object: slotObject,
+		None:   "No slots are connected.",
 	}
 }
 
@@ -41,6 +44,15 @@ func fetchSlots(ctx context.Context, o *listOptions, master *client.Client) ([]s
 		}
 	}
 	return slots, err
+}
+
+// slotObject returns a slot with its agent as JSON.
+func slotObject(s slot) (any, error) {
+	object, err := show.Object(s.Slot)
+	if err == nil {
+		object["agentId"] = s.agent.GetId()
+	}
+	return object, err
 }
 
 // replySlots returns the agents of the slots.

@@ -3,9 +3,6 @@ package experiment
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +28,6 @@ func newList(s *term.Streams) *cobra.Command {
 		Fetch:   fetchExperiments,
 		Reply:   func(list []*apiv1.Experiment) any { return &apiv1.GetExperimentsResponse{Experiments: list} },
 		Columns: columns(),
-		Filters: []command.Filter{{Column: "POOL", Noun: client.Pools}},
 		None:    "No experiments found.",
 	}, &cobra.Command{
 		Use: "list", Short: "List your experiments, newest first",
@@ -41,6 +37,8 @@ func newList(s *term.Streams) *cobra.Command {
 	o.AddOwnerFlags(c)
 	f.BoolVar(&o.Archived, "archived", false, "include archived experiments")
 	command.AddWordsFlag(c, &o.Words, "state", words())
+	f.StringSliceVar(&o.Pools, "pool", nil, "show only experiments of these pools")
+	o.CompleteFlag(c, "pool", client.Pools)
 	f.StringSliceVarP(&o.Labels, "label", "l", nil, "show only experiments with all of these labels")
 	return c
 }
@@ -53,21 +51,9 @@ func words() []string {
 // Validate returns an error for a state that experiments do not have.
 func (o *listOptions) Validate() error {
 	for _, w := range o.Words {
-		o.States = append(o.States, statesOf(w)...)
+		o.States = append(o.States, apiv1.StatesOf(apiv1.Status(w))...)
 	}
 	return command.CheckWords("state", o.Words, words())
-}
-
-// statesOf returns the states of the API, without STATE_, that have a word. ACTIVE would select all that have not
-// ended.
-func statesOf(word string) []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(apiv1.Experiment_State_value)) {
-		if string(apiv1.StatusOf(name)) == word && name != apiv1.Experiment_STATE_ACTIVE.String() {
-			out = append(out, strings.TrimPrefix(name, "STATE_"))
-		}
-	}
-	return out
 }
 
 func fetchExperiments(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Experiment, error) {

@@ -3,12 +3,14 @@ package experiment
 import (
 	"slices"
 	"testing"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 // Every word selects the states that lists show by it.
 func TestStatesOfWords(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string][]string{
+	for word, want := range map[apiv1.Status][]string{
 		"queued":        {"QUEUED"},
 		"running":       {"RUNNING", "STOPPING_CANCELED", "STOPPING_COMPLETED", "STOPPING_ERROR", "STOPPING_KILLED"},
 		"succeeded":     {"COMPLETED"},
@@ -16,12 +18,12 @@ func TestStatesOfWords(t *testing.T) {
 		"killed":        {"CANCELED"},
 		"delete_failed": {"DELETE_FAILED"},
 	} {
-		if got := statesOf(word); !slices.Equal(got, want) {
+		if got := apiv1.StatesOf(word); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", word, got, want)
 		}
 	}
 	for _, word := range words() {
-		if len(statesOf(word)) == 0 {
+		if len(apiv1.StatesOf(apiv1.Status(word))) == 0 {
 			t.Errorf("%s selects no state", word)
 		}
 	}

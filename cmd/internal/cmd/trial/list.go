@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,11 +14,16 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+type listOptions struct {
+	command.Remote
+
+	States []string
+}
+
 func newList(s *term.Streams) *cobra.Command {
-	return command.NewList(s, &command.Remote{Names: client.Experiments}, command.List[*command.Remote, *apiv1.Trial]{
-		Fetch: func(ctx context.Context, o *command.Remote, master *client.Client) ([]*apiv1.Trial, error) {
-			return command.ByNumber("experiment", (*client.Client).ExperimentTrials)(ctx, master, o.Args[0])
-		},
+	o := &listOptions{Remote: command.Remote{Names: client.Experiments}}
+	c := command.NewList(s, o, command.List[*listOptions, *apiv1.Trial]{
+		Fetch: fetchTrials,
 		Reply: func(trials []*apiv1.Trial) any { return &apiv1.GetExperimentTrialsResponse{Trials: trials} },
 		Columns: []command.Column[*apiv1.Trial]{
 			{Head: ">ID", Value: func(x *apiv1.Trial) any { return x.GetId() }},
@@ -31,8 +37,39 @@ func newList(s *term.Streams) *cobra.Command {
 			{Head: "HYPERPARAMETERS", Rank: 4, Shortest: 20, Value: func(x *apiv1.Trial) any { return show.Hyperparameters(x) }},
 			{Head: "REASON", Rank: 8, Shortest: 20, Value: func(x *apiv1.Trial) any { return x.GetReason() }},
 		},
-		None: "The experiment has no trials yet.",
+		None: "No trials found.",
 	}, &cobra.Command{
-		Use: "list EXPERIMENT", Short: "List the trials of an experiment", Example: "  det-deploy trial list 7",
+		Use: "list EXPERIMENT", Short: "List the trials of an experiment",
+		Example: "  det-deploy trial list 7\n  det-deploy trial list 7 --state failed",
 	})
+	command.AddWordsFlag(c, &o.States, "state", states())
+	return c
+}
+
+// states returns the values of --state.
+func states() []string {
+	return []string{"queued", "pulling", "starting", "running", "paused", "succeeded", "stopped_early", "failed", "killed"}
+}
+
+// Validate returns an error for a state that trials do not have.
+func (o *listOptions) Validate() error { return command.CheckWords("state", o.States, states()) }
+
+// fetchTrials requests the trials in the given states. A trial that was stopped early has succeeded for the
+// API of Determined.
+func fetchTrials(ctx context.Context, o *listOptions, master *client.Client) ([]*apiv1.Trial, error) {
+	id, err := command.ReadNumber("experiment", o.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	var asked []string
+	for _, word := range o.States {
+		if apiv1.Status(word) == apiv1.StatusStoppedEarly {
+			word = string(apiv1.StatusSucceeded)
+		}
+		asked = append(asked, apiv1.StatesOf(apiv1.Status(word))...)
+	}
+	trials, err := master.ExperimentTrials(ctx, id, asked...)
+	return slices.DeleteFunc(trials, func(x *apiv1.Trial) bool {
+		return len(o.States) > 0 && !slices.Contains(o.States, x.GetStatus())
+	}), err
 }

@@ -34,7 +34,8 @@ start_docker() {
 	for name in sh echo sleep cat id; do ln -s busybox "image/bin/$name"; done
 	printf '#!/bin/sh\necho Python 3.11\n' >image/bin/python3
 	chmod +x image/bin/python3
-	dockerd --data-root /mnt/docker --exec-root /run/docker --pidfile /run/docker.pid --storage-driver vfs --group "$id" &>dockerd.log &
+	dockerd --data-root /mnt/docker --exec-root /run/docker --pidfile /run/docker.pid --storage-driver vfs --group "$id" \
+		--iptables=false --ip6tables=false &>dockerd.log &
 	until docker version &>/dev/null; do
 		kill -0 $! || { cat dockerd.log; return 1; }
 		sleep 0.1

@@ -72,7 +72,7 @@ func typeLines(t *testing.T, lines, who, runtime string) string {
 	t.Helper()
 	need := []string{"runc", "unshare", "setpriv", "make"}
 	if runtime == "docker" {
-		need = []string{"dockerd", "docker", "busybox", "iptables", "unshare", "setpriv", "make"}
+		need = []string{"dockerd", "docker", "busybox", "unshare", "setpriv", "make"}
 	}
 	for _, program := range need {
 		installed.Program(t, program)

@@ -102,6 +102,9 @@ func (r *started) Print(s *term.Streams) error {
 	for _, line := range r.Restrictions {
 		s.Printf("WARNING: %s.", line)
 	}
+	if len(r.Restrictions) > 0 {
+		s.Printf("To restart agents: `%s`, then `%s`.", s.Command("local down"+idFlag(r.Cluster)), s.Command("local up"+idFlag(r.Cluster)))
+	}
 	if !r.Isolated {
 		r.warnExposed(s)
 	}

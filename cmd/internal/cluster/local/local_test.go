@@ -90,3 +90,17 @@ func TestDownDeletesContext(t *testing.T) {
 		}
 	}
 }
+
+func TestRestrictionsSayHowToRestartAgents(t *testing.T) {
+	t.Parallel()
+	for _, restrictions := range [][]string{nil, {"agent lab-1 runs no trials of experiments: no runc"}} {
+		s, out, _ := term.Test("", false)
+		r := &started{Cluster: "lab", URL: "http://127.0.0.1:8080", Runtime: "process", Isolated: true, Restrictions: restrictions}
+		if err := r.Print(s); err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(out.String(), "local up --cluster-id lab`."); told != (restrictions != nil) {
+			t.Errorf("%q: got\n%s", restrictions, out)
+		}
+	}
+}

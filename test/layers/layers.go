@@ -208,7 +208,7 @@ func agent() []Row {
 		{"agent/config", nil, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
 		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
 		{"agent/container", []string{"internal/stream"}, "a runtime is defined by who uses it"},
-		{"agent/container/*", []string{"agent/container", "internal/stream"}, "a runtime knows only the contract"},
+		{"agent/container/*", []string{"agent/container", "agent/container/inside", "internal/stream"}, "a runtime knows the contract, and what enters a container"},
 		{"agent/...", may, cloudless},
 	}
 }

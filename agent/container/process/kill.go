@@ -8,12 +8,12 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/inside"
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
@@ -146,7 +146,7 @@ func (d dir) killProcesses(ctx context.Context, pid int) error {
 		if !spared {
 			members = append(members, pid)
 		}
-		killAll(members)
+		inside.KillAll(members)
 		if time.Now().After(deadline) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 		}
@@ -159,7 +159,7 @@ func (d dir) killProcesses(ctx context.Context, pid int) error {
 // killInit kills the first process of a task with a PID namespace. The kernel then kills all others
 // and reports the exit of the first process after theirs.
 func (d dir) killInit(ctx context.Context, pid int) error {
-	f, err := openProcess(pid)
+	f, err := inside.OpenProcess(pid)
 	if errors.Is(err, unix.ESRCH) {
 		return d.pollEnd(ctx)
 	}
@@ -174,7 +174,7 @@ func (d dir) killInit(ctx context.Context, pid int) error {
 	if err := unix.PidfdSendSignal(int(f.Fd()), unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
-	return awaitReadable(ctx, f)
+	return inside.AwaitExit(ctx, f)
 }
 
 // awaitNobody waits until a user has no processes, so that its ID can be reused.
@@ -196,24 +196,14 @@ func hasProcesses(uid int) bool {
 	if _, err := unix.Getpriority(unix.PRIO_USER, uid); errors.Is(err, unix.ESRCH) {
 		return false
 	}
-	return slices.ContainsFunc(listProcesses(), func(pid int) bool {
+	return slices.ContainsFunc(inside.ProcessIDs(), func(pid int) bool {
 		var st unix.Stat_t
 		if unix.Stat("/proc/"+strconv.Itoa(pid), &st) != nil || int(st.Uid) != uid {
 			return false
 		}
-		_, runs := readProcess(pid)
+		_, runs := inside.ReadProcess(pid)
 		return runs
 	})
-}
-
-// killAll stops all processes before it kills them, so that none reacts to the death of another.
-// Errors mean that a process has exited.
-func killAll(pids []int) {
-	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
-		for _, p := range pids {
-			_ = unix.Kill(p, sig)
-		}
-	}
 }
 
 // sweepProcesses kills processes that a plain program left in its group. The group ID may have been
@@ -224,26 +214,23 @@ func (d dir) sweepProcesses(s status) {
 	}
 	left := listMembers(d, 0)
 	isIn := func(pid int) bool {
-		p, runs := readProcess(pid)
-		return runs && p.session == s.pid
+		p, runs := inside.ReadProcess(pid)
+		return runs && p.Session == s.pid
 	}
 	if slices.ContainsFunc(left, isIn) { // the session still belongs to the task
 		left = append(listMembers(d, s.pid), s.pid)
 	}
-	killAll(left)
+	inside.KillAll(left)
 }
 
 // markKey is the environment variable that marks the processes of a container. Its value, the
 // directory, is unique among the agents of a machine.
 const markKey = "DET_DEPLOY_TASK_DIR"
 
-// proc is one entry of the process table.
-type proc struct{ pid, parent, session int }
-
 // listMembers returns the processes of a container except the first one: its session, its
 // descendants, and the processes with the container's directory in their environment.
 func listMembers(d dir, first int) []int {
-	table := processTable()
+	table := inside.Processes()
 	in := map[int]bool{}
 	if first != 0 {
 		in[first] = true
@@ -251,16 +238,16 @@ func listMembers(d dir, first int) []int {
 	for grown := true; grown; {
 		grown = false
 		for _, p := range table {
-			if !in[p.pid] && (in[p.parent] || first != 0 && p.session == first) {
-				in[p.pid], grown = true, true
+			if !in[p.PID] && (in[p.Parent] || first != 0 && p.Session == first) {
+				in[p.PID], grown = true, true
 			}
 		}
 	}
 	mark := markVariable(d)
 	var out []int
 	for _, p := range table {
-		if p.pid != first && p.pid != os.Getpid() && (in[p.pid] || listMarked(p.pid, mark)) {
-			out = append(out, p.pid)
+		if p.PID != first && p.PID != os.Getpid() && (in[p.PID] || listMarked(p.PID, mark)) {
+			out = append(out, p.PID)
 		}
 	}
 	return out
@@ -272,59 +259,4 @@ func markVariable(d dir) []byte { return []byte(markKey + "=" + string(d) + "\x0
 func listMarked(pid int, mark []byte) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	return err == nil && (bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...)))
-}
-
-func processTable() []proc {
-	var out []proc
-	for _, pid := range listProcesses() {
-		if p, ok := readProcess(pid); ok {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// listProcesses returns the IDs of all processes, including zombies.
-func listProcesses() []int {
-	f, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }()
-	names, err := f.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	out := make([]int, 0, len(names))
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
-
-// readProcess reads the entry of a running process.
-func readProcess(pid int) (proc, bool) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return proc{}, false
-	}
-	return parseStat(pid, string(stat))
-}
-
-// parseStat parses parent and session, after the name in parentheses, which may contain any
-// character.
-func parseStat(pid int, stat string) (proc, bool) {
-	i := strings.LastIndexByte(stat, ')')
-	if i < 0 {
-		return proc{}, false
-	}
-	fields := strings.Fields(stat[i+1:])
-	if len(fields) < 4 || fields[0] == "Z" {
-		return proc{}, false
-	}
-	parent, err1 := strconv.Atoi(fields[1])
-	session, err2 := strconv.Atoi(fields[3])
-	return proc{pid: pid, parent: parent, session: session}, err1 == nil && err2 == nil
 }

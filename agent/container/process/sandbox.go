@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/inside"
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
@@ -177,7 +178,7 @@ func (s sandbox) await(ctx context.Context) error {
 }
 
 func (s sandbox) awaitFirst(ctx context.Context, pid int) error {
-	f, err := openProcess(pid)
+	f, err := inside.OpenProcess(pid)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
 	}
@@ -193,5 +194,5 @@ func (s sandbox) awaitFirst(ctx context.Context, pid int) error {
 	if err != nil || !alive {
 		return err
 	}
-	return awaitReadable(ctx, f)
+	return inside.AwaitExit(ctx, f)
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/inside"
 )
 
 // isolating returns a runtime with isolation, or skips the test.
@@ -138,9 +139,9 @@ func TestIsolatedTasksShareNoDescriptor(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "the program runs", func() bool {
-			for _, p := range processTable() {
-				if p.parent == first {
-					programs = append(programs, uintptr(p.pid))
+			for _, p := range inside.Processes() {
+				if p.Parent == first {
+					programs = append(programs, uintptr(p.PID))
 					return true
 				}
 			}
@@ -349,10 +350,10 @@ func TestDaemonsOfIsolatedTasksDie(t *testing.T) {
 
 func processesOf(uid int) []int {
 	var out []int
-	for _, p := range processTable() {
+	for _, p := range inside.Processes() {
 		var st unix.Stat_t
-		if unix.Stat("/proc/"+strconv.Itoa(p.pid), &st) == nil && int(st.Uid) == uid {
-			out = append(out, p.pid)
+		if unix.Stat("/proc/"+strconv.Itoa(p.PID), &st) == nil && int(st.Uid) == uid {
+			out = append(out, p.PID)
 		}
 	}
 	return out

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container/inside"
 )
 
 // lenderSuffix is the suffix of the link next to a lent directory that contains the owning
@@ -73,7 +75,7 @@ func hasEnded(d dir, since, booted time.Time) bool {
 	if _, err := os.Lstat(filepath.Dir(string(d))); err != nil && !since.Before(booted) {
 		return false
 	}
-	return !slices.ContainsFunc(processTable(), func(p proc) bool { return listMarked(p.pid, markVariable(d)) })
+	return !slices.ContainsFunc(inside.Processes(), func(p inside.Proc) bool { return listMarked(p.PID, markVariable(d)) })
 }
 
 // bootTime returns the time at which this machine booted, according to its current clock.

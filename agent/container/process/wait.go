@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/det-deploy/det-deploy/agent/container/inside"
 	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
@@ -65,7 +63,7 @@ func (d dir) awaitEnd(ctx context.Context) (status, error) {
 // awaitProcess waits until a process has exited, or the lock is released. If the lock is held after
 // the descriptor was opened, the process ID has not been reused.
 func (d dir) awaitProcess(ctx context.Context, pid int) error {
-	f, err := openProcess(pid)
+	f, err := inside.OpenProcess(pid)
 	if err != nil {
 		return d.pollEnd(ctx)
 	}
@@ -75,7 +73,7 @@ func (d dir) awaitProcess(ctx context.Context, pid int) error {
 			return err
 		}
 		wait, cancel := context.WithTimeout(ctx, lookInterval)
-		err := awaitReadable(wait, f)
+		err := inside.AwaitExit(wait, f)
 		cancel()
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -84,46 +82,6 @@ func (d dir) awaitProcess(ctx context.Context, pid int) error {
 			return err
 		}
 	}
-}
-
-// openProcess opens a descriptor that becomes readable when the process has exited.
-func openProcess(pid int) (*os.File, error) {
-	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), "pidfd"), nil
-}
-
-// awaitReadable waits until the process of the descriptor has exited.
-func awaitReadable(ctx context.Context, f *os.File) error {
-	if err := f.SetReadDeadline(time.Time{}); err != nil { // reset after an earlier canceled wait
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() {
-		// Interrupt the read below; an error means that it has returned.
-		_ = f.SetReadDeadline(time.Unix(1, 0))
-	})
-	defer stop()
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var pollErr error
-	err = conn.Read(func(fd uintptr) bool {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		var n int
-		n, pollErr = unix.Poll(fds, 0)
-		if errors.Is(pollErr, unix.EINTR) {
-			pollErr = nil
-			return false
-		}
-		return n > 0 || pollErr != nil
-	})
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return errors.Join(err, pollErr)
 }
 
 // pollEnd waits until the lock is released.

@@ -17,8 +17,8 @@ var loopbacks = []string{"127.0.0.1", "::1"}
 
 // DialLoopback connects to a port at loopback, of IPv4 or else of IPv6.
 func DialLoopback(ctx context.Context, port int) (net.Conn, error) {
-	if port < 1 || port > 65535 {
-		return nil, fmt.Errorf("port %d: must be between 1 and 65535", port)
+	if err := checkPort(port); err != nil {
+		return nil, err
 	}
 	var d net.Dialer
 	var first error
@@ -33,6 +33,13 @@ func DialLoopback(ctx context.Context, port int) (net.Conn, error) {
 		}
 	}
 	return nil, fmt.Errorf("connect to port %d of the container: %w", port, reasonOf(first))
+}
+
+func checkPort(port int) error {
+	if port < 1 || port > 65535 {
+		return fmt.Errorf("port %d: must be between 1 and 65535", port)
+	}
+	return nil
 }
 
 // reasonOf returns the error of the system call without the addresses.

@@ -29,7 +29,8 @@ type Exec func(ctx context.Context, argv ...string) (stream.Process, error)
 const (
 	codeMissing   = 66
 	codeForbidden = 77
-	codeNoTar     = 127
+	codeNotRun    = 126
+	codeNoProgram = 127
 )
 
 const (
@@ -196,7 +197,7 @@ func (p program) outcome() error {
 		return &container.PathError{Path: p.path, Err: fs.ErrNotExist}
 	case code == codeForbidden:
 		return &container.PathError{Path: p.path, Err: fs.ErrPermission}
-	case code == codeNoTar:
+	case code == codeNoProgram:
 		return errors.New("the container has no tar, which copies its files; install it in the image")
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")

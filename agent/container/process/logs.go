@@ -53,14 +53,14 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 
 // tail is the reading position in the two files.
 type tail struct {
-	out, err stream
+	out, err source
 	next     container.Position
 	final    bool
 	// buf is one of readBuffers.
 	buf *[]byte
 }
 
-type stream struct {
+type source struct {
 	name  string
 	file  *os.File
 	at    int64
@@ -84,8 +84,8 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 	}
 	t := &tail{
 		next: from,
-		out:  stream{name: container.Stdout, file: files[0], at: from.Stdout},
-		err:  stream{name: container.Stderr, file: files[1], at: from.Stderr},
+		out:  source{name: container.Stdout, file: files[0], at: from.Stdout},
+		err:  source{name: container.Stderr, file: files[1], at: from.Stderr},
 		buf:  readBuffers.Get().(*[]byte),
 	}
 	if err := errors.Join(t.out.inspectFile(), t.err.inspectFile()); err != nil {
@@ -97,7 +97,7 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 
 // inspectFile records the size of the file, and whether the byte before the position is a carriage
 // return.
-func (s *stream) inspectFile() error {
+func (s *source) inspectFile() error {
 	info, err := s.file.Stat()
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (t *tail) drainLines(emit func([]container.Line) error) error {
 	for {
 		more := false
 		var lines []container.Line
-		for _, s := range []*stream{&t.out, &t.err} {
+		for _, s := range []*source{&t.out, &t.err} {
 			skipped, err := t.catchUp(s)
 			if err != nil {
 				return err
@@ -175,7 +175,7 @@ func (t *tail) drainLines(emit func([]container.Line) error) error {
 	}
 }
 
-func (t *tail) cutLines(s *stream, lines []container.Line, final bool) []container.Line {
+func (t *tail) cutLines(s *source, lines []container.Line, final bool) []container.Line {
 	now := time.Now()
 	for {
 		c, ok := s.split.Next(final)

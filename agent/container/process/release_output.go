@@ -27,7 +27,7 @@ func (t *tail) releaseFile() {
 	t.err.releaseRead(t.next.Stderr)
 }
 
-func (s *stream) releaseRead(emitted int64) {
+func (s *source) releaseRead(emitted int64) {
 	to := (emitted - tailKept) / releaseStep * releaseStep
 	if to <= s.freed {
 		return
@@ -39,7 +39,7 @@ func (s *stream) releaseRead(emitted int64) {
 // catchUp skips output of a task that writes faster than it can be read, and returns a line with
 // the number of skipped bytes. Output that was written before reading began, while no agent ran,
 // does not count as lag; neither does output after the exit.
-func (t *tail) catchUp(s *stream) ([]container.Line, error) {
+func (t *tail) catchUp(s *source) ([]container.Line, error) {
 	if t.final {
 		return nil, nil
 	}
@@ -59,7 +59,7 @@ func (t *tail) catchUp(s *stream) ([]container.Line, error) {
 }
 
 // streamPosition returns the position up to which the stream was emitted.
-func (t *tail) streamPosition(s *stream) *int64 {
+func (t *tail) streamPosition(s *source) *int64 {
 	if s.name == container.Stdout {
 		return &t.next.Stdout
 	}

@@ -225,7 +225,7 @@ func (d *Daemon) load(t *testing.T, busybox []byte) {
 	}
 	put(tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}, nil)
 	put(tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755}, busybox)
-	for _, name := range []string{"sh", "sleep", "cat", "echo", "pwd", "head", "tr", "ls", "seq", "id", "stat", "df", "env", "true", "touch"} {
+	for _, name := range []string{"sh", "sleep", "cat", "echo", "pwd", "head", "tr", "ls", "seq", "id", "stat", "df", "env", "true", "touch", "tar", "stty", "kill", "grep", "chmod", "mkdir", "ln", "dd", "test", "mktemp", "rm", "cut", "tail"} {
 		put(tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox", Mode: 0o777}, nil)
 	}
 	if err := w.Close(); err != nil {

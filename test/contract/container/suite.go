@@ -42,13 +42,16 @@ type bench struct {
 	r   container.Runtime
 }
 
+// rule is a rule of the contract.
+type rule struct {
+	name string
+	do   func(b bench)
+}
+
 // Run runs every rule as a subtest. The subtests run in parallel, possibly on one engine, so no two
 // of them use the same container ID.
 func (s Suite) Run(t *testing.T) {
-	for _, rule := range []struct {
-		name string
-		do   func(b bench)
-	}{
+	for _, rule := range append([]rule{
 		{"a container ends with the code of its program", bench.exitCodes},
 		{"what is not there is absent, and no error", bench.absent},
 		{"phases go from absent to running to ended to absent", bench.phases},
@@ -66,7 +69,7 @@ func (s Suite) Run(t *testing.T) {
 		{"a program that does not exist never passes for success", bench.noProgram},
 		{"removing ends what runs", bench.remove},
 		{"waiting can be given up", bench.giveUp},
-	} {
+	}, append(entranceRules, fileRules...)...) {
 		t.Run(rule.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)

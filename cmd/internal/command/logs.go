@@ -33,7 +33,7 @@ func (o *LogOptions) AddLogFlags(c *cobra.Command, of string) {
 	f.StringVar(&o.since, "since", "", "show lines since a duration such as 10m or 1d, a date, or a time such as 2006-01-02T15:04:05Z")
 	f.StringSliceVar(&o.Agents, "agent", nil, "show only lines from these agents")
 	f.StringSliceVar(&o.Containers, "container", nil, "show only lines from these containers")
-	f.StringSliceVar(&o.Ranks, "rank", nil, "show only lines of these ranks")
+	f.IntSliceVar(&o.Ranks, "rank", nil, "show only lines of these ranks")
 	f.StringVar(&o.level, "level", "", "show only lines of this level or above: trace, debug, info, warning, error or critical")
 	f.StringSliceVar(&o.Sources, "source", nil, "show only lines from these sources, such as agent or task")
 	f.StringSliceVar(&o.Stdtypes, "stream", nil, "show only lines from these streams: stdout or stderr")

@@ -63,6 +63,7 @@ type Client struct {
 	templates
 	resources
 	names
+	entries
 }
 
 // transport sends calls to one master and reads the responses.
@@ -106,7 +107,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, contexts: contexts{t}, experiments: experiments{t}, trials: trials{t},
-		checkpoints: checkpoints{t}, models: models{t}, workspaces: workspaces{t}, projects: projects{t}, templates: templates{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}, names: names{t},
+		checkpoints: checkpoints{t}, models: models{t}, workspaces: workspaces{t}, projects: projects{t}, templates: templates{t}, resources: resources{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}, names: names{t}, entries: entries{t},
 	}, nil
 }
 

@@ -19,7 +19,8 @@ type LogQuery struct {
 	// Follow.
 	Tail, Head int
 	// The filters. Each selects lines that match one of its values.
-	Agents, Containers, Ranks, Sources, Stdtypes []string
+	Agents, Containers, Sources, Stdtypes []string
+	Ranks                                 []int
 	// Level selects lines of this level and above; unspecified selects all, including lines without
 	// a level.
 	Level apiv1.LogLevel
@@ -73,7 +74,10 @@ func (l logs) MasterLogs(ctx context.Context, follow bool, tail int) iter.Seq2[*
 func (q LogQuery) values() url.Values {
 	v := url.Values{
 		"follow": {strconv.FormatBool(q.Follow)}, "agentIds": q.Agents, "containerIds": q.Containers,
-		"rankIds": q.Ranks, "sources": q.Sources, "stdtypes": q.Stdtypes,
+		"sources": q.Sources, "stdtypes": q.Stdtypes,
+	}
+	for _, rank := range q.Ranks {
+		v.Add("rankIds", strconv.Itoa(rank))
 	}
 	if q.Level != apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
 		v["levels"] = levelsFrom(q.Level)

@@ -37,10 +37,13 @@ func (c *console) checkConsole(s *term.Streams) error {
 	return nil
 }
 
-// program returns a program with the terminal that the flags select.
+// program returns a program with the terminal that the flags select, which is of the kind of this one.
 func (c *console) program(s *term.Streams, argv []string) stream.Program {
 	p := stream.Program{Argv: argv}
 	if c.TTY {
+		if kind := s.Getenv("TERM"); kind != "" {
+			p.Argv = append([]string{"env", "TERM=" + kind}, argv...)
+		}
 		columns, rows := s.OutSize()
 		p.Terminal = &stream.Size{Columns: uint16(columns), Rows: uint16(rows)} //nolint:gosec // of a terminal
 	}

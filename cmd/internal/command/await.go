@@ -49,10 +49,33 @@ const (
 	askLast  = 2 * time.Second
 )
 
-// Until asks until no object is left, and shows on a terminal what is waited for. Ask returns a text about
+// AwaitEach waits until the objects of all arguments have reached the state, and returns them in the order of
+// the arguments. Look returns the object of an argument and texts about the parts of it that have not reached
+// the state, or an error if one of them no longer can. It is not called again for one that has reached it.
+func AwaitEach[T any](ctx context.Context, o *Await, look func(ctx context.Context, arg string) (x T, open []string, err error)) ([]T, error) {
+	found := make([]T, len(o.Args))
+	reached := make([]bool, len(o.Args))
+	return found, o.until(ctx, func(ctx context.Context) (string, error) {
+		var left []string
+		for i, arg := range o.Args {
+			if reached[i] {
+				continue
+			}
+			x, open, err := look(ctx, arg)
+			if err != nil {
+				return "", err
+			}
+			found[i], reached[i] = x, len(open) == 0
+			left = append(left, open...)
+		}
+		return describeLeft(left), nil
+	})
+}
+
+// until asks until no object is left, and shows on a terminal what is waited for. Ask returns a text about
 // the objects that are left, or an error if one of them can no longer reach the state. A master that does not
 // answer is asked again.
-func (o *Await) Until(ctx context.Context, ask func(context.Context) (left string, err error)) error {
+func (o *Await) until(ctx context.Context, ask func(context.Context) (left string, err error)) error {
 	began, line := time.Now(), o.NewLiveLine()
 	defer line.Clear()
 	for pause := askFirst; ; pause = min(pause*3/2, askLast) {
@@ -92,8 +115,8 @@ func (e *timeoutError) Error() string {
 // Hint implements the second line of an error.
 func (*timeoutError) Hint() string { return "wait longer with --timeout" }
 
-// Left describes the first objects of a list that are left, such as "task 5d1f (queued) and 3 more".
-func Left(objects []string) string {
+// describeLeft describes the first objects of a list that are left, such as "task 5d1f is queued and 3 more".
+func describeLeft(objects []string) string {
 	switch len(objects) {
 	case 0:
 		return ""

@@ -35,42 +35,32 @@ longer reach it, because it ended otherwise, the command fails at once.`,
 }
 
 func runWait(ctx context.Context, o *command.Await, master *client.Client) error {
-	found := map[string]*apiv1.Experiment{}
-	err := o.Until(ctx, func(ctx context.Context) (string, error) {
-		var left []string
-		for _, text := range o.Args {
-			if found[text] != nil {
-				continue
-			}
-			id, err := command.ReadNumber(noun, text)
-			if err != nil {
-				return "", err
-			}
-			reply, err := master.Experiment(ctx, id)
-			if err != nil {
-				return "", err
-			}
-			switch e := reply.GetExperiment(); {
-			case hasReached(o.For, e.GetState()):
-				found[text] = e
-			case hasReached(ended, e.GetState()):
-				return "", &missedError{state: o.For, e: e}
-			default:
-				left = append(left, fmt.Sprintf("experiment %d is %s", id, show.ExperimentState(e)))
-			}
+	found, err := command.AwaitEach(ctx, o, func(ctx context.Context, text string) (*apiv1.Experiment, []string, error) {
+		e, err := fetchExperiment(ctx, master, text)
+		if err != nil {
+			return nil, nil, err
 		}
-		return command.Left(left), nil
+		open, err := openFor(o.For, e)
+		return e, open, err
 	})
 	if err != nil {
 		return err
 	}
-	all := &apiv1.GetExperimentsResponse{}
-	for _, text := range o.Args {
-		e := found[text]
+	for _, e := range found {
 		o.Tell("Experiment %d: %s.", e.GetId(), show.ExperimentState(e))
-		all.Experiments = append(all.Experiments, e)
 	}
-	return o.AnswerJSON(all)
+	return o.AnswerJSON(&apiv1.GetExperimentsResponse{Experiments: found})
+}
+
+// openFor describes an experiment that has not reached a state. It returns an error if it cannot any more.
+func openFor(state string, e *apiv1.Experiment) (open []string, err error) {
+	switch {
+	case hasReached(state, e.GetState()):
+		return nil, nil
+	case hasReached(ended, e.GetState()):
+		return nil, &missedError{state: state, e: e}
+	}
+	return []string{fmt.Sprintf("experiment %d is %s", e.GetId(), show.ExperimentState(e))}, nil
 }
 
 // hasReached reports whether an experiment in a state has reached the one of --for.

@@ -38,36 +38,20 @@ otherwise, the command fails at once.`,
 }
 
 func runWait(ctx context.Context, o *command.Await, master *client.Client) error {
-	found := map[string][]*apiv1.Command{} // by argument; only those that have reached the state
-	err := o.Until(ctx, func(ctx context.Context) (string, error) {
-		var left []string
-		for _, id := range o.Args {
-			if found[id] != nil {
-				continue
-			}
-			list, err := commandsOf(ctx, master, id)
-			if err != nil {
-				return "", err
-			}
-			open, err := openFor(o.For, list)
-			if err != nil {
-				return "", err
-			}
-			if left = append(left, open...); len(open) == 0 {
-				found[id] = list
-			}
+	found, err := command.AwaitEach(ctx, o, func(ctx context.Context, id string) ([]*apiv1.Command, []string, error) {
+		list, err := commandsOf(ctx, master, id)
+		if err != nil {
+			return nil, nil, err
 		}
-		return command.Left(left), nil
+		open, err := openFor(o.For, list)
+		return list, open, err
 	})
 	if err != nil {
 		return err
 	}
-	all := &apiv1.GetCommandsResponse{}
-	for _, id := range o.Args {
-		for _, c := range found[id] {
-			o.Tell("Task %s: %s.", c.GetId(), stateWithCode(c))
-		}
-		all.Commands = append(all.Commands, found[id]...)
+	all := &apiv1.GetCommandsResponse{Commands: slices.Concat(found...)}
+	for _, c := range all.GetCommands() {
+		o.Tell("Task %s: %s.", c.GetId(), stateWithCode(c))
 	}
 	return o.AnswerJSON(all)
 }

@@ -112,6 +112,9 @@ type Tasks interface {
 	Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error)
 	// Owner returns the ID of the user who started a running or ended task.
 	Owner(ctx context.Context, id string) (int32, error)
+	// CopyContext stores the context of a task as one of the user, and returns its ID, or "" if the task
+	// has none.
+	CopyContext(ctx context.Context, to *apiv1.User, id string) (string, error)
 	// ContextDirectory returns the gzipped tar of the task's files in parts, and its size in bytes, which
 	// is 0 if there are no files.
 	ContextDirectory(ctx context.Context, id string) (size int64, parts iter.Seq2[[]byte, error], err error)

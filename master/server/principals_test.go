@@ -76,6 +76,7 @@ var decisions = map[string]string{
 	"GET tasks":                                       "user tools admin admin-tools",
 	"GET /tasks":                                      "user tools admin admin-tools",
 	"GET tasks/{task}":                                "user tools admin admin-tools",
+	"POST tasks/{task}/context_copies":                "owner owner-tools admin",
 	"GET tasks/{task}/context_directory":              "owner owner-tools admin task",
 	"GET tasks/{task}/exec":                           "owner admin",
 	"GET tasks/{task}/port":                           "owner admin",

@@ -28,6 +28,7 @@ func (t *taskCalls) routes() []route {
 		getRoute("tasks", user, summariesCall(t)),
 		getRoute("/tasks", user, rootSummariesCall(t)),
 		getRoute("tasks/{task}", user, plainCall(t.task)),
+		postRoute("tasks/{task}/context_copies", user, plainCall(t.copyContext)),
 		getRoute("tasks/{task}/context_directory", either, taskContext(t)),
 	}
 }
@@ -38,6 +39,16 @@ func (t *taskCalls) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.Laun
 
 func (t *taskCalls) preview(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error) {
 	return t.cfg.Tasks.Preview(c.Context(), c.user, in)
+}
+
+// copyContext copies the context of a task of another user, for a task of the caller.
+func (t *taskCalls) copyContext(c *call) (*apiv1.PostTaskContextCopyResponse, error) {
+	task := c.PathValue("task")
+	if err := t.checkFilesReader(c, task); err != nil {
+		return nil, err
+	}
+	id, err := t.cfg.Tasks.CopyContext(c.Context(), c.user, task)
+	return &apiv1.PostTaskContextCopyResponse{ContextId: id}, err
 }
 
 var commandOrder = map[string]task.CommandOrder{

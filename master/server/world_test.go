@@ -327,6 +327,8 @@ func (noStreams) Dial(context.Context, rm.ContainerID, int) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: io.EOF}
 }
 
+func (c *cluster) CopyContext(context.Context, *apiv1.User, string) (string, error) { return "", nil }
+
 func (c *cluster) ContextDirectory(context.Context, string) (int64, iter.Seq2[[]byte, error], error) {
 	return 5, func(yield func([]byte, error) bool) {
 		if !yield([]byte{1, 2, 3}, nil) {

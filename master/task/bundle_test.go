@@ -137,6 +137,35 @@ func TestTasksOfAnArrayShareAContext(t *testing.T) {
 	blobs("no task is listed", 0)
 }
 
+func TestAContextIsCopiedForAnotherUser(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	contexts := bundle.New(bundle.Config{Store: m.store})
+	req := command(t, `{"entrypoint":["x"]}`)
+	req.ContextId = m.sendContext(contexts, "a", "content")
+	r, err := m.tasks.Launch(t.Context(), ann(), req, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := &apiv1.User{Id: 99, Username: "root", Admin: true}
+	id, err := m.tasks.CopyContext(t.Context(), root, r.GetCommand().GetId())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := command(t, `{"entrypoint":["x"]}`)
+	again.ContextId = id
+	if _, err := m.tasks.Launch(t.Context(), root, again, nil); err != nil {
+		t.Errorf("got %v for the copy", err)
+	}
+	none := m.launch(`{"entrypoint":["x"]}`)
+	if id, err := m.tasks.CopyContext(t.Context(), root, none.GetCommand().GetId()); err != nil || id != "" {
+		t.Errorf("got %q, %v for a task without a context", id, err)
+	}
+	if _, err := m.tasks.CopyContext(t.Context(), root, "none"); status.Of(err) != status.NotFound {
+		t.Errorf("got %v for no task", err)
+	}
+}
+
 func TestOnlyOwnCompleteContextsAreAccepted(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

@@ -74,6 +74,23 @@ func (c *contexts) claimContext(ctx context.Context, tx *store.Tx, d draft, task
 // holderOf returns the name with which a task claims its context.
 func holderOf(task string) string { return "task/" + task }
 
+// CopyContext stores the context of a task as one of the user, without sending it again, and returns its
+// ID, or "" if the task has none. Its error has the code NotFound.
+func (c *contexts) CopyContext(ctx context.Context, to *apiv1.User, id string) (string, error) {
+	e, found, err := c.findTask(ctx, rm.TaskID(id))
+	if err == nil && (!found || e.latestSnapshot().task.Kind != lifecycle.Command) {
+		err = status.Missing("task", id)
+	}
+	if err != nil {
+		return "", err
+	}
+	held, err := c.cfg.Contexts.HeldBy(ctx, holderOf(id))
+	if err != nil || held == "" {
+		return "", err
+	}
+	return c.cfg.Contexts.Copy(ctx, holderOf(id), to)
+}
+
 // refusedFiles returns an error with the code InvalidArgument if the files are the cause of err.
 func refusedFiles(err error) error {
 	_, path := errors.AsType[*archive.PathError](err)

@@ -89,6 +89,7 @@ var clusterRequests = []request{
 	{id: "GET /api/v1/tasks/{task}/logs", by: "alice"},
 	{id: "GET /api/v1/tasks/{task}/logs/fields", by: "alice"},
 	{id: "GET /api/v1/tasks/{task}/context_directory", by: "alice"},
+	{id: "POST /api/v1/tasks/{task}/context_copies", by: "alice"},
 	{id: "GET /api/v1/tasks/{task}/exec", by: "alice", unseen: "it opens a websocket"},
 	{id: "GET /api/v1/tasks/{task}/port", by: "alice", query: "?port=80", unseen: "it opens a websocket"},
 	{id: "GET /api/v1/tasks/{task}/files", by: "alice", query: "?path=/", unseen: "the task must run"},

@@ -110,6 +110,17 @@ func (t tasks) TaskHistory(ctx context.Context, q TaskQuery) ([]*apiv1.Command, 
 	}
 }
 
+// CopyContext stores the context of a task as one of the caller, and returns its ID, or "" if the task has
+// none.
+func (t tasks) CopyContext(ctx context.Context, id string) (string, error) {
+	out := &apiv1.PostTaskContextCopyResponse{}
+	err := t.do(ctx, call{
+		op: "copy the files of task " + id, method: http.MethodPost,
+		path: "/api/v1/tasks/" + url.PathEscape(id) + "/context_copies", out: out,
+	})
+	return out.GetContextId(), err
+}
+
 // ContextDirectory returns the files of a task as a compressed archive, empty if it has none.
 func (t tasks) ContextDirectory(ctx context.Context, id string) ([]byte, error) {
 	out := &apiv1.GetTaskContextDirectoryResponse{}

@@ -272,6 +272,51 @@ func (x *PostContextResponse) GetMissing() [][]byte {
 	return nil
 }
 
+// PostTaskContextCopyResponse has the ID of the caller's copy of a task's context; empty if the task has none.
+type PostTaskContextCopyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ContextId     string                 `protobuf:"bytes,1,opt,name=context_id,json=contextId,proto3" json:"context_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PostTaskContextCopyResponse) Reset() {
+	*x = PostTaskContextCopyResponse{}
+	mi := &file_master_api_v1_context_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PostTaskContextCopyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PostTaskContextCopyResponse) ProtoMessage() {}
+
+func (x *PostTaskContextCopyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_context_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PostTaskContextCopyResponse.ProtoReflect.Descriptor instead.
+func (*PostTaskContextCopyResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_context_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PostTaskContextCopyResponse) GetContextId() string {
+	if x != nil {
+		return x.ContextId
+	}
+	return ""
+}
+
 type PostContextPiecesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// stored is the number of pieces that the master did not have.
@@ -282,7 +327,7 @@ type PostContextPiecesResponse struct {
 
 func (x *PostContextPiecesResponse) Reset() {
 	*x = PostContextPiecesResponse{}
-	mi := &file_master_api_v1_context_proto_msgTypes[4]
+	mi := &file_master_api_v1_context_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -294,7 +339,7 @@ func (x *PostContextPiecesResponse) String() string {
 func (*PostContextPiecesResponse) ProtoMessage() {}
 
 func (x *PostContextPiecesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_context_proto_msgTypes[4]
+	mi := &file_master_api_v1_context_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -307,7 +352,7 @@ func (x *PostContextPiecesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PostContextPiecesResponse.ProtoReflect.Descriptor instead.
 func (*PostContextPiecesResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_context_proto_rawDescGZIP(), []int{4}
+	return file_master_api_v1_context_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PostContextPiecesResponse) GetStored() int32 {
@@ -339,7 +384,10 @@ const file_master_api_v1_context_proto_rawDesc = "" +
 	"\x13PostContextResponse\x12\x1d\n" +
 	"\n" +
 	"context_id\x18\x01 \x01(\tR\tcontextId\x12\x18\n" +
-	"\amissing\x18\x02 \x03(\fR\amissing\"3\n" +
+	"\amissing\x18\x02 \x03(\fR\amissing\"<\n" +
+	"\x1bPostTaskContextCopyResponse\x12\x1d\n" +
+	"\n" +
+	"context_id\x18\x01 \x01(\tR\tcontextId\"3\n" +
 	"\x19PostContextPiecesResponse\x12\x16\n" +
 	"\x06stored\x18\x01 \x01(\x05R\x06storedB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
 
@@ -355,13 +403,14 @@ func file_master_api_v1_context_proto_rawDescGZIP() []byte {
 	return file_master_api_v1_context_proto_rawDescData
 }
 
-var file_master_api_v1_context_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_master_api_v1_context_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_master_api_v1_context_proto_goTypes = []any{
-	(*ContextFile)(nil),               // 0: detdeploy.api.v1.ContextFile
-	(*GetContextLimitsResponse)(nil),  // 1: detdeploy.api.v1.GetContextLimitsResponse
-	(*PostContextRequest)(nil),        // 2: detdeploy.api.v1.PostContextRequest
-	(*PostContextResponse)(nil),       // 3: detdeploy.api.v1.PostContextResponse
-	(*PostContextPiecesResponse)(nil), // 4: detdeploy.api.v1.PostContextPiecesResponse
+	(*ContextFile)(nil),                 // 0: detdeploy.api.v1.ContextFile
+	(*GetContextLimitsResponse)(nil),    // 1: detdeploy.api.v1.GetContextLimitsResponse
+	(*PostContextRequest)(nil),          // 2: detdeploy.api.v1.PostContextRequest
+	(*PostContextResponse)(nil),         // 3: detdeploy.api.v1.PostContextResponse
+	(*PostTaskContextCopyResponse)(nil), // 4: detdeploy.api.v1.PostTaskContextCopyResponse
+	(*PostContextPiecesResponse)(nil),   // 5: detdeploy.api.v1.PostContextPiecesResponse
 }
 var file_master_api_v1_context_proto_depIdxs = []int32{
 	0, // 0: detdeploy.api.v1.PostContextRequest.files:type_name -> detdeploy.api.v1.ContextFile
@@ -383,7 +432,7 @@ func file_master_api_v1_context_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_context_proto_rawDesc), len(file_master_api_v1_context_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -72,8 +72,8 @@ func requestAgain(ctx context.Context, master *client.Client, id string) (*apiv1
 	return req, addFiles(ctx, master, c, req)
 }
 
-// addFiles adds the files of a task to a request: the ID of the caller's own context, which need not be
-// sent again, or the files themselves.
+// addFiles adds the files of a task to a request: the ID of its context, copied for the caller if it is of
+// another user, or the files themselves.
 func addFiles(ctx context.Context, master *client.Client, c *apiv1.Command, req *apiv1.LaunchCommandRequest) error {
 	shown, err := master.Task(ctx, c.GetId())
 	if err != nil {
@@ -88,6 +88,11 @@ func addFiles(ctx context.Context, master *client.Client, c *apiv1.Command, req 
 			req.ContextId = shown.GetContextId()
 			return nil
 		}
+		req.ContextId, err = master.CopyContext(ctx, c.GetId())
+		if kind := client.KindOf(err); kind != client.NotFound && kind != client.Unbuilt {
+			return err
+		}
+		req.ContextId = "" // a master of an earlier version
 	}
 	archive, err := master.ContextDirectory(ctx, c.GetId())
 	if err == nil {

@@ -41,6 +41,9 @@ if [ -x .cache/ray/bin/python ]; then .cache/ray/bin/python test/bench/peers/ray
 echo "== an idle master, and one with 100, 1,000 and 10,000 agents"
 go run ./test/bench/agents -bin "$bin" || grew=1
 
+echo "== streams into a task beside ssh and a direct connection (sshd needs the directory /run/sshd)"
+go run ./test/bench/streams -bin "$bin"
+
 echo "== floods of requests (private memory of the master above idle: peak and remainder)"
 go run ./test/bench/flood -bin "$bin"
 

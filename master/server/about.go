@@ -69,8 +69,21 @@ func (k *clusterCalls) master(*call) (*apiv1.GetMasterResponse, error) {
 	return &apiv1.GetMasterResponse{
 		Version: Version, MasterId: id.MasterID, ClusterId: id.ClusterID, ClusterName: id.ClusterName,
 		FeatureSwitches: k.cfg.FeatureSwitches, UserManagementEnabled: true, StrictJobQueueControl: k.cfg.StrictQueue,
-		Branding: "det-deploy " + id.Version,
+		Branding: "det-deploy " + id.Version, LaunchFields: launchFields(),
 	}, nil
+}
+
+// launchFields returns the own fields of a launch, whose numbers begin at 100, so that a newer client
+// does not send a field that this master ignores.
+func launchFields() []string {
+	var out []string
+	fields := new(apiv1.LaunchCommandRequest).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); f.Number() >= 100 {
+			out = append(out, string(f.Name()))
+		}
+	}
+	return out
 }
 
 // info serves GET /info, the first request of every client.

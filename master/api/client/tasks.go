@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,11 +18,41 @@ type tasks struct{ *transport }
 // Launch submits a command. A request with a request_id may be repeated and launches only one
 // command; without one, a lost response is an error.
 func (t tasks) Launch(ctx context.Context, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+	if err := t.checkFields(ctx, in); err != nil {
+		return nil, err
+	}
 	out := &apiv1.LaunchCommandResponse{}
 	return out, t.do(ctx, call{
 		op: "launch command", method: http.MethodPost, path: "/api/v1/commands",
 		in: in, out: out, once: in.GetRequestId() == "",
 	})
+}
+
+// checkFields returns an error if a master of an earlier version would ignore what the request asks for.
+func (t tasks) checkFields(ctx context.Context, in *apiv1.LaunchCommandRequest) error {
+	var needed []string
+	if len(in.GetAfter()) > 0 {
+		needed = append(needed, "after")
+	}
+	if len(in.GetLabels()) > 0 {
+		needed = append(needed, "labels")
+	}
+	if needed == nil {
+		return nil
+	}
+	about, err := sessions(t).Master(ctx)
+	if err != nil {
+		return err
+	}
+	for _, field := range needed {
+		if !slices.Contains(about.GetLaunchFields(), field) {
+			return &Error{
+				Kind: Unbuilt, Op: "launch command", Master: t.URL(),
+				Message: "the master is of an earlier version, which would ignore the task's " + field + "; upgrade the cluster first",
+			}
+		}
+	}
+	return nil
 }
 
 // Preview returns what would become of a command that was launched now. It changes nothing.

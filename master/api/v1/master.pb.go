@@ -207,8 +207,11 @@ type GetMasterResponse struct {
 	StrictJobQueueControl bool                      `protobuf:"varint,14,opt,name=strict_job_queue_control,json=strictJobQueueControl,proto3" json:"strict_job_queue_control,omitempty"`
 	HasCustomLogo         bool                      `protobuf:"varint,15,opt,name=has_custom_logo,json=hasCustomLogo,proto3" json:"has_custom_logo,omitempty"`
 	ClusterMessage        *ClusterMessage           `protobuf:"bytes,16,opt,name=cluster_message,json=clusterMessage,proto3" json:"cluster_message,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// launch_fields are the fields of LaunchCommandRequest beyond upstream's that this master knows;
+	// upstream has no such field.
+	LaunchFields  []string `protobuf:"bytes,100,rep,name=launch_fields,json=launchFields,proto3" json:"launch_fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetMasterResponse) Reset() {
@@ -353,6 +356,13 @@ func (x *GetMasterResponse) GetClusterMessage() *ClusterMessage {
 	return nil
 }
 
+func (x *GetMasterResponse) GetLaunchFields() []string {
+	if x != nil {
+		return x.LaunchFields
+	}
+	return nil
+}
+
 type GetTelemetryResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Enabled       bool                   `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
@@ -462,7 +472,7 @@ const file_master_api_v1_master_proto_rawDesc = "" +
 	"\fcreated_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\vcreatedTime\":\n" +
 	"\vSSOProvider\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
-	"\asso_url\x18\x02 \x01(\tR\x06ssoUrl\"\xab\x06\n" +
+	"\asso_url\x18\x02 \x01(\tR\x06ssoUrl\"\xd0\x06\n" +
 	"\x11GetMasterResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1b\n" +
 	"\tmaster_id\x18\x02 \x01(\tR\bmasterId\x12\x1d\n" +
@@ -481,7 +491,8 @@ const file_master_api_v1_master_proto_rawDesc = "" +
 	"\x17user_management_enabled\x18\r \x01(\bR\x15userManagementEnabled\x127\n" +
 	"\x18strict_job_queue_control\x18\x0e \x01(\bR\x15strictJobQueueControl\x12&\n" +
 	"\x0fhas_custom_logo\x18\x0f \x01(\bR\rhasCustomLogo\x12I\n" +
-	"\x0fcluster_message\x18\x10 \x01(\v2 .detdeploy.api.v1.ClusterMessageR\x0eclusterMessage\"9\n" +
+	"\x0fcluster_message\x18\x10 \x01(\v2 .detdeploy.api.v1.ClusterMessageR\x0eclusterMessage\x12#\n" +
+	"\rlaunch_fields\x18d \x03(\tR\flaunchFields\"9\n" +
 	"\aProduct\x12\x17\n" +
 	"\x13PRODUCT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PRODUCT_COMMUNITY\x10\x01\"Q\n" +

@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -45,7 +46,7 @@ func restrictionsOf(h *agentv1.Hello) restrictions {
 func (r restrictions) refuse(n needs) string {
 	switch {
 	case n.isolation && r.notIsolated != "" && !r.trustsUsers:
-		return "only administrators' tasks run there, because it does not isolate them: " + r.notIsolated
+		return apiv1.OnlyAdministrators(r.notIsolated)
 	case n.fixedPaths && r.noFixedPaths != "":
 		return "no trials run there, because files of tasks are not at fixed paths: " + r.noFixedPaths
 	}

@@ -175,9 +175,9 @@ func (s *state) checkFits(name string, q rm.Request) error {
 	case agents == 0 && !launches:
 		u.Empty, u.Reason = true, "the pool has no agents and cannot launch suitable machines"
 	case q.SingleNode:
-		u.Reason = fmt.Sprintf("the task runs on one machine, but the largest has %d slots", max(most, machine))
+		u.Reason = fmt.Sprintf("the task runs on one machine, but the largest has %s", rm.CountSlots(max(most, machine)))
 	default:
-		u.Reason = fmt.Sprintf("the largest agent of the pool has %d slots, and a task must fit on its agents (%d) in equal shares", max(most, machine), agents)
+		u.Reason = fmt.Sprintf("the largest agent of the pool has %s, and a task must fit on its agents (%d) in equal shares", rm.CountSlots(max(most, machine)), agents)
 	}
 	return u
 }

@@ -31,7 +31,15 @@ type Unfulfillable struct {
 	Empty bool
 }
 
+// CountSlots returns a number of slots in words.
+func CountSlots(n int) string {
+	if n == 1 {
+		return "1 slot"
+	}
+	return fmt.Sprintf("%d slots", n)
+}
+
 // Error contains "request unfulfillable", which clients search for.
 func (u *Unfulfillable) Error() string {
-	return fmt.Sprintf("request unfulfillable: %d slots in resource pool %q: %s", u.Slots, u.Pool, u.Reason)
+	return fmt.Sprintf("request unfulfillable: %s in resource pool %q: %s", CountSlots(u.Slots), u.Pool, u.Reason)
 }

@@ -67,7 +67,7 @@ func Restrictions(a *apiv1.Agent) []string {
 	case a.GetTrustsUsers():
 		out = append(out, "tasks of all users run without isolation (trust_users in agent.yaml): "+a.GetNotIsolated())
 	default:
-		out = append(out, "only administrators' tasks run there because tasks are not isolated: "+a.GetNotIsolated())
+		out = append(out, apiv1.OnlyAdministrators(a.GetNotIsolated()))
 	}
 	if why := a.GetNoFixedPaths(); why != "" {
 		out = append(out, "no trials run there: "+why)

@@ -114,7 +114,7 @@ func TestRestrictions(t *testing.T) {
 	}{
 		"none":          {of: joinedAgent{ID: "lab-1"}},
 		"trusts users":  {of: joinedAgent{ID: "lab-1", NotIsolated: "no runc", TrustsUsers: true}},
-		"not isolated":  {of: joinedAgent{ID: "lab-1", NotIsolated: "no runc"}, want: []string{"agent lab-1 runs only administrators' tasks, because it does not isolate them: no runc"}},
+		"not isolated":  {of: joinedAgent{ID: "lab-1", NotIsolated: "no runc"}, want: []string{"agent lab-1: only administrators' tasks run there, because it does not isolate them: no runc"}},
 		"without paths": {of: joinedAgent{ID: "lab-1", NoFixedPaths: "no runc"}, want: []string{"agent lab-1 runs no trials of experiments: no runc"}},
 	} {
 		if got := tc.of.restrictions(); !slices.Equal(got, tc.want) {

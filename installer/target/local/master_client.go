@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 // askLimit is the timeout of a request to the master.
@@ -148,7 +150,7 @@ func (c MasterClient) Restrictions(ctx context.Context) ([]string, error) {
 func (a joinedAgent) restrictions() []string {
 	var out []string
 	if a.NotIsolated != "" && !a.TrustsUsers {
-		out = append(out, "agent "+a.ID+" runs only administrators' tasks, because it does not isolate them: "+a.NotIsolated)
+		out = append(out, "agent "+a.ID+": "+apiv1.OnlyAdministrators(a.NotIsolated))
 	}
 	if a.NoFixedPaths != "" {
 		out = append(out, "agent "+a.ID+" runs no trials of experiments: "+a.NoFixedPaths)

@@ -82,10 +82,20 @@ type LogLine interface {
 	GetPartial() bool
 }
 
-// PrintLog prints the lines of a log.
+// PrintLog prints the lines of a log. If they are written to a file, it shows the progress.
 func PrintLog[L LogLine](ctx context.Context, o *Local, lines iter.Seq2[L, error]) error {
 	out := o.ForeignOut()
-	err := AnswerStream(ctx, o, lines, func(l L) L { return l }, func(l L) error { return printLogLine(out, l) })
+	message := func(l L) L { return l }
+	if o.OutIsFile() {
+		meter, done := o.NewMeter("Reading the log"), int64(0)
+		defer meter.Clear()
+		message = func(l L) L {
+			done += int64(len(l.GetMessage()))
+			meter.Set(done, 0)
+			return l
+		}
+	}
+	err := AnswerStream(ctx, o, lines, message, func(l L) error { return printLogLine(out, l) })
 	return errors.Join(err, out.End())
 }
 

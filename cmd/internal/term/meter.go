@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -59,6 +60,23 @@ func (m *Meter) draw(now time.Time) {
 	}
 	m.drawn = now
 	m.line.Set(meterText(m.what, m.done, m.total, now.Sub(m.began)), "")
+}
+
+// Count returns a reader that shows on the meter how many bytes were read. Their total is unknown.
+func (m *Meter) Count(from io.Reader) io.Reader { return &meteredReader{from: from, meter: m} }
+
+type meteredReader struct {
+	from  io.Reader
+	meter *Meter
+	read  int64
+}
+
+// Read implements io.Reader.
+func (r *meteredReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	r.read += int64(n)
+	r.meter.Set(r.read, 0)
+	return n, err
 }
 
 // Clear erases the meter.

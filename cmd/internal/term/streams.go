@@ -76,6 +76,16 @@ func Test(in string, terminal bool) (s *Streams, out, err *bytes.Buffer) {
 // CanAsk reports whether a user can answer prompts.
 func (s *Streams) CanAsk() bool { return s.inTerminal && s.errTerminal }
 
+// OutIsFile reports whether Out is a regular file, so that nothing else of a pipeline writes to the terminal.
+func (s *Streams) OutIsFile() bool {
+	f, ok := s.Out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular()
+}
+
 // ErrTerminal reports whether Err is a terminal.
 func (s *Streams) ErrTerminal() bool { return s.errTerminal }
 

@@ -2,8 +2,7 @@ package client
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -50,16 +49,10 @@ func (e experiments) RetainExperimentLogs(ctx context.Context, id, days int32) e
 	})
 }
 
-// ExperimentFiles returns the files that an experiment was created with, as a gzipped tar archive.
-func (e experiments) ExperimentFiles(ctx context.Context, id int32) ([]byte, error) {
-	out := &apiv1.GetModelDefResponse{}
-	op := "download the files of experiment " + number(id)
-	if err := e.do(ctx, call{op: op, method: http.MethodGet, path: experimentPath(id) + "/model_def", out: out}); err != nil {
-		return nil, err
-	}
-	raw, err := base64.StdEncoding.DecodeString(out.GetB64Tgz())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
-	}
-	return raw, nil
+// ExperimentFiles returns the response with the files that an experiment was created with; see
+// agentv1.ContextArchive. The caller must close it.
+func (e experiments) ExperimentFiles(ctx context.Context, id int32) (io.ReadCloser, error) {
+	return e.sendWithRetries(ctx, call{
+		op: "download the files of experiment " + number(id), method: http.MethodGet, path: experimentPath(id) + "/model_def",
+	})
 }

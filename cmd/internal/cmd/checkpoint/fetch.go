@@ -90,25 +90,10 @@ func fetchArchive(ctx context.Context, s *term.Streams, master *client.Client, i
 		return directory.Extracted{}, err
 	}
 	meter := s.NewMeter("Downloading " + id[:min(len(id), 8)])
-	all, err := directory.Extract(dir, &metered{from: body, meter: meter})
+	all, err := directory.Extract(dir, meter.Count(body))
 	meter.Clear()
 	if err = errors.Join(err, body.Close()); err != nil {
 		return all, fmt.Errorf("cannot download checkpoint %s to %s: %w", id, dir, err)
 	}
 	return all, os.RemoveAll(directory.PartOf(dir, id))
-}
-
-// metered shows how many bytes are read. Their total is unknown, because they are compressed on their way.
-type metered struct {
-	from  io.Reader
-	meter *term.Meter
-	read  int64
-}
-
-// Read implements io.Reader.
-func (m *metered) Read(b []byte) (int, error) {
-	n, err := m.from.Read(b)
-	m.read += int64(n)
-	m.meter.Set(m.read, 0)
-	return n, err
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/directory"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
@@ -46,7 +46,15 @@ func runDownload(ctx context.Context, o *downloadOptions, master *client.Client)
 	if err != nil {
 		return err
 	}
-	raw, err := master.ExperimentFiles(ctx, id)
+	body, err := master.ExperimentFiles(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // it was only read
+	archive, err := agentv1.ContextArchive(body)
+	if err == nil && archive == nil {
+		err = fmt.Errorf("experiment %d was created without files", id)
+	}
 	if err != nil {
 		return err
 	}
@@ -54,7 +62,10 @@ func runDownload(ctx context.Context, o *downloadOptions, master *client.Client)
 	if d.Directory == "" {
 		d.Directory = filepath.Join("experiments", o.Args[0])
 	}
-	if d.Extracted, err = directory.Extract(d.Directory, bytes.NewReader(raw)); err != nil {
+	meter := o.NewMeter("Downloading")
+	d.Extracted, err = directory.Extract(d.Directory, meter.Count(archive))
+	meter.Clear()
+	if err != nil {
 		return fmt.Errorf("cannot download the files of experiment %d to %s: %w", id, d.Directory, err)
 	}
 	return o.AnswerNote(d, "Downloaded %s (%d bytes) to %s.", term.Count(d.Files, "file"), d.Bytes, d.Directory)

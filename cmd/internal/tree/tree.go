@@ -50,7 +50,9 @@ or this machine, and runs their masters and agents.`,
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	return finishCommand(root)
+	finishCommand(root)
+	fitHelp(root, s.OutColumns())
+	return root
 }
 
 func addGroup(root *cobra.Command, id Group, title string) {

@@ -52,9 +52,9 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 		{"Device", show.Enum(p.GetSlotType(), "TYPE_")},
 		{"Tasks", fmt.Sprintf("%d running, %d waiting", p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount())},
 		{"Scheduler", show.Enum(p.GetSchedulerType(), "SCHEDULER_TYPE_") + ", " + show.Enum(p.GetSchedulerFittingPolicy(), "FITTING_POLICY_") + " fit"},
-		{"Machine", p.GetInstanceType()},
+		{"Machine", known(p.GetInstanceType())},
 		{"Place", p.GetLocation()},
-		{"Image", p.GetImageId()},
+		{"Image", known(p.GetImageId())},
 		{"Slot price", show.SlotPrice(p.GetSlotPrice())},
 	}
 	if d := p.GetDetails().GetPriorityScheduler(); d != nil {
@@ -107,4 +107,12 @@ func agents(p *apiv1.ResourcePool) string {
 		s += fmt.Sprintf(", min %d, max %d", p.GetMinAgents(), p.GetMaxAgents())
 	}
 	return s
+}
+
+// known returns what a master tells of the machines of a pool, or "" if that does not apply to them.
+func known(text string) string {
+	if text == "N/A" {
+		return ""
+	}
+	return text
 }

@@ -35,14 +35,14 @@ func newUsage(s *term.Streams) *cobra.Command {
 		Reply: func(list []*apiv1.ResourceUsage) any { return &apiv1.ResourceUsageResponse{Usage: list} },
 		Columns: []command.Column[*apiv1.ResourceUsage]{
 			{Head: ">ID", Value: func(x *apiv1.ResourceUsage) any { return usageID(x) }},
-			{Head: "NAME", Rank: 1, Shortest: 16, Value: func(x *apiv1.ResourceUsage) any { return x.GetName() }},
+			{Head: "NAME", Rank: 1, Shortest: 16, Value: func(x *apiv1.ResourceUsage) any { return usageName(x) }},
 			{Head: ">SLOT-HOURS", Rank: 1, Value: func(x *apiv1.ResourceUsage) any { return hours(x.GetSlotHours()) }},
 			{Head: ">COST", Rank: 2, Value: func(x *apiv1.ResourceUsage) any { return show.Costs(x.GetCosts()) }},
 			{Head: ">WITHOUT PRICE", Rank: 3, Value: func(x *apiv1.ResourceUsage) any { return hours(x.GetUnpricedSlotHours()) }},
 		},
 		None: "No slots were used in this period.",
 	}, &cobra.Command{
-		Use: "usage", Short: "Show slot-hours and cost by experiment, project, workspace, user or pool",
+		Use: "usage", Short: "Show slot-hours and cost by experiment, project, user or pool",
 		Long: `Show the slot-hours of a period and their cost, largest first. The cost is based on the
 pool's slot_price at the time; slot-hours in pools without a price are in the last
 column. Commands and deleted experiments are summed up in a line without an ID.`,
@@ -63,6 +63,14 @@ func (o *usageOptions) Validate() (err error) {
 	o.until = time.Now()
 	o.from, err = usage.Since(cmp.Or(o.Since, "30d"), o.until)
 	return err
+}
+
+// usageName returns the name of what used the slots.
+func usageName(u *apiv1.ResourceUsage) string {
+	if u.GetId() == 0 && u.GetName() == "" {
+		return "(tasks, deleted experiments)"
+	}
+	return u.GetName()
 }
 
 // usageID returns the ID of what used the slots, or "" if it has none.

@@ -53,6 +53,7 @@ func pairs(reply *apiv1.GetCommandResponse) [][2]string {
 		{"ID", c.GetId()},
 		{"Name", c.GetDescription()},
 		{"User", c.GetUsername()},
+		{"Command", c.GetCommandLine()},
 		{"Labels", formatLabels(c.GetLabels())},
 		{"State", show.TaskState(c)},
 		{"Reason", c.GetReason()},

@@ -52,6 +52,7 @@ func newSessionsList(s *term.Streams) *cobra.Command {
 			{Head: "EXPIRES", Rank: 5, Value: func(x *apiv1.Session) any { return show.When(x.GetExpiresAt()) }},
 			{Head: "CURRENT", Rank: 3, Value: func(x *apiv1.Session) any { return current(x) }},
 		},
+		None: "No sessions found.",
 	}, &cobra.Command{
 		Use:   "list",
 		Short: "List your sessions, or another user's as an administrator",

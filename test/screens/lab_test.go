@@ -5,7 +5,6 @@ package screens_test
 import (
 	"context"
 	"crypto/rand"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -127,17 +126,6 @@ func (p *person) put(name string, size int) {
 	if err := os.WriteFile(file, noise, 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-}
-
-// lacksFiles fails the test if there are files below a directory.
-func (p *person) lacksFiles(dir string) {
-	p.t.Helper()
-	_ = filepath.WalkDir(filepath.Join(p.home, dir), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			p.t.Errorf("%s is left", path)
-		}
-		return nil
-	})
 }
 
 var (

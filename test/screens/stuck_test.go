@@ -1,8 +1,6 @@
 package screens_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,8 +14,13 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-// files is the path of files that a master sends.
-const files = "/checkpoints/"
+// checkpoint is one of every stuck master, with the listed file.
+const (
+	checkpoint = "5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a"
+	listing    = `{"checkpoint": {"uuid": "` + checkpoint + `", "state": "STATE_COMPLETED", "resources": {"weights": "1073741824", "metadata.json": "2"}}}`
+	// files is the path of the files.
+	files = "/checkpoints/" + checkpoint + "/file"
+)
 
 // stuck is a master that answers all calls but those of one path, where files trickle as over a bad line.
 type stuck struct {
@@ -39,7 +42,11 @@ func (p *person) stuckAt(path string) *stuck {
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.URL.Path, path) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/"+checkpoint):
+			_, _ = io.WriteString(w, listing) // the client may have left
+			return
+		case !strings.Contains(r.URL.Path, path):
 			forward.ServeHTTP(w, r)
 			return
 		}
@@ -47,10 +54,6 @@ func (p *person) stuckAt(path string) *stuck {
 		case <-s.called:
 		default:
 			close(s.called)
-		}
-		if r.Method == http.MethodGet && path != files {
-			<-r.Context().Done()
-			return
 		}
 		trickle(w, r)
 	}))
@@ -85,30 +88,26 @@ func (p *person) token() string {
 // drop is how much passes at a time.
 const drop = 1 << 10
 
-// trickle reads the request, or answers with an archive of a large file, until the client leaves.
+// trickle reads the request or, if there is nothing to read, answers with a long file, until the client leaves.
 func trickle(w http.ResponseWriter, r *http.Request) {
-	step := func() error { _, err := io.CopyN(io.Discard, r.Body, drop); return err }
-	if r.Method == http.MethodGet {
-		step = archive(w)
-	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for step() == nil {
+	for {
+		var err error
+		switch {
+		case r.Method == http.MethodPost:
+			_, err = io.CopyN(io.Discard, r.Body, drop)
+		case strings.HasSuffix(r.URL.Path, "/file"):
+			_, err = w.Write(make([]byte, drop))
+			err = errors.Join(err, http.NewResponseController(w).Flush())
+		}
+		if err != nil {
+			return
+		}
 		select {
 		case <-r.Context().Done():
 			return
 		case <-tick.C:
 		}
-	}
-}
-
-// archive begins an archive with a large file, and returns what sends more of it.
-func archive(w http.ResponseWriter) func() error {
-	z, _ := gzip.NewWriterLevel(w, gzip.NoCompression) // the level exists
-	t := tar.NewWriter(z)
-	header := t.WriteHeader(&tar.Header{Name: "weights", Typeflag: tar.TypeReg, Mode: 0o600, Size: 1 << 30})
-	return func() error {
-		_, err := t.Write(make([]byte, drop))
-		return errors.Join(header, err, z.Flush(), http.NewResponseController(w).Flush())
 	}
 }

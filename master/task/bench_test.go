@@ -7,6 +7,7 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // BenchmarkLaunch measures acknowledged, durable submissions by many concurrent clients.
@@ -56,4 +57,21 @@ func BenchmarkLife(b *testing.B) {
 	b.ReportMetric(float64(c.Writes)/n, "writes/task")
 	b.ReportMetric(float64(c.Statements)/n, "statements/task")
 	b.ReportMetric(float64(c.Commits)/n, "commits/task")
+}
+
+// BenchmarkListedCommands measures a list of 500 commands, each with the line of its configuration.
+func BenchmarkListedCommands(b *testing.B) {
+	m := newMaster(b)
+	req := command(b, `{"entrypoint":["python3","train.py","--epochs","10"],"environment":{"environment_variables":["A=1","B=2"]},"resources":{"slots":0}}`)
+	for range 500 {
+		if _, err := m.tasks.Launch(b.Context(), ann(), req, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		list, err := m.tasks.Commands(b.Context(), task.CommandQuery{Cut: func(total int) (int, int) { return 0, total }})
+		if err != nil || len(list) != 500 || list[0].GetCommandLine() != "python3 train.py --epochs 10" {
+			b.Fatalf("got %d commands, %v", len(list), err)
+		}
+	}
 }

@@ -80,6 +80,9 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given *spec.
 	settings := local.Flags().Defaults()
 	maps.Copy(settings, said)
 	wanted, err := local.FromSettings(cluster, settings)
+	if err != nil && kept && given == nil { // down --forget deletes them
+		wanted, err = local.FromSettings(cluster, local.Flags().Defaults())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,28 +15,21 @@ import (
 
 // shown holds the flags of `task run` about its output.
 type shown struct {
-	Quiet       bool
-	Timestamps  bool
-	Prefix      bool
-	Interactive bool
-	TTY         bool
+	Quiet      bool
+	Timestamps bool
+	Prefix     bool
 }
 
 func (w *shown) addShownFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&w.Quiet, "quiet", "q", false, "print only the output of the program and errors")
 	f.BoolVar(&w.Timestamps, "timestamps", false, "begin each line with its time")
 	f.BoolVar(&w.Prefix, "prefix", false, "begin each line with the rank of the process")
-	f.BoolVarP(&w.Interactive, "interactive", "i", false, "not supported yet: forward standard input to the program")
-	f.BoolVarP(&w.TTY, "tty", "t", false, "not supported yet: run the program on a terminal")
 }
 
 // checkShown returns an error for a flag without an effect. Unattended reports that the command does not
 // show the task's output.
 func (w *shown) checkShown(unattended bool) error {
-	switch {
-	case w.Interactive || w.TTY:
-		return usage.Errorf("--interactive and --tty: standard input and terminals are not forwarded to tasks yet; put the input into a file of the --context directory")
-	case unattended && (w.Timestamps || w.Prefix):
+	if unattended && (w.Timestamps || w.Prefix) {
 		return usage.Errorf("--timestamps and --prefix: require the output, which --detach, --array and --dry-run do not show; use task logs")
 	}
 	return nil

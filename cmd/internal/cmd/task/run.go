@@ -19,6 +19,7 @@ import (
 type runOptions struct {
 	attended
 	wanted
+	console
 
 	ConfigFile string
 	ContextDir string
@@ -60,6 +61,10 @@ succeed, the task ends without having run.
 With --dry-run, the cluster checks the task and prints where it would start now, or why it would
 wait. Nothing is started or sent.
 
+With -i the program reads standard input, and with -t it has a terminal, as with "task exec":
+the task waits until this command starts the program in it, and both end with it. Ctrl-C is the
+program's once it runs. The output is not in the log of the task.
+
 With --array, many tasks are created at once, all or none, and the ID of the array is
 printed without waiting for them. The environment of each task contains
 DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
@@ -67,6 +72,8 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 		Example: `  det-deploy task run -- python train.py --epochs 3
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
   det-deploy task run --quiet -- cat results.json | jq .accuracy
+  det-deploy task run --slots 1 -it -- bash
+  tar c . | det-deploy task run --slots 0 -i -- tar t
   det-deploy task run --detach --config job.yaml
   det-deploy task run --dry-run --slots 8 -- python train.py
   det-deploy task run --after train:ok -- python evaluate.py
@@ -92,6 +99,7 @@ DET_TASK_ARRAY_INDEX, DET_TASK_ARRAY_SIZE and DET_TASK_ARRAY_ID. List them with
 	o.CompleteFlag(c, "after", client.Tasks)
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would change, change nothing")
 	o.addAttendedFlags(f)
+	o.addConsoleFlags(f)
 	return c
 }
 
@@ -119,9 +127,22 @@ func (o *runOptions) checkFlags() error {
 	if err := o.checkShown(o.Detach || o.DryRun || o.Array != ""); err != nil {
 		return err
 	}
+	if err := o.checkConnected(); err != nil {
+		return err
+	}
 	_, labels := readLabels(o.Labels)
 	_, array := parseArray(o.Array)
 	return cmp.Or(array, labels)
+}
+
+// connected reports whether the program gets the input or a terminal of this process.
+func (o *runOptions) connected() bool { return o.Interactive || o.TTY }
+
+func (o *runOptions) checkConnected() error {
+	if o.connected() && (o.Detach || o.DryRun || o.Array != "" || o.Timestamps || o.Prefix) {
+		return usage.Errorf("--interactive and --tty: cannot be combined with --detach, --array, --dry-run, --timestamps and --prefix")
+	}
+	return o.checkConsole(o.Streams)
 }
 
 func runRun(ctx context.Context, o *runOptions) error {
@@ -146,6 +167,9 @@ func runRun(ctx context.Context, o *runOptions) error {
 	}
 	if err := o.sendContext(ctx, master, dir, req); err != nil {
 		return err
+	}
+	if o.connected() {
+		return nameLines(o.runConnected(ctx, master, req), o.ConfigFile)
 	}
 	return nameLines(o.launch(ctx, master, req), o.ConfigFile)
 }

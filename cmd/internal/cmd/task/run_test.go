@@ -150,8 +150,8 @@ func TestRunRejectsFlagsWithoutEffect(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t, "")
 	for flags, want := range map[string]string{
-		"-i":                    "standard input and terminals are not forwarded to tasks yet",
-		"-t":                    "standard input and terminals are not forwarded to tasks yet",
+		"-i --detach":           "cannot be combined with --detach",
+		"-t":                    "standard input and output must be a terminal",
 		"--detach --timestamps": "use task logs",
 		"--array 2 --prefix":    "use task logs",
 	} {

@@ -61,7 +61,7 @@ func Rules() []Rule {
 		{Denied, "denied", "A platform or a master denied access: missing permission, or not logged in.", isDenied},
 		{Capacity, "capacity", "A platform has no capacity for the machine type, or a quota is exhausted.", isCapacity},
 		{Unwanted, "unwanted", "`agent run` only: the master rejects this machine. Restarting the agent does not help.", isUnwanted},
-		{NotTheTask, "not_the_task", "`task run`, `task rerun` and `task logs --exit-code` only: det-deploy or the cluster failed, not the task. All other codes are those of the task.", nil},
+		{NotTheTask, "not_the_task", "`task run`, `task rerun`, `task exec` and `task logs --exit-code` only: det-deploy or the cluster failed, not the task or its program. All other codes are those of the task or the program.", nil},
 		{Error, "error", "Failure. The message contains the reason and a remedy.", nil},
 	}
 }

@@ -110,7 +110,7 @@ func (o *runOptions) runConnected(ctx context.Context, master *client.Client, re
 		_ = o.stopTask(context.WithoutCancel(ctx), master, id) // err is the reason
 		return exit.With(exit.NotTheTask, err)
 	}
-	return exitWith(o.console.follow(ctx, o.Streams, p, ""))
+	return exitWith(o.follow(ctx, o.Streams, p, ""))
 }
 
 // connectEvery is the time between two attempts to enter a task that does not run yet.

@@ -32,7 +32,8 @@ func (f *forecaster) Queue(rm.QueuePart) []*apiv1.Job {
 	waits := &apiv1.JobSummary{State: apiv1.Job_STATE_QUEUED}
 	return []*apiv1.Job{
 		{JobId: "a", EntityId: "a", Priority: new(int32(42)), AllocatedSlots: 3, Summary: &apiv1.JobSummary{State: apiv1.Job_STATE_SCHEDULED}},
-		{JobId: "b", Priority: new(int32(42)), Summary: waits}, {JobId: "c", Priority: new(int32(50)), Summary: waits},
+		{JobId: "b", Priority: new(int32(42)), Summary: waits},
+		{JobId: "c", Priority: new(int32(50)), Summary: waits},
 	}
 }
 

@@ -20,7 +20,7 @@ func looks() []string {
 		"model list", "model describe mnist", "workspace list", "workspace describe research", "project list", "project describe vision",
 		"template list", "template describe basics", "user list", "user sessions list --user ada", "context list", "context show", "list", "master info",
 		"agent join-token list", "task lits", "task describe nothing", "task kill",
-		"--help", "task --help", "task wait --help", "completion --help", "resources --help", "local up --help",
+		"task wait --help", "completion --help", "resources --help", "local up --help",
 	}
 }
 

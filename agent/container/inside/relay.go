@@ -40,6 +40,7 @@ func DialThrough(ctx context.Context, exec Exec, port int) (net.Conn, error) {
 	defer stop()
 	var begin [1]byte
 	if _, err := io.ReadFull(p.Stdout(), begin[:]); err != nil || begin[0] != '\n' {
+		go func() { _, _ = io.Copy(io.Discard, p.Stdout()) }() // an engine writes its errors there
 		return nil, errors.Join(refusal(ctx, port, w), p.Close())
 	}
 	conn, err := join(p)

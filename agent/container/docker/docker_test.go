@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +19,8 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/inside"
+	"github.com/det-deploy/det-deploy/internal/stream"
 	containertest "github.com/det-deploy/det-deploy/test/contract/container"
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
@@ -56,6 +60,10 @@ func TestDocker(t *testing.T) {
 			},
 			Spec: script,
 		}.Run(t)
+	})
+	t.Run("who enters a container has its user's rights", func(t *testing.T) {
+		t.Parallel()
+		entersWithoutRights(t, connect(t, "enters"))
 	})
 	t.Run("what a spec asks for is there", func(t *testing.T) {
 		t.Parallel()
@@ -397,5 +405,42 @@ func TestContainersHaveLimits(t *testing.T) {
 	}
 	if err := missingLimits(system.Info{MemoryLimit: true}); err == nil || !strings.Contains(err.Error(), "limit the processes of") {
 		t.Errorf("got %v, want the missing limit", err)
+	}
+}
+
+// entersWithoutRights enters a container whose user is not root.
+func entersWithoutRights(t *testing.T, r *Runtime) {
+	spec := script("entered", "sleep 600")
+	spec.User = &container.User{UID: 1234, GID: 4321}
+	spec.Env = append(spec.Env, "DET_SESSION_TOKEN=of-the-task")
+	if err := r.Start(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Remove(context.WithoutCancel(t.Context()), spec.ID) })
+	for text, want := range map[string]string{
+		"id -u; id -g; echo $DET_SESSION_TOKEN":      "1234\n4321\nof-the-task\n",
+		"grep NoNewPrivs /proc/self/status":          "NoNewPrivs:\t1\n",
+		"grep -E 'Cap(Eff|Prm)' /proc/self/status":   "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n",
+		"ls /proc/self/fd":                           "0\n1\n2\n3\n", // the last is that of ls
+		"touch /etc/new 2>/dev/null || echo refused": "refused\n",
+	} {
+		p, err := r.Exec(t.Context(), spec.ID, stream.Program{Argv: []string{"sh", "-c", text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.Copy(io.Discard, p.Stderr()) }()
+		if got, err := io.ReadAll(p.Stdout()); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	// The engine could write everywhere.
+	if err := r.WriteFiles(t.Context(), spec.ID, "/etc", strings.NewReader("")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v, want that the container's user may not write there", err)
+	}
+	if _, err := inside.DialThrough(t.Context(), r.execFor(spec.ID), 8080); !errors.Is(err, inside.ErrNoPython) {
+		t.Errorf("got %v, want that there is no python3", err)
 	}
 }

@@ -47,7 +47,8 @@ type Following struct {
 	Belongs func(pid int) bool
 	// Container waits for the end of the container, or of its context.
 	Container func(ctx context.Context) error
-	// Fault returns the reason why an exit code is not the program's, or nil. It is called once.
+	// Fault returns the reason why an exit code is not the program's, or nil. It is called once, with -1
+	// for a child that did not start.
 	Fault func(code int) error
 	// Relay is true for a child that gives the program another terminal than its own.
 	Relay bool
@@ -58,13 +59,13 @@ type Following struct {
 func StartChild(ctx context.Context, cmd *exec.Cmd, terminal *stream.Size, f Following) (*Child, error) {
 	p, err := connect(cmd, terminal, f.Relay)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(f.Fault(-1), err)
 	}
 	err = cmd.Start()
 	p.closeTheirs()
 	if err != nil {
 		p.closeOurs()
-		return nil, err
+		return nil, cmp.Or(f.Fault(-1), err)
 	}
 	c := &Child{pipes: p, cmd: cmd, ended: make(chan struct{}), belongs: f.Belongs}
 	c.leader, err = f.Leader(ctx)

@@ -1,6 +1,8 @@
 package inside
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -63,4 +65,19 @@ func parseStat(pid int, stat string) (Proc, bool) {
 	parent, err1 := strconv.Atoi(fields[1])
 	session, err2 := strconv.Atoi(fields[3])
 	return Proc{PID: pid, Parent: parent, Session: session}, err1 == nil && err2 == nil
+}
+
+// StartTime returns the time since boot at which a process was started, in the kernel's unit. A process
+// is the same as before if its ID and this time are.
+func StartTime(pid int) (string, error) {
+	const field = 19 // after the name
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= field {
+		return "", fmt.Errorf("process %d has no start time", pid)
+	}
+	return fields[field], nil
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -40,6 +41,9 @@ func (e entry) spec(p stream.Program) specs.Process {
 	return s
 }
 
+// memoryDir is for the file that runc writes: whoever enters a task may do so because the disk is full.
+const memoryDir = "/dev/shm"
+
 // execContained starts a program with runc, which remains its parent. The files of runc exec are in
 // memory, because the variables of a task contain tokens.
 func (e entry) execContained(ctx context.Context, p stream.Program) (_ *inside.Child, err error) {
@@ -48,7 +52,7 @@ func (e entry) execContained(ctx context.Context, p stream.Program) (_ *inside.C
 		return nil, cmp.Or(err, container.ErrNotRunning)
 	}
 	x := &runcExec{entry: e}
-	if x.namespace, err = os.Readlink("/proc/" + strconv.Itoa(e.pid) + "/ns/pid"); err != nil {
+	if x.namespace, err = pidNamespace(e.pid); err != nil {
 		return nil, errors.Join(e.d.stillRuns(), err)
 	}
 	if x.spec, err = memoryFile("process"); err != nil {
@@ -61,13 +65,13 @@ func (e entry) execContained(ctx context.Context, p stream.Program) (_ *inside.C
 	if x.log, err = memoryFile("log"); err != nil {
 		return nil, err
 	}
-	pidFile, err := os.CreateTemp(string(e.d), "entered-*")
+	x.visit = e.d.newVisit()
+	in, err := os.MkdirTemp(memoryDir, "det-deploy-exec-")
 	if err != nil {
 		return nil, errors.Join(err, x.log.Close())
 	}
-	x.pidFile = pidFile.Name()
-	_ = pidFile.Close() // nothing was written
-	defer func() { _ = os.Remove(x.pidFile) }()
+	defer func() { _ = os.RemoveAll(in) }()
+	x.pidFile = filepath.Join(in, "pid")
 	return inside.StartChild(ctx, x.command(name), p.Terminal, inside.Following{
 		Leader: x.leader, Belongs: x.belongs, Fault: x.fault, Relay: true,
 		// The kernel ends the programs of a PID namespace with its first one.
@@ -88,6 +92,7 @@ type runcExec struct {
 	entry
 
 	spec, log *os.File
+	visit     visit
 	pidFile   string
 	runc      *exec.Cmd
 	// namespace identifies the PID namespace of the task.
@@ -111,10 +116,11 @@ func (x *runcExec) leader(ctx context.Context) (int, error) {
 	for {
 		_, runs := inside.ReadProcess(x.runc.Process.Pid)
 		data, err := os.ReadFile(x.pidFile)
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return 0, err
 		}
 		if pid, err := strconv.Atoi(string(bytes.TrimSpace(data))); err == nil {
+			x.visit.note(pid)
 			return pid, nil
 		}
 		if !runs {
@@ -129,13 +135,21 @@ func (x *runcExec) leader(ctx context.Context) (int, error) {
 // belongs reports whether a process is in the PID namespace of the task. An agent that is not root may
 // not see that of runc, which is about to become the program, nor harm another user's process.
 func (x *runcExec) belongs(pid int) bool {
-	theirs, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	theirs, err := pidNamespace(pid)
 	return err == nil && theirs == x.namespace || errors.Is(err, fs.ErrPermission)
+}
+
+// pidNamespace returns the identity of the PID namespace of a process.
+func pidNamespace(pid int) (string, error) {
+	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
 }
 
 // fault returns the error that runc has logged, or that of the end of the task.
 func (x *runcExec) fault(code int) error {
-	defer func() { _ = x.log.Close() }()
+	defer func() {
+		x.visit.end()
+		_ = x.log.Close()
+	}()
 	if ended := x.entry.fault(code); ended != nil {
 		return ended
 	}

@@ -24,6 +24,8 @@ import (
 //	killed  exists if the agent has killed the container
 //	ports   the ports of the task
 //	user    the Unix user of an isolated task
+//	entered-*
+//	        the programs that have entered the task: see visit
 //	stdout, stderr
 //	        the output
 //	root/   the container's own paths, including root/run/determined; a link if they

@@ -111,11 +111,18 @@ func (e entry) execPlain(ctx context.Context, p stream.Program) (*inside.Child, 
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // its context is that of the start
 	cmd.Env, cmd.Dir = e.env, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credentialOf(&container.User{UID: e.uid, GID: e.gid}), Setsid: true}
+	v := e.d.newVisit()
 	return inside.StartChild(ctx, cmd, p.Terminal, inside.Following{
-		Leader:    func(context.Context) (int, error) { return cmd.Process.Pid, nil },
+		Leader: func(context.Context) (int, error) {
+			v.note(cmd.Process.Pid)
+			return cmd.Process.Pid, nil
+		},
 		Belongs:   func(int) bool { return true },
 		Container: func(ctx context.Context) error { return e.d.awaitProcess(ctx, e.pid) },
-		Fault:     e.fault,
+		Fault: func(code int) error {
+			v.end()
+			return e.fault(code)
+		},
 	})
 }
 

@@ -98,6 +98,7 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 		}
 	}
 	r.machine = r.tryMachine(ctx)
+	r.endVisits(ctx)
 	return r, nil
 }
 

@@ -382,7 +382,7 @@ func freePort(t *testing.T) int {
 
 func (b bench) insidePorts() {
 	port := freePort(b.t)
-	b.start("port", fmt.Sprintf("cd $(mktemp -d /tmp/contract-XXXXXX); echo there >page; busybox httpd -f -p 127.0.0.1:%d", port))
+	b.start("port", fmt.Sprintf("echo there >page; exec busybox httpd -f -p 127.0.0.1:%d", port))
 	var conn net.Conn
 	for conn == nil {
 		var err error

@@ -42,10 +42,7 @@ func (s *Store) writeBackup(ctx context.Context, w io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	for i, t := range archive.Tables() {
-		if t.Since > s.meta.Schema {
-			continue
-		}
+	for i, t := range archive.Tables(s.meta.Schema) {
 		if err := backupTable(ctx, conn, f, i+1, t); err != nil {
 			return fmt.Errorf("read %s: %w", t.Name, err)
 		}

@@ -66,7 +66,7 @@ func (w *writer) loadBackup(ctx context.Context, f *archive.Reader, head archive
 		w.lease.markLost()
 		return ErrFenced
 	}
-	for _, t := range archive.Tables() {
+	for _, t := range archive.Tables(head.Schema) {
 		if err := w.mustBeEmpty(ctx, t); err != nil {
 			return err
 		}

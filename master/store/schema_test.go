@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 }
 
 // currentSchema is the newest schema version.
-const currentSchema = 6
+const currentSchema = 7
 
 // older are the statements that convert a store to the form from before schema 2.
 var older = []string{
@@ -75,6 +76,28 @@ func TestOlderStoreIsMigrated(t *testing.T) {
 	restoreFrom(t, store.Config{Path: path, ReadOnly: true}, restored)
 	for _, of := range []string{copied, restored, path} {
 		wantCurrent(t, of)
+	}
+}
+
+// A column is not part of the backups of stores that do not have it yet.
+func TestTasksOfAnOlderStoreAreCommands(t *testing.T) {
+	t.Parallel()
+	path, restored := filepath.Join(t.TempDir(), "store.db"), filepath.Join(t.TempDir(), "restored.db")
+	s := storetest.Open(t, store.Config{Path: path})
+	writeRows(t, s, func(tx *store.Tx) error {
+		_, err := store.AddTaskRow(tx, store.TaskRow{ID: "t", UserID: 3, Username: "ada"})
+		return err
+	})
+	closeStore(t, s)
+	edit(t, path, "DROP INDEX task_groups_key", "ALTER TABLE task_groups DROP COLUMN kind",
+		"CREATE UNIQUE INDEX task_groups_key ON task_groups (user_id, workspace, username)", "DELETE FROM schema_version WHERE version_id >= 7")
+	restoreFrom(t, store.Config{Path: path, ReadOnly: true}, restored)
+	for _, of := range []string{restored, path} {
+		s := storetest.Open(t, store.Config{Path: of})
+		groups, err := store.TaskGroups(t.Context(), s)
+		if want := []store.TaskGroup{{ID: 1, UserID: 3, Username: "ada", Tasks: 1}}; err != nil || !slices.Equal(groups, want) {
+			t.Errorf("%s: got %+v and %v, want %+v", filepath.Base(of), groups, err, want)
+		}
 	}
 }
 

@@ -18,17 +18,20 @@ type TaskRow struct {
 	Username  string
 	Name      string
 	Pool      string
+	// Kind is empty for commands.
+	Kind string
 	// Submitted and Ended are in microseconds; Ended is 0 for a task that EndedTaskRows must not
 	// return.
 	Submitted, Ended int64
 }
 
-// TaskGroup is the group of tasks with the same user, username and workspace.
+// TaskGroup is the group of tasks with the same user, username, workspace and kind.
 type TaskGroup struct {
 	ID        int64
 	UserID    int32
 	Workspace int32
 	Username  string
+	Kind      string
 	// Tasks is the number of tasks.
 	Tasks int
 }
@@ -71,7 +74,7 @@ func countFirst(tx *Tx, r TaskRow) error {
 	return err
 }
 
-// AddTaskRows adds tasks of one user in one workspace. It returns an error if one of them is already
+// AddTaskRows adds tasks of one kind of one user in one workspace. It returns an error if one of them is already
 // listed.
 func AddTaskRows(tx *Tx, rows []TaskRow) error {
 	if len(rows) == 0 {
@@ -111,16 +114,16 @@ func addRows(tx *Tx, group int64, rows []TaskRow) error {
 }
 
 func groupKey(r TaskRow) []any {
-	return []any{int64(r.UserID), int64(r.Workspace), []byte(r.Username)}
+	return []any{int64(r.UserID), int64(r.Workspace), []byte(r.Username), r.Kind}
 }
 
 // addGroup creates the group of a task with a count of 0 unless it exists.
 func addGroup(tx *Tx, r TaskRow) error {
-	return tx.execQuery("INSERT INTO task_groups (id, user_id, workspace, username, tasks) "+
-		"SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, 0 FROM task_groups WHERE true ON CONFLICT (user_id, workspace, username) DO NOTHING", groupKey(r)...)
+	return tx.execQuery("INSERT INTO task_groups (id, user_id, workspace, username, kind, tasks) "+
+		"SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, 0 FROM task_groups WHERE true ON CONFLICT (user_id, workspace, username, kind) DO NOTHING", groupKey(r)...)
 }
 
-const ofGroup = "WHERE user_id = ? AND workspace = ? AND username = ?"
+const ofGroup = "WHERE user_id = ? AND workspace = ? AND username = ? AND kind = ?"
 
 // countIn adds n to the count of a task's group. It reports whether the group exists.
 func countIn(tx *Tx, r TaskRow, n int) (found bool, err error) {
@@ -169,10 +172,10 @@ func DeleteTaskRow(tx *Tx, id string) error {
 // TaskGroups returns all groups, including empty ones, in no particular order.
 func TaskGroups(ctx context.Context, r Reader) ([]TaskGroup, error) {
 	var all []TaskGroup
-	err := r.queryRows(ctx, "SELECT id, user_id, workspace, username, tasks FROM task_groups", nil, func(rows *sql.Rows) error {
+	err := r.queryRows(ctx, "SELECT id, user_id, workspace, username, kind, tasks FROM task_groups", nil, func(rows *sql.Rows) error {
 		var g TaskGroup
 		var name []byte
-		err := rows.Scan(&g.ID, &g.UserID, &g.Workspace, &name, &g.Tasks)
+		err := rows.Scan(&g.ID, &g.UserID, &g.Workspace, &name, &g.Kind, &g.Tasks)
 		g.Username = string(name)
 		all = append(all, g)
 		return err

@@ -47,11 +47,11 @@ func testTaskRows(t *testing.T, fresh func(t *testing.T) store.Config) {
 		t.Error("a task was listed twice, with another")
 	}
 	all, err := store.TaskGroups(t.Context(), s)
-	if err != nil || len(all) != 6 {
+	if err != nil || len(all) != 12 {
 		t.Fatalf("got %d groups and %v", len(all), err)
 	}
 	for _, order := range []store.TaskOrder{store.BySubmission, store.ByTaskName, store.ByTaskPool, store.ByTaskID} {
-		for _, n := range []int{1, 2, 6} {
+		for _, n := range []int{1, 2, 12} {
 			for _, descending := range []bool{false, true} {
 				checkPages(t, s, rows, store.TaskPage{Groups: all[:n], All: all, Order: order, Descending: descending})
 			}
@@ -60,7 +60,7 @@ func testTaskRows(t *testing.T, fresh func(t *testing.T) store.Config) {
 }
 
 func sameGroup(a, b store.TaskRow) bool {
-	return a.UserID == b.UserID && a.Workspace == b.Workspace && a.Username == b.Username
+	return a.UserID == b.UserID && a.Workspace == b.Workspace && a.Username == b.Username && a.Kind == b.Kind
 }
 
 func checkPages(t *testing.T, s *store.Store, rows []store.TaskRow, p store.TaskPage) {
@@ -88,7 +88,7 @@ func checkPages(t *testing.T, s *store.Store, rows []store.TaskRow, p store.Task
 func sortedRows(rows []store.TaskRow, p store.TaskPage) []string {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r store.TaskRow) bool {
 		return !slices.ContainsFunc(p.Groups, func(g store.TaskGroup) bool {
-			return g.UserID == r.UserID && g.Workspace == r.Workspace && g.Username == r.Username
+			return g.UserID == r.UserID && g.Workspace == r.Workspace && g.Username == r.Username && g.Kind == r.Kind
 		})
 	})
 	key := func(r store.TaskRow) string {
@@ -107,7 +107,7 @@ func sortedRows(rows []store.TaskRow, p store.TaskPage) []string {
 	return ids
 }
 
-// drawRows returns rows of six groups, some with equal keys.
+// drawRows returns rows of twelve groups, some with equal keys.
 func drawRows(n int) []store.TaskRow {
 	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // test data, not a secret
 	var rows []store.TaskRow
@@ -115,7 +115,7 @@ func drawRows(n int) []store.TaskRow {
 		user := int32(rnd.IntN(3)) //nolint:gosec // below 3
 		rows = append(rows, store.TaskRow{
 			ID: fmt.Sprintf("%08x-%d", rnd.Uint32(), i), UserID: user, Workspace: 1 + int32(rnd.IntN(2)), Username: fmt.Sprintf("user-%d", user), //nolint:gosec // below 2
-			Name: []string{"alpha", "Beta", "ärger", "alpha-2", ""}[rnd.IntN(5)], Pool: []string{"a", "B"}[rnd.IntN(2)], Submitted: int64(rnd.IntN(50)),
+			Name: []string{"alpha", "Beta", "ärger", "alpha-2", ""}[rnd.IntN(5)], Pool: []string{"a", "B"}[rnd.IntN(2)], Kind: []string{"", "shell"}[rnd.IntN(2)], Submitted: int64(rnd.IntN(50)),
 		})
 	}
 	return rows

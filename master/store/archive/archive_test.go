@@ -45,8 +45,8 @@ func unpackedExample(tb testing.TB) []byte {
 		tb.Fatal(err)
 	}
 	err = errors.Join(
-		w.WriteRow(1, Tables()[0], []Field{{Bytes: []byte("k")}, {Bytes: []byte("id")}, {}, {Number: -7}, {Bytes: []byte("{}")}}),
-		w.WriteRow(3, Tables()[2], []Field{{Bytes: []byte("t")}, {Bytes: []byte("c")}, {Number: 1 << 60}}),
+		w.WriteRow(1, Tables(1)[0], []Field{{Bytes: []byte("k")}, {Bytes: []byte("id")}, {}, {Number: -7}, {Bytes: []byte("{}")}}),
+		w.WriteRow(3, Tables(1)[2], []Field{{Bytes: []byte("t")}, {Bytes: []byte("c")}, {Number: 1 << 60}}),
 		w.Close(),
 	)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 
 // Reader reads a backup and verifies its checksum. Every error it returns is ErrDamaged.
 type Reader struct {
-	r    *bufio.Reader
-	hash hash.Hash
+	r      *bufio.Reader
+	hash   hash.Hash
+	tables []Table
 }
 
 // Open reads the header. Every error it returns is ErrDamaged.
@@ -41,6 +42,7 @@ func Open(r io.Reader) (*Reader, Header, error) {
 	if err != nil || head.Schema < 1 || head.ClusterID == "" || CheckText("cluster id", head.ClusterID) != nil {
 		return nil, head, damagedError(err, "invalid header")
 	}
+	a.tables = Tables(head.Schema)
 	return a, head, nil
 }
 
@@ -49,7 +51,6 @@ func Open(r io.Reader) (*Reader, Header, error) {
 // database.
 func (a *Reader) ReadRows(each func(Table, []Field) error) error {
 	var refused error
-	tables := Tables()
 	for n := uint64(0); ; n++ {
 		number, err := a.ReadByte()
 		switch {
@@ -57,10 +58,10 @@ func (a *Reader) ReadRows(each func(Table, []Field) error) error {
 			return damagedError(err, "no end marker")
 		case number == 0:
 			return cmp.Or(a.checkEnd(n), refused)
-		case int(number) > len(tables):
+		case int(number) > len(a.tables):
 			return damagedError(nil, "unknown table %d", number)
 		}
-		t := tables[number-1]
+		t := a.tables[number-1]
 		fields, err := a.readFields(t)
 		if err != nil {
 			return err

@@ -1,6 +1,9 @@
 package archive
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ColumnType is the type of a column.
 type ColumnType string
@@ -16,6 +19,8 @@ const (
 type Column struct {
 	Name string
 	Type ColumnType
+	// Since is the schema version that added the column; 0 if the table had it from the beginning.
+	Since int64
 }
 
 // Table is one table of a store.
@@ -26,40 +31,49 @@ type Table struct {
 	Columns []Column
 }
 
-// Tables returns the tables in a backup. A table's position is its number in the file, so that new
-// tables must be appended. The lease is not part of a backup.
-func Tables() []Table {
+// Tables returns the tables of a schema version, with its columns. The lease is not part of a backup.
+func Tables(schema int64) []Table {
+	tables := slices.DeleteFunc(allTables(), func(t Table) bool { return t.Since > schema })
+	for i := range tables {
+		tables[i].Columns = slices.DeleteFunc(tables[i].Columns, func(c Column) bool { return c.Since > schema })
+	}
+	return tables
+}
+
+// allTables returns the tables of the newest schema version. A table's position is its number in a backup,
+// so that new tables must be appended.
+func allTables() []Table {
 	return []Table{
 		{"documents", 1, []Column{
-			{"kind", Text}, {"id", Text}, {"parent", Text}, {"at", Int}, {"doc", Bytes},
+			{"kind", Text, 0}, {"id", Text, 0}, {"parent", Text, 0}, {"at", Int, 0}, {"doc", Bytes, 0},
 		}},
 		{"log_chunks", 1, []Column{
-			{"task", Text},
-			{"pos", Int},
-			{"allocation", Text},
-			{"container", Text},
-			{"first_seq", Int},
-			{"last_seq", Int},
-			{"from_at", Int},
-			{"to_at", Int},
-			{"lines", Int},
-			{"data", Bytes},
+			{"task", Text, 0},
+			{"pos", Int, 0},
+			{"allocation", Text, 0},
+			{"container", Text, 0},
+			{"first_seq", Int, 0},
+			{"last_seq", Int, 0},
+			{"from_at", Int, 0},
+			{"to_at", Int, 0},
+			{"lines", Int, 0},
+			{"data", Bytes, 0},
 		}},
-		{"log_marks", 1, []Column{{"task", Text}, {"container", Text}, {"next_seq", Int}}},
+		{"log_marks", 1, []Column{{"task", Text, 0}, {"container", Text, 0}, {"next_seq", Int, 0}}},
 		{"metrics", 2, []Column{
-			{"trial", Int}, {"grp", Text}, {"steps", Int}, {"run", Int}, {"at", Int}, {"doc", Bytes},
+			{"trial", Int, 0}, {"grp", Text, 0}, {"steps", Int, 0}, {"run", Int, 0}, {"at", Int, 0}, {"doc", Bytes, 0},
 		}},
 		{"task_groups", 3, []Column{
-			{"id", Int}, {"user_id", Int}, {"workspace", Int}, {"username", Bytes}, {"tasks", Int},
+			{"id", Int, 0}, {"user_id", Int, 0}, {"workspace", Int, 0}, {"username", Bytes, 0}, {"tasks", Int, 0}, {"kind", Text, 7},
 		}},
 		{"task_rows", 3, []Column{
-			{"id", Bytes}, {"grp", Int}, {"name", Bytes}, {"pool", Bytes}, {"submitted", Int}, {"ended", Int},
+			{"id", Bytes, 0}, {"grp", Int, 0}, {"name", Bytes, 0}, {"pool", Bytes, 0}, {"submitted", Int, 0}, {"ended", Int, 0},
 		}},
-		{"user_bytes", 4, []Column{{"user_id", Int}, {"kind", Text}, {"bytes", Int}}},
-		{"blobs", 5, []Column{{"owner", Int}, {"hash", Bytes}, {"data", Bytes}}},
-		{"blob_refs", 5, []Column{{"owner", Int}, {"context", Bytes}, {"hash", Bytes}}},
-		{"task_ends", 6, []Column{{"id", Bytes}, {"ended", Int}, {"user_id", Int}, {"pool", Bytes}, {"state", Text}}},
-		{"task_labels", 6, []Column{{"label", Bytes}, {"ended", Int}, {"id", Bytes}}},
+		{"user_bytes", 4, []Column{{"user_id", Int, 0}, {"kind", Text, 0}, {"bytes", Int, 0}}},
+		{"blobs", 5, []Column{{"owner", Int, 0}, {"hash", Bytes, 0}, {"data", Bytes, 0}}},
+		{"blob_refs", 5, []Column{{"owner", Int, 0}, {"context", Bytes, 0}, {"hash", Bytes, 0}}},
+		{"task_ends", 6, []Column{{"id", Bytes, 0}, {"ended", Int, 0}, {"user_id", Int, 0}, {"pool", Bytes, 0}, {"state", Text, 0}}},
+		{"task_labels", 6, []Column{{"label", Bytes, 0}, {"ended", Int, 0}, {"id", Bytes, 0}}},
 	}
 }
 

@@ -56,17 +56,23 @@ type owners struct {
 // carried out, so that a restarted master completes it. The errors have the codes NotFound and
 // PermissionDenied.
 func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
-	e, err := o.views.findCommand(ctx, id)
+	e, err := o.killKind(ctx, by, lifecycle.Command, id)
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.KillCommandResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
+}
+
+// killKind is Kill for a task of a kind.
+func (o *owners) killKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string) (*entry, error) {
+	e, err := o.views.findKind(ctx, k, id)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkAllowed(by, e.latestSnapshot().task, "kill"); err != nil {
 		return nil, err
 	}
-	if err := o.killOne(ctx, by, e); err != nil {
-		return nil, err
-	}
-	return &apiv1.KillCommandResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
+	return e, o.killOne(ctx, by, e)
 }
 
 func (o *owners) killOne(ctx context.Context, by *apiv1.User, e *entry) error {
@@ -113,15 +119,20 @@ func checkAllowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 // SetPriority changes the priority of a command. The errors have the codes NotFound, PermissionDenied
 // and InvalidArgument.
 func (o *owners) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
-	e, err := o.views.findCommand(ctx, req.GetCommandId())
+	e, err := o.setPriority(ctx, by, lifecycle.Command, req.GetCommandId(), int(req.GetPriority()))
 	if err != nil {
 		return nil, err
 	}
-	priority := int(req.GetPriority())
-	if err := o.ChangeJob(ctx, by, rm.JobID(req.GetCommandId()), rm.Change{Priority: &priority}); err != nil {
+	return &apiv1.SetCommandPriorityResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
+}
+
+// setPriority is SetPriority for a task of a kind.
+func (o *owners) setPriority(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string, priority int) (*entry, error) {
+	e, err := o.views.findKind(ctx, k, id)
+	if err != nil {
 		return nil, err
 	}
-	return &apiv1.SetCommandPriorityResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
+	return e, o.ChangeJob(ctx, by, rm.JobID(id), rm.Change{Priority: &priority})
 }
 
 // The range of a job's priority, as in Determined 0.38.1.

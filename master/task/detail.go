@@ -53,7 +53,7 @@ func (v *views) findListedOrPast(ctx context.Context, id string) (snapshot, bool
 		return snapshot{}, false, err
 	case found:
 		s := e.latestSnapshot()
-		return s, s.task.Kind == lifecycle.Command, nil
+		return s, !kindOf(s.task.Kind).owned, nil
 	}
 	return v.findPast(ctx, id)
 }

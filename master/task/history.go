@@ -12,7 +12,6 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
 // HistoryQuery selects commands, listed or not. A filter without values selects all; a command has one of the
@@ -81,7 +80,7 @@ func (q HistoryQuery) selects(s *snapshot) bool {
 			return false
 		}
 	}
-	return t.Kind == lifecycle.Command &&
+	return !kindOf(t.Kind).owned &&
 		(len(q.Statuses) == 0 || slices.Contains(q.Statuses, s.currentAllocation().Status())) &&
 		(len(q.UserIDs) == 0 || slices.Contains(q.UserIDs, t.UserID)) &&
 		(len(q.Pools) == 0 || slices.Contains(q.Pools, t.Pool))

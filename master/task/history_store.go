@@ -11,7 +11,7 @@ import (
 // findPast returns a command that is no longer listed.
 func (v *views) findPast(ctx context.Context, id string) (snapshot, bool, error) {
 	d, found, err := toDocs().past.Get(ctx, v.cfg.Store, id)
-	if err != nil || !found || d.Value.Kind != lifecycle.Command || d.Value.Last == nil {
+	if err != nil || !found || kindOf(d.Value.Kind).owned || d.Value.Last == nil {
 		return snapshot{}, false, err
 	}
 	return pastSnapshot(d.Value), true, nil

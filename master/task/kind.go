@@ -14,6 +14,10 @@ type kind struct {
 	noun string
 	// title begins the generated name of a task without a description.
 	title string
+	// entrypoint is the program of all tasks of the kind; nil if each has its own.
+	entrypoint spec.Entrypoint
+	// waits reports that its program only waits for people: it is ready as soon as it runs.
+	waits bool
 	// takesData reports whether a submission may have data besides its configuration.
 	takesData bool
 
@@ -49,6 +53,14 @@ func kindOf(k lifecycle.Kind) kind {
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
 			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },
 		}
+	case lifecycle.Shell:
+		return kind{
+			noun: "shell", title: "Shell", waits: true, entrypoint: waitForPeople(),
+			jobType: apiv1.Job_TYPE_SHELL, taskType: apiv1.TaskType_TASK_TYPE_SHELL, singleNode: true,
+			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
+			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
+			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },
+		}
 	case lifecycle.Trial:
 		return kind{
 			noun: "trial", title: "Trial", owned: true,
@@ -63,6 +75,11 @@ func kindOf(k lifecycle.Kind) kind {
 		}
 	}
 	return kind{}
+}
+
+// waitForPeople returns a program that ends when it is asked to. Any image with a shell has it.
+func waitForPeople() spec.Entrypoint {
+	return spec.Entrypoint{"/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done"}
 }
 
 func ownedJob(t lifecycle.Task) rm.JobID { return t.Job }

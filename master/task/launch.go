@@ -41,6 +41,13 @@ type launches struct {
 func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
+	return l.launch(ctx, lifecycle.Command, user, req, contents)
+}
+
+// launch is Launch for a task of a kind.
+func (l *launches) launch(ctx context.Context, k lifecycle.Kind, user *apiv1.User, req *apiv1.LaunchCommandRequest,
+	contents func(file int) (io.Reader, int64),
+) (*apiv1.LaunchCommandResponse, error) {
 	if err := l.policies.checkMayRun(user); err != nil {
 		return nil, err
 	}
@@ -50,11 +57,11 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 	}
 	id := taskID(user, req.GetRequestId())
 	if req.GetArray() != nil {
-		return l.launchArray(ctx, manager, draft{id: id, kind: lifecycle.Command, user: user, req: req})
+		return l.launchArray(ctx, manager, draft{id: id, kind: k, user: user, req: req})
 	}
 	var cfg spec.Config
 	e, earlier, err := l.launchOnce(ctx, id, req.GetRequestId(), func(e *entry) (err error) {
-		cfg, err = l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
+		cfg, err = l.createTask(ctx, manager, e, draft{id: id, kind: k, user: user, req: req, contents: contents})
 		return err
 	})
 	if earlier != nil || err != nil {
@@ -278,6 +285,12 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 	if err != nil {
 		return task, cfg, status.New(status.InvalidArgument, "%v", err)
 	}
+	if k.entrypoint != nil {
+		if len(asked.Entrypoint) > 0 {
+			d.warnings = append(d.warnings, "entrypoint has no effect: a "+k.noun+" has a program of its own")
+		}
+		asked.Entrypoint = k.entrypoint
+	}
 	at, err := l.policies.findPlace(manager, d.user, d.req.GetWorkspaceId(), asked.Resources)
 	if err != nil {
 		return task, cfg, err
@@ -310,6 +323,9 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
 		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: append(d.warnings, warnings...),
 		PodSpec: cfg.Environment.PodSpec.JSON(), Labels: d.req.GetLabels(),
+	}
+	if d.kind == lifecycle.Shell {
+		task.SSHSeed = newSSHSeed()
 	}
 	if r.MaxSlots != nil {
 		task.MaxSlots = *r.MaxSlots

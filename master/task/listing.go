@@ -29,6 +29,8 @@ const (
 
 // CommandQuery selects a part of the listed commands.
 type CommandQuery struct {
+	// Kind is empty for commands.
+	Kind lifecycle.Kind
 	// Usernames and UserIDs select the commands of the users in either list; both empty selects all.
 	Usernames []string
 	UserIDs   []int32
@@ -85,7 +87,7 @@ func (v *views) CountCommands(ctx context.Context) (int, error) {
 func (v *views) OpenCommands(workspace int32) []rm.TaskID {
 	var ids []rm.TaskID
 	for _, e := range v.reg.listWhere(func(s *snapshot) bool {
-		return s.task.Kind == lifecycle.Command && s.task.Workspace == workspace && !s.hasEnded()
+		return !kindOf(s.task.Kind).owned && s.task.Workspace == workspace && !s.hasEnded()
 	}) {
 		ids = append(ids, e.latestSnapshot().task.ID)
 	}
@@ -119,6 +121,17 @@ func (v *views) appendCommands(ctx context.Context, out []*apiv1.Command, ids []
 	return out, nil
 }
 
+// selectsKind reports whether the tasks of a group have the kind of a query.
+func (q CommandQuery) selectsKind(ofGroup string) bool { return ofGroup == groupKind(q.Kind) }
+
+// groupKind returns a kind as store.TaskGroup has it.
+func groupKind(k lifecycle.Kind) string {
+	if k == lifecycle.Command {
+		return ""
+	}
+	return string(k)
+}
+
 func countGroups(groups []store.TaskGroup) int {
 	n := 0
 	for _, g := range groups {
@@ -132,7 +145,7 @@ func chooseGroups(all []store.TaskGroup, q CommandQuery) []store.TaskGroup {
 	return slices.DeleteFunc(slices.Clone(all), func(g store.TaskGroup) bool {
 		users := len(q.Usernames)+len(q.UserIDs) > 0
 		wanted := slices.Contains(q.Usernames, g.Username) || slices.Contains(q.UserIDs, g.UserID)
-		return g.Tasks == 0 || users && !wanted || q.Workspace != 0 && g.Workspace != q.Workspace
+		return g.Tasks == 0 || users && !wanted || !q.selectsKind(g.Kind) || q.Workspace != 0 && g.Workspace != q.Workspace
 	})
 }
 
@@ -187,7 +200,7 @@ func listTask(tx *store.Tx, t lifecycle.Task) error {
 
 func rowOf(t lifecycle.Task) store.TaskRow {
 	return store.TaskRow{
-		ID: string(t.ID), UserID: t.UserID, Workspace: t.Workspace, Username: t.Username, Name: t.Name, Pool: t.Pool, Submitted: t.Submitted.UnixMicro(),
+		ID: string(t.ID), UserID: t.UserID, Workspace: t.Workspace, Username: t.Username, Name: t.Name, Pool: t.Pool, Kind: groupKind(t.Kind), Submitted: t.Submitted.UnixMicro(),
 	}
 }
 

@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,8 +80,7 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 			next.Price = run.cfg.Price(as)
 		}
 		if next.SSHSeed == nil && len(as.Containers) > 1 {
-			next.SSHSeed = make([]byte, 32)
-			_, _ = rand.Read(next.SSHSeed) // it never fails
+			next.SSHSeed = newSSHSeed()
 		}
 		return s.withAllocation(next), nil
 	}, inOrder(keep, also))
@@ -268,7 +266,7 @@ func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, err
 	if kind.owned {
 		return s, nil // its owner decides how to continue
 	}
-	s.task.Ended = end.At
+	s.task.Ended, s.task.SSHSeed = end.At, nil
 	s.task.Config, err = spec.Forget(s.task.Config)
 	return s, err
 }

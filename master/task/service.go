@@ -16,6 +16,8 @@ type Service struct {
 	Owner     int32
 	Container rm.ContainerID
 	Port      int
+	// Shell reports that the service is the login to a shell, at no port of the container.
+	Shell bool
 	// TCP reports that the service does not speak HTTP.
 	TCP bool
 	// Unauthenticated reports that anyone may visit it.
@@ -40,6 +42,10 @@ func (v *views) Service(ctx context.Context, id string, port int) (Service, erro
 	c, err := runningContainer(s, 0)
 	if err != nil {
 		return Service{}, status.New(status.NotFound, "service not found: %v", err)
+	}
+	if s.task.Kind == lifecycle.Shell && port == 0 {
+		// The key of the shell is what its visitors need.
+		return Service{Task: s.task.ID, Owner: s.task.UserID, Container: c, Shell: true, TCP: true, Unauthenticated: true}, nil
 	}
 	ports, err := v.servicesOf(ctx, s.task)
 	if err != nil {

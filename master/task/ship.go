@@ -121,7 +121,7 @@ func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1
 		Lines: make([]log.Line, len(l.GetLines())),
 	}
 	now, read := w.cfg.Now(), log.ReadHead
-	if e.latestSnapshot().task.Kind == lifecycle.Command {
+	if !kindOf(e.latestSnapshot().task.Kind).owned {
 		read = log.ReadExactHead // `task run` prints what its program has written
 	}
 	for i, line := range l.GetLines() {

@@ -176,7 +176,7 @@ func (v *views) configText(s snapshot) *string {
 }
 
 func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocation {
-	ready := a.Ready
+	ready := a.Ready || kindOf(task.Kind).waits && a.State == lifecycle.Running
 	out := &apiv1.Allocation{
 		TaskId: string(a.Task), State: a.State.API(), IsReady: &ready, AllocationId: string(a.ID), Slots: int32(task.Slots),
 	}

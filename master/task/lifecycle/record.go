@@ -18,6 +18,8 @@ type Kind string
 const (
 	// Command runs one program to its end.
 	Command Kind = "COMMAND"
+	// Shell waits for people who log in.
+	Shell Kind = "SHELL"
 	// Trial runs one trial of an experiment, as often as the experiment requires.
 	Trial Kind = "TRIAL"
 	// CheckpointGC deletes files of checkpoints.
@@ -75,6 +77,8 @@ type Task struct {
 	Warnings []string        `json:"warnings,omitempty"`
 	// Labels are the keys and values by which lists are filtered.
 	Labels map[string]string `json:"labels,omitempty"`
+	// SSHSeed is the seed of the key with which people log in to a shell, until it has ended.
+	SSHSeed []byte `json:"ssh_seed,omitempty"`
 	// Exceeds reports that the task needs more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
 

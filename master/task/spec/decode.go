@@ -106,7 +106,7 @@ func (c Config) idleSettings() []string {
 			out = append(out, key+" has no effect: "+why)
 		}
 	}
-	add(c.IdleTimeout != nil, "idle_timeout", "a command ends when its program does")
+	add(c.IdleTimeout != nil, "idle_timeout", "it applies to notebooks and TensorBoards only")
 	add(c.NotebookIdleType != "", "notebook_idle_type", "it applies to notebooks only")
 	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it applies to TensorBoards only")
 	add(c.Debug, "debug", "it applies to programs that use the cluster's library")

@@ -195,6 +195,7 @@ func master() []Row {
 		{"master/server/guard", []string{"master/api/status", "master/server/body", "master/share"}, "it stands before calls and knows none"},
 		{"master/server/query", []string{"master/api/status", "master/api/v1"}, "it reads the parameters of a call and knows none"},
 		{"master/experiment/view", with("master/checkpoint", "master/experiment", "master/experiment/*", "master/log", "master/metric", "master/store", "master/workspace"), "it shows clients what experiments keep"},
+		{"master/shell", []string{"internal/stream", "master/rm", "master/store"}, "it speaks SSH and does not know what a shell is for"},
 		{"master/proxy", []string{"master/api/status", "master/api/v1", "master/rm", "master/server/guard", "master/task", "master/token"}, "it forwards requests and does not know what a service does"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},
 		{"master/server", with("internal/stream", "internal/stream/frames", "master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body", "master/server/guard", "master/server/query", "master/share"), "it speaks HTTP and decides nothing"},

@@ -31,6 +31,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/shell"
 	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/template"
 	"github.com/det-deploy/det-deploy/master/workspace"
@@ -48,6 +49,7 @@ type Master struct {
 	contexts *bundle.Contexts
 	wheels   harness.Wheels
 	tasks    *task.Tasks
+	shells   *shell.Server
 	// policies returns the task policy of a pool.
 	policies func(pool string) policy.Policy
 	// Workspaces, templates and models of tasks and experiments.
@@ -132,7 +134,7 @@ func (m *Master) closeLogs() {
 func assembleMaster(ctx context.Context, d *deps) (*Master, error) {
 	m := &Master{deps: d, metrics: prometheus.NewRegistry()}
 	for _, open := range []func(context.Context) error{
-		m.openAccounts, m.openWorkspaces, m.openTasks, m.openExperiments, m.openLaunchers, m.openResourceManager, m.attachWorkspaces, m.configureServer, m.restoreState,
+		m.openAccounts, m.openWorkspaces, m.openTasks, m.openShells, m.openExperiments, m.openLaunchers, m.openResourceManager, m.attachWorkspaces, m.configureServer, m.restoreState,
 	} {
 		if err := open(ctx); err != nil {
 			m.closeLogs()

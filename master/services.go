@@ -9,12 +9,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/proxy"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/server/guard"
+	"github.com/det-deploy/det-deploy/master/shell"
+	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // newProxy returns the proxy of the services of tasks.
 func (m *Master) newProxy() *proxy.Proxy {
 	cfg := m.parts.Config
 	return proxy.New(proxy.Config{
+		Login:    m.logIn,
 		Services: m.tasks, Visitors: m.auth, Streams: func() rm.Streams { return m.rm },
 		Entered: m.recordVisit, Origin: cfg.Proxy.OriginURL(), Secure: m.certificate != nil, Log: m.log,
 	})
@@ -30,4 +34,33 @@ func (m *Master) recordVisit(ctx context.Context, r *http.Request, by *apiv1.Use
 		User: by.GetUsername(), UserId: by.GetId(), Admin: by.GetAdmin(), Address: address,
 		Action: "service.visit", Target: service, Outcome: audit.Done,
 	})
+}
+
+// openShells creates the SSH server of shells.
+func (m *Master) openShells(ctx context.Context) error {
+	key, err := shell.HostKey(ctx, m.store)
+	if err != nil {
+		return err
+	}
+	m.shells = shell.New(shell.Config{
+		HostKey: key, KeyOf: m.tasks.ShellKey, Streams: func() rm.Streams { return m.rm }, Entered: m.recordLogin, Log: m.log,
+	})
+	return nil
+}
+
+// logIn connects a visitor to the SSH server. The connection is within this process.
+func (m *Master) logIn(ctx context.Context, s task.Service, address string) net.Conn {
+	visitor, server := net.Pipe()
+	go m.shells.Serve(ctx, server, s.Task, address)
+	return visitor
+}
+
+// recordLogin records a login with the key of a shell, which does not tell who has the key.
+func (m *Master) recordLogin(ctx context.Context, id rm.TaskID, address string) {
+	guard.MarkKnown(ctx)
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	m.audit.Record(ctx, &apiv1.AuditEntry{Address: host, Action: "shell.login", Target: string(id), Details: "with the key of the shell", Outcome: audit.Done})
 }

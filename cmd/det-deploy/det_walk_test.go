@@ -159,6 +159,7 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 	launch := "command run --detach --config resources.slots=0 "
 	ended := taskID.FindString(w.ok(launch+"echo hello from the ended task", ""))
 	running := taskID.FindString(w.ok(launch+"sleep 3600", ""))
+	shell := taskID.FindString(w.ok("shell start --detach --config resources.slots=0", ""))
 	for id, state := range map[string]string{ended: "TERMINATED", running: "RUNNING"} {
 		c.Eventually("command "+id+" is "+state, time.Minute, func() error {
 			if out := w.ok("command describe "+id, ""); !strings.Contains(out, state) {
@@ -170,7 +171,7 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 	w.ok("experiment create "+dir+"/experiment.yaml "+dir+"/model -f", "")
 	saved := taskID.FindString(w.ok("experiment list-checkpoints 1 --csv", ""))
 	return strings.NewReplacer("{checkpoint}", saved, "{password}", password, "{agent}", "a", "{dir}", dir,
-		"{command}", running, "{ended}", ended, "{short}", ended[:8])
+		"{command}", running, "{shell}", shell, "{ended}", ended, "{short}", ended[:8])
 }
 
 // trainingProgram validates twice and saves a checkpoint, with the Core API only.

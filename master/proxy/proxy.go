@@ -16,6 +16,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -54,6 +55,8 @@ type Config struct {
 	Visitors Visitors
 	// Streams returns the streams of the resource manager.
 	Streams func() rm.Streams
+	// Login connects a visitor at an address to the login of a shell, until ctx ends.
+	Login func(ctx context.Context, s task.Service, address string) net.Conn
 	// Entered is called when a visitor gets a ticket for a service, for the audit log.
 	Entered func(ctx context.Context, r *http.Request, by *apiv1.User, service string)
 	// Origin is where browsers find services, such as https://services.example.com. If its host has a
@@ -125,7 +128,9 @@ func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, s service) {
 		return
 	}
 	defer leave()
-	guard.MarkKnown(r.Context())
+	if !s.Unauthenticated {
+		guard.MarkKnown(r.Context())
+	}
 	r = withoutCredentials(r)
 	if s.TCP {
 		p.forward.tunnel(w, r, s)

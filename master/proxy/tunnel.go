@@ -25,9 +25,7 @@ func (f *forwarder) tunnel(w http.ResponseWriter, r *http.Request, s service) {
 		refuse(w, http.StatusUpgradeRequired, "service "+s.name.String()+" is not a web page: it carries TCP in a websocket; use `det-deploy task port-forward`")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), connectTime)
-	conn, err := f.cfg.Streams().Dial(ctx, s.Container, s.Port)
-	cancel()
+	conn, err := f.connect(r, s)
 	if err != nil {
 		status, text := failureOf(s, err)
 		refuse(w, status, text)
@@ -41,6 +39,16 @@ func (f *forwarder) tunnel(w http.ResponseWriter, r *http.Request, s service) {
 	defer func() { _ = ws.CloseNow() }()
 	ws.SetReadLimit(messageLimit)
 	carry(r.Context(), ws, conn)
+}
+
+// connect connects a visitor to a service.
+func (f *forwarder) connect(r *http.Request, s service) (net.Conn, error) {
+	if s.Shell {
+		return f.cfg.Login(r.Context(), s.Service, r.RemoteAddr), nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), connectTime)
+	defer cancel()
+	return f.cfg.Streams().Dial(ctx, s.Container, s.Port)
 }
 
 // carry copies in both directions until the service ends its output, or either end vanishes.

@@ -97,6 +97,13 @@ type Tasks interface {
 	Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error)
 	// Kill kills a command. Killing an ended command is not an error.
 	Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error)
+	// LaunchShell, Shell, Shells, KillShell and SetShellPriority are like those for commands. Shell contains
+	// the key of the shell for those who may enter it.
+	LaunchShell(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(file int) (io.Reader, int64)) (*apiv1.LaunchShellResponse, error)
+	Shell(ctx context.Context, by *apiv1.User, id string) (*apiv1.GetShellResponse, error)
+	Shells(ctx context.Context, q task.CommandQuery) ([]*apiv1.Shell, error)
+	KillShell(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillShellResponse, error)
+	SetShellPriority(ctx context.Context, by *apiv1.User, r *apiv1.SetShellPriorityRequest) (*apiv1.SetShellPriorityResponse, error)
 	// ArrayCommands lists the commands of an array by index.
 	ArrayCommands(ctx context.Context, array string) ([]*apiv1.Command, error)
 	// KillArray kills the commands of an array that have not ended.

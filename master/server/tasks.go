@@ -62,11 +62,24 @@ var commandOrder = map[string]task.CommandOrder{
 }
 
 func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
+	q, p, err := t.taskQuery(c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := t.cfg.Tasks.Commands(c.Context(), q)
+	return &apiv1.GetCommandsResponse{Commands: c.commandsFor(list), Pagination: p.Pagination}, err
+}
+
+// page is the part of a list in a response. It is set when the list is read.
+type page struct{ *apiv1.Pagination }
+
+// taskQuery returns the query of a call that lists tasks of one kind.
+func (s *shared) taskQuery(c *call) (task.CommandQuery, *page, error) {
 	params := c.query()
 	workspace := int32(params.Number("workspaceId"))
-	if workspace != 0 && t.cfg.Workspaces != nil {
-		if _, err := t.cfg.Workspaces.Get(c.user, workspace); err != nil {
-			return nil, err
+	if workspace != 0 && s.cfg.Workspaces != nil {
+		if _, err := s.cfg.Workspaces.Get(c.user, workspace); err != nil {
+			return task.CommandQuery{}, nil, err
 		}
 	}
 	part := params.Part()
@@ -75,15 +88,14 @@ func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 		Order: query.Order(params, commandOrder), Descending: params.Descending(),
 	}
 	if params.Err() != nil {
-		return nil, params.Err()
+		return q, nil, params.Err()
 	}
-	var p *apiv1.Pagination
+	p := &page{}
 	q.Cut = func(total int) (from, to int) {
-		p = part.Of(total)
+		p.Pagination = part.Of(total)
 		return int(p.GetStartIndex()), int(p.GetEndIndex())
 	}
-	list, err := t.cfg.Tasks.Commands(c.Context(), q)
-	return &apiv1.GetCommandsResponse{Commands: c.commandsFor(list), Pagination: p}, err
+	return q, p, nil
 }
 
 func (t *taskCalls) command(c *call) (*apiv1.GetCommandResponse, error) {

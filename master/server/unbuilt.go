@@ -10,7 +10,7 @@ import (
 
 // Messages for calls of Determined 0.38.1 that are not implemented.
 const (
-	interactive  = "shells, notebooks and tensorboards are planned for a later version; use a command instead"
+	interactive  = "notebooks and tensorboards are planned for a later version; use a command with environment.proxy_ports instead"
 	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network with trials/{trial}/metrics; read them with trials/metrics/trial_metrics"
 	afterwards   = "it may come in a later version"
 	otherQueues  = "read job-queues-v2 instead"
@@ -33,7 +33,6 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/user", afterwards}, // users, their settings and recent projects
 	{"/api/v1/job-queues", otherQueues},
 	{"/experiments", afterwards},
-	{"/api/v1/shells", interactive},
 	{"/api/v1/notebooks", interactive},
 	{"/api/v1/tensorboards", interactive},
 	{"/api/v1/generic-tasks", afterwards},

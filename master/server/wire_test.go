@@ -41,6 +41,8 @@ func TestWireRules(t *testing.T) {
 		{"a service is visited", "GET", "/proxy/t1/lab", user, "", 502, `does not answer`},
 		{"the path of a service is its own", "GET", "/proxy/t1//../api", user, "", 502, `does not answer`},
 		{"a service is opened", "POST", "/api/v1/services/t1/open", user, "", 200, `"https://services.example.com/proxy/t1/?token=ddticket1.`},
+		{"the key of a shell", "GET", "/api/v1/shells/s1", user, "", 200, `"privateKey":"key"`},
+		{"no key of a shell for programs in tasks", "GET", "/api/v1/shells/s1", w.tools, "", 200, `"privateKey":""`},
 		{"no service", "POST", "/api/v1/services/t9:1/open", user, "", 404, `service not found: t9`},
 		{"a path with a similar prefix", "GET", "/proxying", user, "", 404, `not found: `},
 		{"a call that is planned", "POST", "/api/v1/generic-tasks", user, "{}", 501, `it may come in a later version`},

@@ -267,6 +267,27 @@ func (c *cluster) Kill(ctx context.Context, _ *apiv1.User, id string) (*apiv1.Ki
 	return &apiv1.KillCommandResponse{Command: m.GetCommand()}, err
 }
 
+func (c *cluster) LaunchShell(context.Context, *apiv1.User, *apiv1.LaunchCommandRequest, func(int) (io.Reader, int64)) (*apiv1.LaunchShellResponse, error) {
+	return &apiv1.LaunchShellResponse{Shell: &apiv1.Shell{Id: "s1", PrivateKey: "key"}}, nil
+}
+
+func (c *cluster) Shell(_ context.Context, _ *apiv1.User, id string) (*apiv1.GetShellResponse, error) {
+	if id != "s1" {
+		return nil, status.Missing("shell", id)
+	}
+	return &apiv1.GetShellResponse{Shell: &apiv1.Shell{Id: "s1", PrivateKey: "key"}}, nil
+}
+
+func (c *cluster) Shells(context.Context, task.CommandQuery) ([]*apiv1.Shell, error) { return nil, nil }
+
+func (c *cluster) KillShell(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillShellResponse, error) {
+	return nil, status.Missing("shell", id)
+}
+
+func (c *cluster) SetShellPriority(_ context.Context, _ *apiv1.User, in *apiv1.SetShellPriorityRequest) (*apiv1.SetShellPriorityResponse, error) {
+	return nil, status.Missing("shell", in.GetShellId())
+}
+
 func (c *cluster) KillArray(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillTaskArrayResponse, error) {
 	return &apiv1.KillTaskArrayResponse{ArrayId: id}, nil
 }

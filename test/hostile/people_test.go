@@ -87,6 +87,9 @@ func (w *world) victims(ctx context.Context) {
 	w.name("task", id)
 	w.name("command", id)
 	w.name("service", id)
+	var made struct{ Shell struct{ ID string } }
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/shells", body: `{"config": {"resources": {"slots": 0}}}`}, &made)
+	w.name("shell", made.Shell.ID)
 	var reply struct{ Command struct{ JobID string } }
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/" + id}, &reply)
 	w.name("job", reply.Command.JobID)

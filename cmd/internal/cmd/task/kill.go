@@ -28,6 +28,9 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 		before, _ := master.Command(ctx, id) // the request itself reports the error
 		c, err := master.Kill(ctx, id)
 		if client.KindOf(err) == client.NotFound {
+			c, err = killShell(ctx, master, id, err)
+		}
+		if client.KindOf(err) == client.NotFound {
 			return killArray(ctx, o, master, id, err)
 		}
 		switch {
@@ -40,6 +43,19 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 		return []*apiv1.Command{c}, err
 	})
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: slices.Concat(killed...)}))
+}
+
+// killShell kills a shell. It returns noTask if there is none.
+func killShell(ctx context.Context, master *client.Client, id string, noTask error) (*apiv1.Command, error) {
+	err := master.KillShell(ctx, id)
+	if kind := client.KindOf(err); kind == client.NotFound || kind == client.Unbuilt { // by a master of an earlier version
+		return nil, noTask
+	}
+	if err != nil {
+		return nil, err
+	}
+	reply, err := master.CommandDetail(ctx, id)
+	return reply.GetCommand(), err
 }
 
 // killArray kills the tasks of an array, or the trial of a task. It returns noTask if there is neither.

@@ -131,8 +131,8 @@ func TestMasterOnHoldRehearsesAndAcceptsNoRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	master := held(t, cfg)
-	if r := rehearsed(t, master); r.Error != "" || r.SchemaFrom != 6 || r.SchemaTo != 6 {
-		t.Errorf("got %+v, want a rehearsal that went well, from and to version 6", r)
+	if r := rehearsed(t, master); r.Error != "" || r.SchemaFrom != 7 || r.SchemaTo != 7 {
+		t.Errorf("got %+v, want a rehearsal that went well, from and to version 7", r)
 	}
 	for _, tc := range []struct {
 		method, path string

@@ -51,7 +51,7 @@ func (m *machine) Exec(_ context.Context, c rm.ContainerID, p stream.Program) (s
 	m.mu.Lock()
 	m.programs = append(m.programs, p)
 	m.mu.Unlock()
-	cmd := exec.Command(p.Argv[0], p.Argv[1:]...) //nolint:noctx // Close ends it
+	cmd := exec.Command(p.Argv[0], p.Argv[1:]...) // Close ends it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -63,6 +63,11 @@ func TestASickAgentFailsNoTask(t *testing.T) {
 			c.StartAgent("a", "--artificial-slots", "4")
 			c.StartAgent("b", "--artificial-slots", "2")
 			c.connected(2)
+			// Listed agents may not have stored their credential yet, without which they cannot connect again.
+			c.Eventually("agent a has stored its credential", time.Minute, func() error {
+				_, err := os.Stat(filepath.Join(c.Dir, "agent-a", "credential"))
+				return err
+			})
 			recover := tt.fall(t, c)
 			api := &rawAPI{t: t, url: c.URL, config: map[string]any{"resources": map[string]any{"slots": 1}}}
 			ids := make([]string, 12)

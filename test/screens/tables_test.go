@@ -58,6 +58,7 @@ func (p *person) screen(t *testing.T, args string, columns int) string {
 
 var (
 	wholeIDs  = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}-[0-9a-f-]{4,}|\b[0-9a-f]{8}\b|\b[A-Z0-9]{26}\b`)
+	checkouts = regexp.MustCompile(`\bdev-[0-9a-f]{8}(-modified)?\b`)
 	instants  = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`)
 	durations = regexp.MustCompile(`\b\d+s\b *`)
 	amounts   = regexp.MustCompile(`\b\d\.\d\d\b`)
@@ -66,6 +67,7 @@ var (
 
 // sized replaces what differs between runs by what has the same width.
 func sized(text string) string {
+	text = checkouts.ReplaceAllString(text, "dev") // in the last column
 	text = instants.ReplaceAllString(text, "2026-01-02 15:04:05")
 	text = netPorts.ReplaceAllString(amounts.ReplaceAllString(text, "0.00"), "127.0.0.1:12345")
 	text = wholeIDs.ReplaceAllStringFunc(text, func(id string) string { return "0a1b2c3d-4e5f-6789-abcd-0123456789ab"[:len(id)] })

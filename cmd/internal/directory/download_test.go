@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -76,10 +77,10 @@ func TestDownloadContinuesAfterInterruptions(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{files: map[string]string{"a": "123456789", "sub/empty": ""}, broken: 8}
-		var done int64
-		got, err := Download(t.Context(), dir, s.remote(func(n int64) { done += n }))
-		if err != nil || got != (Extracted{Files: 2, Bytes: 9}) || done != 9 {
-			t.Errorf("got %+v with progress %d, %v", got, done, err)
+		var done atomic.Int64
+		got, err := Download(t.Context(), dir, s.remote(func(n int64) { done.Add(n) }))
+		if err != nil || got != (Extracted{Files: 2, Bytes: 9}) || done.Load() != 9 {
+			t.Errorf("got %+v with progress %d, %v", got, done.Load(), err)
 		}
 		if d := cmp.Diff(s.files, contents(t, dir)); d != "" {
 			t.Errorf("files differ (-want +got):\n%s", d)

@@ -26,7 +26,7 @@ func patient() timing { return timing{alive: time.Hour, silence: time.Hour, fare
 
 // hasty is a timing in which a vanished end is noticed at once.
 func hasty() timing {
-	return timing{alive: 20 * time.Millisecond, silence: 500 * time.Millisecond, farewell: 100 * time.Millisecond}
+	return timing{alive: 20 * time.Millisecond, silence: 3 * time.Second, farewell: 100 * time.Millisecond}
 }
 
 // pair returns both ends of a websocket: the one that dialed first.

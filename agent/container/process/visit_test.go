@@ -68,8 +68,13 @@ func TestTasksOnAFullDiskAreEntered(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = unix.Unmount(o.Dir, unix.MNT_DETACH) }) // of the test alone
 	r := withOptions(t, o)
-	if err := start(t, r, script("full", "cat /dev/zero >$HOME/big; touch /dev/shm/full; sleep 600")); err != nil {
+	fill := "until [ -e /dev/shm/started ]; do sleep 0.05; done; cat /dev/zero >$HOME/big; touch /dev/shm/full; sleep 600"
+	if err := start(t, r, script("full", fill)); err != nil {
 		t.Fatal(err)
+	}
+	// The start itself needs room on the disk.
+	if said, code := entered(t, r, "full", "touch /dev/shm/started", nil); code != 0 {
+		t.Fatalf("got code %d and %q", code, said)
 	}
 	eventually(t, "the disk is full", func() bool {
 		_, code := entered(t, r, "full", "test -e /dev/shm/full", nil)

@@ -26,12 +26,8 @@ func (m *Master) newProxy() *proxy.Proxy {
 
 // recordVisit records that a user opened the pages of a service, but not each request.
 func (m *Master) recordVisit(ctx context.Context, r *http.Request, by *apiv1.User, service string) {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
-	}
 	m.audit.Record(ctx, &apiv1.AuditEntry{
-		User: by.GetUsername(), UserId: by.GetId(), Admin: by.GetAdmin(), Address: address,
+		User: by.GetUsername(), UserId: by.GetId(), Admin: by.GetAdmin(), Address: hostOf(r.RemoteAddr),
 		Action: "service.visit", Target: service, Outcome: audit.Done,
 	})
 }
@@ -58,9 +54,14 @@ func (m *Master) logIn(ctx context.Context, s task.Service, address string) net.
 // recordLogin records a login with the key of a shell, which does not tell who has the key.
 func (m *Master) recordLogin(ctx context.Context, id rm.TaskID, address string) {
 	guard.MarkKnown(ctx)
+	m.audit.Record(ctx, &apiv1.AuditEntry{Address: hostOf(address), Action: "shell.login", Target: string(id), Details: "with the key of the shell", Outcome: audit.Done})
+}
+
+// hostOf returns the host of an address with a port.
+func hostOf(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		host = address
+		return address
 	}
-	m.audit.Record(ctx, &apiv1.AuditEntry{Address: host, Action: "shell.login", Target: string(id), Details: "with the key of the shell", Outcome: audit.Done})
+	return host
 }

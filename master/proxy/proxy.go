@@ -71,15 +71,20 @@ type Config struct {
 type Proxy struct {
 	cfg     Config
 	forward *forwarder
-	visits  *visits
+	// visits counts the open requests of each container.
+	visits *guard.Waits
 }
+
+// mostVisits is the maximum number of open requests per container: browsers open six connections per tab,
+// and a notebook some more for its kernels.
+const mostVisits = 256
 
 // New returns a proxy.
 func New(cfg Config) *Proxy {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Proxy{cfg: cfg, forward: newForwarder(cfg), visits: newVisits(mostVisits)}
+	return &Proxy{cfg: cfg, forward: newForwarder(cfg), visits: guard.NewWaits(mostVisits)}
 }
 
 // service is a service with its name in paths.
@@ -122,8 +127,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // visit forwards a request that was admitted.
 func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, s service) {
-	leave, ok := p.visits.enter(s.Container)
-	if !ok {
+	leave, err := p.visits.Acquire(string(s.Container))
+	if err != nil {
 		refuse(w, http.StatusServiceUnavailable, "service "+s.name.String()+" has the maximum number of open requests; close some of its pages")
 		return
 	}

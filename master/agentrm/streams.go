@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 
 	"github.com/det-deploy/det-deploy/internal/excerpt"
 	"github.com/det-deploy/det-deploy/internal/stream"
@@ -72,9 +73,9 @@ func (s *state) reserveStream(ctx context.Context, id rm.ContainerID, program bo
 	return o, a.link.Send, err
 }
 
-// checkStreamCredential returns an error if a credential is not one of an agent.
-func (s *state) checkStreamCredential(ctx context.Context, id rm.AgentID, credential token.Text, address string) error {
-	who, err := s.cfg.Gate.Admit(ctx, JoinProof{Agent: id, Credential: credential, Address: address})
+// checkStreamCredential returns an error if the credential of a request is not one of an agent.
+func (s *state) checkStreamCredential(req *http.Request, id rm.AgentID, credential token.Text) error {
+	who, err := s.cfg.Gate.Admit(req.Context(), JoinProof{Agent: id, Credential: credential, Address: remoteHost(req)})
 	if err == nil && who.Agent != id {
 		err = link.Final("the credential belongs to agent %s, not to %s", who.Agent, id)
 	}

@@ -2,7 +2,6 @@ package streams
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 
@@ -24,7 +23,7 @@ func (s *Streams) ServeStream(w http.ResponseWriter, req *http.Request, id strin
 	}
 	defer s.serving.Done()
 	credential := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
-	if err := s.cfg.Check(req.Context(), o.agent, token.Text(credential), remoteHost(req)); err != nil {
+	if err := s.cfg.Check(req, o.agent, token.Text(credential)); err != nil {
 		s.cfg.Log.Warn("stream refused", "agent_id", o.agent, "address", req.RemoteAddr, "err", err)
 		http.Error(w, "the credential is not that of the agent which was asked", http.StatusForbidden)
 		return
@@ -102,11 +101,3 @@ func reasonOf(agent rm.AgentID, m *agentv1.StreamFailed) error {
 
 // maxReason is the maximum length of an agent's reason in characters.
 const maxReason = 1000
-
-func remoteHost(req *http.Request) string {
-	host, _, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil {
-		return req.RemoteAddr
-	}
-	return host
-}

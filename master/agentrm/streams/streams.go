@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -26,8 +27,8 @@ const (
 // Config configures Streams.
 type Config struct {
 	Log *slog.Logger
-	// Check returns an error if a credential is not one of an agent.
-	Check func(ctx context.Context, id rm.AgentID, credential token.Text, address string) error
+	// Check returns an error if the credential of a request is not one of an agent.
+	Check func(req *http.Request, id rm.AgentID, credential token.Text) error
 	// Admitted is called with the context of the request of an accepted stream.
 	Admitted func(ctx context.Context)
 	// Patience is the time for an agent to open a stream, and for the last output of the programs of a

@@ -21,7 +21,7 @@ type interrupt struct {
 	args  []string
 	// at is a master that the command talks to and that is stuck; nil is the cluster.
 	at *stuck
-	// until is what the screen shows before Ctrl-C, and again what it shows before another one.
+	// until is the text on the screen before Ctrl-C, and again that before another one.
 	until, again string
 	// code is the exit code if it is not that of an interrupted program.
 	code int
@@ -142,7 +142,7 @@ func (p *person) added(before, after string) string {
 	return b.String()
 }
 
-// looks checks what is left of the object.
+// looks checks the remains of the object.
 func (p *person) looks(i interrupt) {
 	p.t.Helper()
 	if i.lists == nil {
@@ -154,7 +154,7 @@ func (p *person) looks(i interrupt) {
 	}
 }
 
-// exitCode returns what a shell would say.
+// exitCode returns the exit code as a shell reports it.
 func exitCode(err error) int {
 	var e *exec.ExitError
 	if !errors.As(err, &e) {

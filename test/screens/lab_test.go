@@ -98,12 +98,12 @@ func (p *person) run(args ...string) {
 	}
 }
 
-// has returns what Await waits for: a text on the screen.
+// has returns a condition for Await: a text on the screen.
 func has(text string) (string, func(string) bool) {
 	return "the text " + text, func(screen string) bool { return strings.Contains(screen, text) }
 }
 
-// ends returns what Await waits for: a screen that ends in a text.
+// ends returns a condition for Await: a screen that ends in a text.
 func ends(text string) (string, func(string) bool) {
 	return text + " at the end", func(screen string) bool { return strings.HasSuffix(screen, text+"\n") }
 }
@@ -135,7 +135,7 @@ var (
 	ports = regexp.MustCompile(`(127\.0\.0\.1:|--port |port )\d+`)
 )
 
-// settled replaces what differs between runs.
+// settled replaces the parts that differ between runs.
 func (p *person) settled(text string) string {
 	text = strings.NewReplacer(p.home, "HOME", p.c.Dir, "CLUSTER", p.c.URL, "http://MASTER", "^C", "").Replace(text)
 	text = times.ReplaceAllString(ids.ReplaceAllString(text, "ID"), "TIME")

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/terminal"
 )
 
-// frame is what a screen shows at a moment.
+// frame is the text on a screen at a moment.
 type frame struct {
 	about string
 	args  []string

@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/test/terminal"
 )
 
-// completion is a line with what a shell offers after TAB.
+// completion is a line and the offers of a shell after TAB.
 type completion struct {
 	line string
 	// offers are words that are offered, or completed in the line if there is one.
@@ -102,7 +102,7 @@ func TestShellsComplete(t *testing.T) {
 	}
 }
 
-// fish prints what it would offer, which is easier to read than its screen.
+// fish prints its offers, which are easier to read than its screen.
 func TestFishCompletes(t *testing.T) {
 	t.Parallel()
 	installed.Program(t, "fish")
@@ -174,7 +174,7 @@ func (k *keyboard) completes(t *testing.T, c completion) {
 	t.Errorf("%q: %s:\n%s\n%s", c.line, problem, list, line)
 }
 
-// problem returns what is wrong with a list of completions and with the text that was added to the line, or "".
+// problem returns the fault of a list of completions and with the text that was added to the line, or "".
 func (c completion) problem(list, added string) string {
 	if strings.Contains(list+added, "decoy") {
 		return "names of files are offered"

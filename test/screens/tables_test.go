@@ -47,7 +47,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 	}
 }
 
-// screen returns what a command shows.
+// screen returns the output of a command.
 func (p *person) screen(t *testing.T, args string, columns int) string {
 	t.Helper()
 	s, c := terminal.Open(t, columns, 100), p.command(p.c.Bin, strings.Fields(args)...)
@@ -65,7 +65,7 @@ var (
 	netPorts  = regexp.MustCompile(`127\.0\.0\.1:\d{4,5}`)
 )
 
-// sized replaces what differs between runs by what has the same width.
+// sized replaces the parts that differ between runs by others of the same width.
 func sized(text string) string {
 	text = checkouts.ReplaceAllString(text, "dev") // in the last column
 	text = instants.ReplaceAllString(text, "2026-01-02 15:04:05")

@@ -120,7 +120,7 @@ func (s *Terminal) Type(keys string) {
 	}
 }
 
-// Key returns what a key sends: enter, esc, tab, up, down, backspace or ctrl+c.
+// Key returns the bytes that a key sends: enter, esc, tab, up, down, backspace or ctrl+c.
 func Key(name string) string {
 	return map[string]string{"enter": "\r", "esc": "\x1b", "tab": "\t", "up": "\x1b[A", "down": "\x1b[B", "backspace": "\x7f", "ctrl+c": "\x03"}[name]
 }

@@ -19,7 +19,7 @@ type Conn struct {
 	wire   *wire
 	ctx    context.Context //nolint:containedctx // the lifetime of the websocket
 	cancel context.CancelFunc
-	// arrived returns what receive writes to received. Only one direction of the pipe is used.
+	// arrived returns the bytes that receive writes to received. Only one direction of the pipe is used.
 	arrived, received net.Conn
 	// lost is why nothing arrives, if the other end did not say so in an orderly way. It is set before
 	// received is closed.

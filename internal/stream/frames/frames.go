@@ -32,7 +32,7 @@ const (
 	// MaxPayload is the maximum size of the payload of a message in bytes. An end that receives a larger
 	// message closes the stream.
 	MaxPayload = 64 << 10
-	// chunk is the size of the messages that are sent, in bytes. It is what io.Copy writes at once.
+	// chunk is the size of the messages that are sent, in bytes. io.Copy writes as much at once.
 	chunk = 32 << 10
 )
 

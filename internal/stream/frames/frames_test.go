@@ -57,7 +57,7 @@ func pair(t *testing.T) (near, far *websocket.Conn) {
 	return near, far
 }
 
-// program is a program of a test, which does what its function does.
+// program is a program of a test: its function.
 type program struct {
 	stdin          io.Reader
 	in             *io.PipeWriter

@@ -32,7 +32,7 @@ func newInput() *input {
 	return in
 }
 
-// add appends what has arrived. It returns an error if the sender ignores the window.
+// add appends received input. It returns an error if the sender ignores the window.
 func (in *input) add(p []byte) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -46,7 +46,7 @@ func (in *input) add(p []byte) error {
 	return nil
 }
 
-// end ends the input after what has arrived.
+// end ends the input after the received part.
 func (in *input) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

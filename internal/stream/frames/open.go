@@ -59,7 +59,7 @@ func open(ctx context.Context, ws *websocket.Conn, t timing) *remote {
 	return r
 }
 
-// receive handles what the container's end sends until the program has ended.
+// receive handles the messages of the container's end until the program has ended.
 func (r *remote) receive() {
 	err := r.readFrames()
 	r.err = err

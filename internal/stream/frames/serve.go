@@ -63,7 +63,7 @@ func serve(ctx context.Context, ws *websocket.Conn, p stream.Process, t timing) 
 	return err
 }
 
-// readFrames handles what the person's end sends, until the websocket closes.
+// readFrames handles the messages of the person's end until the websocket closes.
 func (s *server) readFrames(ctx context.Context) error {
 	for {
 		data, err := s.read(ctx)
@@ -135,7 +135,7 @@ func (s *server) sendOutput(ctx context.Context) (code int, err error) {
 	return s.process.Wait()
 }
 
-// copyOutput sends what r returns until its end. It returns an error of the websocket.
+// copyOutput sends the content of r. It returns an error of the websocket.
 func (s *server) copyOutput(ctx context.Context, k kind, r io.Reader) error {
 	buf := make([]byte, 1+chunk)
 	buf[0] = byte(k)

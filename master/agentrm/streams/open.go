@@ -18,7 +18,7 @@ import (
 // Send sends an order to the agent.
 type Send func(*agentv1.MasterMessage)
 
-// opener makes a stream of a websocket, and returns what is closed when it has ended.
+// opener makes a stream of a websocket, and returns a channel that is closed when it has ended.
 type opener func(ws *websocket.Conn) (ended <-chan struct{})
 
 // Dial connects to a port of the container.

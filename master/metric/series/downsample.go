@@ -1,15 +1,49 @@
 package series
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
-// downsample reduces a curve to at most the given number of points, preserving its shape (largest
-// triangle three buckets): it keeps the first and the last point, divides the others into equal
-// parts, and selects from each part the point with the largest triangle to the point selected before
-// and the mean of the next part.
+// downsample reduces a curve to at most the given number of points. It keeps the shape of the curve, its
+// first and last point and, from 5 points on, its smallest and largest value.
 func downsample(points []point, most int) []point {
 	if len(points) <= most {
 		return points
 	}
+	if most < 5 {
+		return largestTriangles(points, most)
+	}
+	chosen := largestTriangles(points, most-2)
+	for _, extreme := range extremes(points) {
+		i, found := slices.BinarySearchFunc(chosen, extreme, func(a, b point) int { return cmp.Compare(a.steps, b.steps) })
+		if !found {
+			chosen = slices.Insert(chosen, i, extreme)
+		}
+	}
+	return chosen
+}
+
+// extremes returns the points with the smallest and the largest number, or nil if none is a number.
+func extremes(points []point) []point {
+	var numbers []point
+	for _, p := range points {
+		if !math.IsNaN(p.value) && !math.IsInf(p.value, 0) {
+			numbers = append(numbers, p)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil
+	}
+	byValue := func(a, b point) int { return cmp.Compare(a.value, b.value) }
+	return []point{slices.MinFunc(numbers, byValue), slices.MaxFunc(numbers, byValue)}
+}
+
+// largestTriangles reduces a curve to a number of points (largest triangle three buckets): it keeps the
+// first and the last point, divides the others into equal parts, and selects from each part the point with
+// the largest triangle to the point selected before and the mean of the next part.
+func largestTriangles(points []point, most int) []point {
 	if most < 3 {
 		return points[len(points)-max(most, 0):]
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -274,7 +275,7 @@ func TestDownsample(t *testing.T) {
 	points[700].value = math.NaN()
 	for _, most := range []int{0, 1, 2, 3, 10, 100, 999, 1000, 2000} {
 		got := downsample(points, most)
-		if want := min(most, len(points)); len(got) != want {
+		if want := min(most, len(points)); len(got) > want || len(got) < want-2 {
 			t.Errorf("at most %d: got %d points, want %d", most, len(got), want)
 		}
 		if !slices.IsSortedFunc(got, func(a, b point) int { return int(a.steps - b.steps) }) {
@@ -283,6 +284,34 @@ func TestDownsample(t *testing.T) {
 		if most >= 10 && (!slices.ContainsFunc(got, func(p point) bool { return p.steps == 400 }) || !slices.ContainsFunc(got, func(p point) bool { return p.steps == 700 }) || got[0].steps != 0 || got[len(got)-1].steps != 999) {
 			t.Errorf("at most %d: the ends, the peak or what is not a number is missing", most)
 		}
+	}
+}
+
+func TestDownsampleKeepsTheExtremes(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		points := make([]point, 6+r.IntN(3000))
+		for i := range points {
+			points[i] = point{steps: int64(i), value: r.NormFloat64()}
+			if r.IntN(50) == 0 {
+				points[i].value = math.NaN()
+			}
+		}
+		most := 5 + r.IntN(len(points))
+		got := downsample(points, most)
+		if len(got) > most {
+			t.Fatalf("seed %d: got %d points, want at most %d", seed, len(got), most)
+		}
+		for _, want := range extremes(points) {
+			if !slices.ContainsFunc(got, func(p point) bool { return p.steps == want.steps }) {
+				t.Fatalf("seed %d: %d of %d points lack the extreme value of step %d", seed, most, len(points), want.steps)
+			}
+		}
+	}
+	if got := downsample(slices.Repeat([]point{{value: math.NaN()}}, 100), 50); len(got) > 50 {
+		t.Errorf("got %d points without a number, want at most 50", len(got))
 	}
 }
 

@@ -97,30 +97,36 @@ func (v *views) Named(text string, limit int) []View {
 func (v *views) Rows(f Filter) []Row {
 	all := v.reg.all()
 	rows := make([]Row, 0, len(all))
-	archived := archivedProjects{places: v.cfg.Places, known: map[int32]bool{}}
+	projects := projects{places: v.cfg.Places, known: map[int32]project{}}
 	for _, e := range all {
-		if r := (Row{e.stored(), e, v.shared}); f.leavesIn(r.Experiment) && f.leavesArchived(r.Experiment, archived) && f.leavesState(r) {
+		if r := (Row{e.stored(), e, v.shared}); f.leavesIn(r.Experiment) && f.leavesPlace(r.Experiment, projects) && f.leavesState(r) {
 			rows = append(rows, r)
 		}
 	}
 	return rows
 }
 
-// archivedProjects looks each project up once.
-type archivedProjects struct {
-	places Places
-	known  map[int32]bool
+// project is what a Filter compares of a project.
+type project struct {
+	workspace int32
+	archived  bool
 }
 
-// includes reports whether a project or its workspace is archived.
-func (a archivedProjects) includes(project int32) bool {
-	archived, found := a.known[project]
-	if !found {
-		p, err := a.places.Project(project)
-		archived = err == nil && p.Archived
-		a.known[project] = archived
+// projects looks each project up once.
+type projects struct {
+	places Places
+	known  map[int32]project
+}
+
+func (p projects) find(id int32) project {
+	found, known := p.known[id]
+	if !known {
+		if at, err := p.places.Project(id); err == nil {
+			found = project{at.WorkspaceID, at.Archived}
+		}
+		p.known[id] = found
 	}
-	return archived
+	return found
 }
 
 // Filter selects experiments. Empty fields match all.
@@ -139,6 +145,8 @@ type Filter struct {
 	// States are displayed states. ACTIVE matches an active experiment in any displayed state.
 	States  []string
 	Project int32
+	// Workspace is the workspace of the project.
+	Workspace int32
 	// IDs and NotIDs are sets. FromID and UntilID are inclusive bounds; 0 means no bound.
 	IDs, NotIDs     []int32
 	FromID, UntilID int32
@@ -150,8 +158,13 @@ func (f Filter) leavesIn(x *record.Experiment) bool {
 		(len(f.Pools) == 0 || slices.Contains(f.Pools, x.Queue.Pool))
 }
 
-func (f Filter) leavesArchived(x *record.Experiment, projects archivedProjects) bool {
-	return f.Archived == nil || *f.Archived == (x.Archived || projects.includes(x.ProjectID))
+// leavesPlace reports whether the experiment matches Archived and Workspace.
+func (f Filter) leavesPlace(x *record.Experiment, all projects) bool {
+	if f.Archived == nil && f.Workspace == 0 {
+		return true
+	}
+	in := all.find(x.ProjectID)
+	return (f.Archived == nil || *f.Archived == (x.Archived || in.archived)) && (f.Workspace == 0 || f.Workspace == in.workspace)
 }
 
 func (f Filter) leavesID(id int32) bool {

@@ -143,6 +143,26 @@ func TestListsFilterByPool(t *testing.T) {
 	}
 }
 
+func TestListsFilterByWorkspace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	team, err := w.spots.Create(t.Context(), ann(), &apiv1.PostWorkspaceRequest{Name: "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := w.spots.CreateProject(t.Context(), ann(), &apiv1.PostProjectRequest{Name: "vision", WorkspaceId: team.GetId()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.addEnded(record.Experiment{ID: 1, ProjectID: 1})
+	w.addEnded(record.Experiment{ID: 2, ProjectID: project.GetId()})
+	for workspace, want := range map[int32][]int32{0: {1, 2}, 1: {1}, team.GetId(): {2}, 99: nil} {
+		if d := gocmp.Diff(idsOf(w.x.Page(Query{Filter: Filter{Workspace: workspace}, Cut: cutAll})), want); d != "" {
+			t.Errorf("workspace %d (-got +want):\n%s", workspace, d)
+		}
+	}
+}
+
 func TestNamedFindsTheExactNameAmongMany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

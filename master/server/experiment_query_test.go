@@ -31,6 +31,7 @@ func TestListExperimentsParameters(t *testing.T) {
 			},
 		},
 		{name: "the other spelling", query: "project_id=4&sort_by=SORT_BY_UNSPECIFIED&user_ids=2", want: &apiv1.GetExperimentsRequest{ProjectId: 4, UserIds: []int32{2}}},
+		{name: "a workspace and pools", query: "workspaceId=3&pools=a", want: &apiv1.GetExperimentsRequest{WorkspaceId: 3, Pools: []string{"a"}}},
 		{name: "an unknown state", query: "states=STATE_LOST", refused: "states: must be one of STATE_ACTIVE, STATE_PAUSED"},
 		{name: "an unknown order", query: "sortBy=SORT_BY_COLOUR", refused: "sortBy: must be one of SORT_BY_ID"},
 		{name: "an invalid limit", query: "limit=-3", refused: "limit: must be -2 or more"},

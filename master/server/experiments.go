@@ -42,6 +42,8 @@ type Experiments interface {
 	// Labels returns the labels used in a project, or in all if project is 0, most frequent first.
 	Labels(project int32) []string
 	History(ctx context.Context, id int32, offset, limit int) (*apiv1.GetExperimentHistoryResponse, error)
+	// Rungs returns the rungs of the search with the trials that reached them.
+	Rungs(ctx context.Context, id int32) ([]*apiv1.SearchRung, error)
 	// BestMetric returns the best value of the searcher metric, or nil if there are no validations.
 	BestMetric(id int32) (*float64, error)
 
@@ -170,14 +172,18 @@ func (e *experimentCalls) addDetail(c *call, out *apiv1.GetExperimentResponse) e
 
 func (e *experimentCalls) history(c *call) (*apiv1.GetExperimentHistoryResponse, error) {
 	id, err := c.experimentID()
-	page := c.query().Part()
+	page, rungs := c.query().Part(), c.query().IsSet("rungs")
 	if err == nil {
 		err = c.query().Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.cfg.Experiments.History(c.Context(), id, page.Offset, page.Limit)
+	out, err := e.cfg.Experiments.History(c.Context(), id, page.Offset, page.Limit)
+	if err == nil && rungs {
+		out.Rungs, err = e.cfg.Experiments.Rungs(c.Context(), id)
+	}
+	return out, err
 }
 
 func (e *experimentCalls) bestMetric(c *call) (*apiv1.GetBestSearcherValidationMetricResponse, error) {
@@ -237,7 +243,7 @@ func (c *call) experimentsRequest() *apiv1.GetExperimentsRequest {
 		ToId:   params.Bound("experimentIdFilter.lte", "experimentIdFilter.lt", -1),
 		// The summary of the trials is held in memory.
 		ShowTrialData: params.IsSet("showTrialData"),
-		Pools:         params.All("pools"),
+		Pools:         params.All("pools"), WorkspaceId: int32(params.Number("workspaceId")),
 	}
 	return r
 }

@@ -24,6 +24,10 @@ type ExperimentQuery struct {
 	Labels []string
 	// Pools selects experiments in one of these resource pools; empty selects all.
 	Pools []string
+	// Name is a part of the name; empty selects all.
+	Name string
+	// Project and Workspace select experiments in one of these; 0 selects all.
+	Project, Workspace int32
 	// Limit is the maximum number; 0 means all.
 	Limit int
 }
@@ -33,13 +37,9 @@ const pageSize = 200
 
 // Experiments lists experiments.
 func (e experiments) Experiments(ctx context.Context, q ExperimentQuery) (all []*apiv1.Experiment, err error) {
-	query := url.Values{"users": q.Users, "labels": q.Labels, "pools": q.Pools, "sortBy": {"SORT_BY_ID"}, "orderBy": {"ORDER_BY_DESC"}}
-	if !q.Archived {
-		query.Set("archived", "false")
-	}
-	for _, s := range q.States {
-		query.Add("states", "STATE_"+s)
-	}
+	query := q.values()
+	query.Set("sortBy", "SORT_BY_ID")
+	query.Set("orderBy", "ORDER_BY_DESC")
 	err = readPages(q.Limit, query, func() (int, *apiv1.Pagination, error) {
 		out := &apiv1.GetExperimentsResponse{}
 		err := e.do(ctx, call{op: "list experiments", method: http.MethodGet, path: "/api/v1/experiments", query: query, out: out})
@@ -47,6 +47,26 @@ func (e experiments) Experiments(ctx context.Context, q ExperimentQuery) (all []
 		return len(all), out.GetPagination(), err
 	})
 	return all, err
+}
+
+func (q ExperimentQuery) values() url.Values {
+	v := url.Values{"users": q.Users, "labels": q.Labels, "pools": q.Pools}
+	if !q.Archived {
+		v.Set("archived", "false")
+	}
+	for _, s := range q.States {
+		v.Add("states", "STATE_"+s)
+	}
+	if q.Name != "" {
+		v.Set("name", q.Name)
+	}
+	if q.Project != 0 {
+		v.Set("projectId", number(q.Project))
+	}
+	if q.Workspace != 0 {
+		v.Set("workspaceId", number(q.Workspace))
+	}
+	return v
 }
 
 // readPages reads a list page by page, up to limit entries, or all if limit is 0.

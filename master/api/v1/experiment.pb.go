@@ -1049,7 +1049,9 @@ type GetExperimentsRequest struct {
 	ToId          *int32 `protobuf:"varint,16,opt,name=to_id,json=toId,proto3,oneof" json:"to_id,omitempty"`
 	ShowTrialData bool   `protobuf:"varint,17,opt,name=show_trial_data,json=showTrialData,proto3" json:"show_trial_data,omitempty"`
 	// Ours: the resource pools.
-	Pools         []string `protobuf:"bytes,18,rep,name=pools,proto3" json:"pools,omitempty"`
+	Pools []string `protobuf:"bytes,18,rep,name=pools,proto3" json:"pools,omitempty"`
+	// Ours: the workspace, 0 for any.
+	WorkspaceId   int32 `protobuf:"varint,19,opt,name=workspace_id,json=workspaceId,proto3" json:"workspace_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1208,6 +1210,13 @@ func (x *GetExperimentsRequest) GetPools() []string {
 		return x.Pools
 	}
 	return nil
+}
+
+func (x *GetExperimentsRequest) GetWorkspaceId() int32 {
+	if x != nil {
+		return x.WorkspaceId
+	}
+	return 0
 }
 
 type GetExperimentsResponse struct {
@@ -3036,9 +3045,11 @@ func (x *ExperimentEvent) GetText() string {
 }
 
 type GetExperimentHistoryResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Events        []*ExperimentEvent     `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	Pagination    *Pagination            `protobuf:"bytes,2,opt,name=pagination,proto3" json:"pagination,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Events     []*ExperimentEvent     `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	Pagination *Pagination            `protobuf:"bytes,2,opt,name=pagination,proto3" json:"pagination,omitempty"`
+	// rungs is the state of the search, where rungs=true asks for it.
+	Rungs         []*SearchRung `protobuf:"bytes,3,rep,name=rungs,proto3" json:"rungs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3087,6 +3098,148 @@ func (x *GetExperimentHistoryResponse) GetPagination() *Pagination {
 	return nil
 }
 
+func (x *GetExperimentHistoryResponse) GetRungs() []*SearchRung {
+	if x != nil {
+		return x.Rungs
+	}
+	return nil
+}
+
+// SearchRung is a length of training at which a search compares trials.
+type SearchRung struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// bracket and rung count from 0.
+	Bracket int32 `protobuf:"varint,1,opt,name=bracket,proto3" json:"bracket,omitempty"`
+	Rung    int32 `protobuf:"varint,2,opt,name=rung,proto3" json:"rung,omitempty"`
+	// places are the trials that reached it, best first.
+	Places        []*SearchPlace `protobuf:"bytes,3,rep,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchRung) Reset() {
+	*x = SearchRung{}
+	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchRung) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchRung) ProtoMessage() {}
+
+func (x *SearchRung) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchRung.ProtoReflect.Descriptor instead.
+func (*SearchRung) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *SearchRung) GetBracket() int32 {
+	if x != nil {
+		return x.Bracket
+	}
+	return 0
+}
+
+func (x *SearchRung) GetRung() int32 {
+	if x != nil {
+		return x.Rung
+	}
+	return 0
+}
+
+func (x *SearchRung) GetPlaces() []*SearchPlace {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+// SearchPlace is a trial in a rung.
+type SearchPlace struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TrialId int32                  `protobuf:"varint,1,opt,name=trial_id,json=trialId,proto3" json:"trial_id,omitempty"`
+	// length is the trained length and metric the searcher's metric there; both are absent for a trial that
+	// failed before.
+	Length *float64 `protobuf:"fixed64,2,opt,name=length,proto3,oneof" json:"length,omitempty"`
+	Metric *float64 `protobuf:"fixed64,3,opt,name=metric,proto3,oneof" json:"metric,omitempty"`
+	// goes_on is set if the trial was allowed to continue when it reached the rung.
+	GoesOn        bool `protobuf:"varint,4,opt,name=goes_on,json=goesOn,proto3" json:"goes_on,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchPlace) Reset() {
+	*x = SearchPlace{}
+	mi := &file_master_api_v1_experiment_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchPlace) ProtoMessage() {}
+
+func (x *SearchPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_experiment_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchPlace.ProtoReflect.Descriptor instead.
+func (*SearchPlace) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_experiment_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *SearchPlace) GetTrialId() int32 {
+	if x != nil {
+		return x.TrialId
+	}
+	return 0
+}
+
+func (x *SearchPlace) GetLength() float64 {
+	if x != nil && x.Length != nil {
+		return *x.Length
+	}
+	return 0
+}
+
+func (x *SearchPlace) GetMetric() float64 {
+	if x != nil && x.Metric != nil {
+		return *x.Metric
+	}
+	return 0
+}
+
+func (x *SearchPlace) GetGoesOn() bool {
+	if x != nil {
+		return x.GoesOn
+	}
+	return false
+}
+
 type PatchExperiment_PatchResources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// max_slots is null for no limit; left out, it stays.
@@ -3099,7 +3252,7 @@ type PatchExperiment_PatchResources struct {
 
 func (x *PatchExperiment_PatchResources) Reset() {
 	*x = PatchExperiment_PatchResources{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3264,7 @@ func (x *PatchExperiment_PatchResources) String() string {
 func (*PatchExperiment_PatchResources) ProtoMessage() {}
 
 func (x *PatchExperiment_PatchResources) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[44]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3159,7 +3312,7 @@ type PatchExperiment_PatchCheckpointStorage struct {
 
 func (x *PatchExperiment_PatchCheckpointStorage) Reset() {
 	*x = PatchExperiment_PatchCheckpointStorage{}
-	mi := &file_master_api_v1_experiment_proto_msgTypes[45]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3171,7 +3324,7 @@ func (x *PatchExperiment_PatchCheckpointStorage) String() string {
 func (*PatchExperiment_PatchCheckpointStorage) ProtoMessage() {}
 
 func (x *PatchExperiment_PatchCheckpointStorage) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_experiment_proto_msgTypes[45]
+	mi := &file_master_api_v1_experiment_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3491,7 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\ffailed_trial\x18D \x01(\x05H\x00R\vfailedTrial\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"last_lines\x18E \x03(\tR\tlastLinesB\x0f\n" +
-	"\r_failed_trial\"\xff\a\n" +
+	"\r_failed_trial\"\xa2\b\n" +
 	"\x15GetExperimentsRequest\x12G\n" +
 	"\asort_by\x18\x01 \x01(\x0e2..detdeploy.api.v1.GetExperimentsRequest.SortByR\x06sortBy\x12\x1e\n" +
 	"\n" +
@@ -3361,7 +3514,8 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\afrom_id\x18\x0f \x01(\x05H\x01R\x06fromId\x88\x01\x01\x12\x18\n" +
 	"\x05to_id\x18\x10 \x01(\x05H\x02R\x04toId\x88\x01\x01\x12&\n" +
 	"\x0fshow_trial_data\x18\x11 \x01(\bR\rshowTrialData\x12\x14\n" +
-	"\x05pools\x18\x12 \x03(\tR\x05pools\"\x85\x03\n" +
+	"\x05pools\x18\x12 \x03(\tR\x05pools\x12!\n" +
+	"\fworkspace_id\x18\x13 \x01(\x05R\vworkspaceId\"\x85\x03\n" +
 	"\x06SortBy\x12\x17\n" +
 	"\x13SORT_BY_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -3513,12 +3667,25 @@ const file_master_api_v1_experiment_proto_rawDesc = "" +
 	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x1e\n" +
 	"\btrial_id\x18\x05 \x01(\x05H\x00R\atrialId\x88\x01\x01\x12\x12\n" +
 	"\x04text\x18\x06 \x01(\tR\x04textB\v\n" +
-	"\t_trial_id\"\x97\x01\n" +
+	"\t_trial_id\"\xcb\x01\n" +
 	"\x1cGetExperimentHistoryResponse\x129\n" +
 	"\x06events\x18\x01 \x03(\v2!.detdeploy.api.v1.ExperimentEventR\x06events\x12<\n" +
 	"\n" +
 	"pagination\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.PaginationR\n" +
-	"paginationB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
+	"pagination\x122\n" +
+	"\x05rungs\x18\x03 \x03(\v2\x1c.detdeploy.api.v1.SearchRungR\x05rungs\"q\n" +
+	"\n" +
+	"SearchRung\x12\x18\n" +
+	"\abracket\x18\x01 \x01(\x05R\abracket\x12\x12\n" +
+	"\x04rung\x18\x02 \x01(\x05R\x04rung\x125\n" +
+	"\x06places\x18\x03 \x03(\v2\x1d.detdeploy.api.v1.SearchPlaceR\x06places\"\x91\x01\n" +
+	"\vSearchPlace\x12\x19\n" +
+	"\btrial_id\x18\x01 \x01(\x05R\atrialId\x12\x1b\n" +
+	"\x06length\x18\x02 \x01(\x01H\x00R\x06length\x88\x01\x01\x12\x1b\n" +
+	"\x06metric\x18\x03 \x01(\x01H\x01R\x06metric\x88\x01\x01\x12\x17\n" +
+	"\agoes_on\x18\x04 \x01(\bR\x06goesOnB\t\n" +
+	"\a_lengthB\t\n" +
+	"\a_metricB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
 
 var (
 	file_master_api_v1_experiment_proto_rawDescOnce sync.Once
@@ -3533,7 +3700,7 @@ func file_master_api_v1_experiment_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_experiment_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_master_api_v1_experiment_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_master_api_v1_experiment_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_master_api_v1_experiment_proto_goTypes = []any{
 	(Experiment_State)(0),                           // 0: detdeploy.api.v1.Experiment.State
 	(GetExperimentsRequest_SortBy)(0),               // 1: detdeploy.api.v1.GetExperimentsRequest.SortBy
@@ -3581,80 +3748,84 @@ var file_master_api_v1_experiment_proto_goTypes = []any{
 	(*GetBestSearcherValidationMetricResponse)(nil), // 43: detdeploy.api.v1.GetBestSearcherValidationMetricResponse
 	(*ExperimentEvent)(nil),                         // 44: detdeploy.api.v1.ExperimentEvent
 	(*GetExperimentHistoryResponse)(nil),            // 45: detdeploy.api.v1.GetExperimentHistoryResponse
-	(*PatchExperiment_PatchResources)(nil),          // 46: detdeploy.api.v1.PatchExperiment.PatchResources
-	(*PatchExperiment_PatchCheckpointStorage)(nil),  // 47: detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
-	(*timestamppb.Timestamp)(nil),                   // 48: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),                         // 49: google.protobuf.Struct
-	(*wrapperspb.Int32Value)(nil),                   // 50: google.protobuf.Int32Value
-	(*wrapperspb.DoubleValue)(nil),                  // 51: google.protobuf.DoubleValue
-	(*File)(nil),                                    // 52: detdeploy.api.v1.File
-	(LaunchWarning)(0),                              // 53: detdeploy.api.v1.LaunchWarning
-	(*JobSummary)(nil),                              // 54: detdeploy.api.v1.JobSummary
-	(*ResourceUsage)(nil),                           // 55: detdeploy.api.v1.ResourceUsage
-	(*CheckpointDeletion)(nil),                      // 56: detdeploy.api.v1.CheckpointDeletion
-	(*QueuePlace)(nil),                              // 57: detdeploy.api.v1.QueuePlace
-	(*Pagination)(nil),                              // 58: detdeploy.api.v1.Pagination
-	(*structpb.ListValue)(nil),                      // 59: google.protobuf.ListValue
-	(*wrapperspb.StringValue)(nil),                  // 60: google.protobuf.StringValue
-	(*structpb.Value)(nil),                          // 61: google.protobuf.Value
+	(*SearchRung)(nil),                              // 46: detdeploy.api.v1.SearchRung
+	(*SearchPlace)(nil),                             // 47: detdeploy.api.v1.SearchPlace
+	(*PatchExperiment_PatchResources)(nil),          // 48: detdeploy.api.v1.PatchExperiment.PatchResources
+	(*PatchExperiment_PatchCheckpointStorage)(nil),  // 49: detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
+	(*timestamppb.Timestamp)(nil),                   // 50: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),                         // 51: google.protobuf.Struct
+	(*wrapperspb.Int32Value)(nil),                   // 52: google.protobuf.Int32Value
+	(*wrapperspb.DoubleValue)(nil),                  // 53: google.protobuf.DoubleValue
+	(*File)(nil),                                    // 54: detdeploy.api.v1.File
+	(LaunchWarning)(0),                              // 55: detdeploy.api.v1.LaunchWarning
+	(*JobSummary)(nil),                              // 56: detdeploy.api.v1.JobSummary
+	(*ResourceUsage)(nil),                           // 57: detdeploy.api.v1.ResourceUsage
+	(*CheckpointDeletion)(nil),                      // 58: detdeploy.api.v1.CheckpointDeletion
+	(*QueuePlace)(nil),                              // 59: detdeploy.api.v1.QueuePlace
+	(*Pagination)(nil),                              // 60: detdeploy.api.v1.Pagination
+	(*structpb.ListValue)(nil),                      // 61: google.protobuf.ListValue
+	(*wrapperspb.StringValue)(nil),                  // 62: google.protobuf.StringValue
+	(*structpb.Value)(nil),                          // 63: google.protobuf.Value
 }
 var file_master_api_v1_experiment_proto_depIdxs = []int32{
-	48, // 0: detdeploy.api.v1.Experiment.start_time:type_name -> google.protobuf.Timestamp
-	48, // 1: detdeploy.api.v1.Experiment.end_time:type_name -> google.protobuf.Timestamp
+	50, // 0: detdeploy.api.v1.Experiment.start_time:type_name -> google.protobuf.Timestamp
+	50, // 1: detdeploy.api.v1.Experiment.end_time:type_name -> google.protobuf.Timestamp
 	0,  // 2: detdeploy.api.v1.Experiment.state:type_name -> detdeploy.api.v1.Experiment.State
-	49, // 3: detdeploy.api.v1.Experiment.hyperparameters:type_name -> google.protobuf.Struct
-	50, // 4: detdeploy.api.v1.Experiment.forked_from:type_name -> google.protobuf.Int32Value
-	51, // 5: detdeploy.api.v1.Experiment.progress:type_name -> google.protobuf.DoubleValue
-	49, // 6: detdeploy.api.v1.Experiment.config:type_name -> google.protobuf.Struct
-	51, // 7: detdeploy.api.v1.Experiment.best_trial_searcher_metric:type_name -> google.protobuf.DoubleValue
-	52, // 8: detdeploy.api.v1.CreateExperimentRequest.model_definition:type_name -> detdeploy.api.v1.File
+	51, // 3: detdeploy.api.v1.Experiment.hyperparameters:type_name -> google.protobuf.Struct
+	52, // 4: detdeploy.api.v1.Experiment.forked_from:type_name -> google.protobuf.Int32Value
+	53, // 5: detdeploy.api.v1.Experiment.progress:type_name -> google.protobuf.DoubleValue
+	51, // 6: detdeploy.api.v1.Experiment.config:type_name -> google.protobuf.Struct
+	53, // 7: detdeploy.api.v1.Experiment.best_trial_searcher_metric:type_name -> google.protobuf.DoubleValue
+	54, // 8: detdeploy.api.v1.CreateExperimentRequest.model_definition:type_name -> detdeploy.api.v1.File
 	2,  // 9: detdeploy.api.v1.CreateExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	49, // 10: detdeploy.api.v1.CreateExperimentResponse.config:type_name -> google.protobuf.Struct
-	53, // 11: detdeploy.api.v1.CreateExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	51, // 10: detdeploy.api.v1.CreateExperimentResponse.config:type_name -> google.protobuf.Struct
+	55, // 11: detdeploy.api.v1.CreateExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
 	2,  // 12: detdeploy.api.v1.PutExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	49, // 13: detdeploy.api.v1.PutExperimentResponse.config:type_name -> google.protobuf.Struct
+	51, // 13: detdeploy.api.v1.PutExperimentResponse.config:type_name -> google.protobuf.Struct
 	2,  // 14: detdeploy.api.v1.ContinueExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	53, // 15: detdeploy.api.v1.ContinueExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	55, // 15: detdeploy.api.v1.ContinueExperimentResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
 	2,  // 16: detdeploy.api.v1.GetExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
-	54, // 17: detdeploy.api.v1.GetExperimentResponse.job_summary:type_name -> detdeploy.api.v1.JobSummary
-	49, // 18: detdeploy.api.v1.GetExperimentResponse.config:type_name -> google.protobuf.Struct
-	55, // 19: detdeploy.api.v1.GetExperimentResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
-	56, // 20: detdeploy.api.v1.GetExperimentResponse.deletions:type_name -> detdeploy.api.v1.CheckpointDeletion
-	57, // 21: detdeploy.api.v1.GetExperimentResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	56, // 17: detdeploy.api.v1.GetExperimentResponse.job_summary:type_name -> detdeploy.api.v1.JobSummary
+	51, // 18: detdeploy.api.v1.GetExperimentResponse.config:type_name -> google.protobuf.Struct
+	57, // 19: detdeploy.api.v1.GetExperimentResponse.usage:type_name -> detdeploy.api.v1.ResourceUsage
+	58, // 20: detdeploy.api.v1.GetExperimentResponse.deletions:type_name -> detdeploy.api.v1.CheckpointDeletion
+	59, // 21: detdeploy.api.v1.GetExperimentResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
 	1,  // 22: detdeploy.api.v1.GetExperimentsRequest.sort_by:type_name -> detdeploy.api.v1.GetExperimentsRequest.SortBy
 	0,  // 23: detdeploy.api.v1.GetExperimentsRequest.states:type_name -> detdeploy.api.v1.Experiment.State
 	2,  // 24: detdeploy.api.v1.GetExperimentsResponse.experiments:type_name -> detdeploy.api.v1.Experiment
-	58, // 25: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	59, // 26: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
-	60, // 27: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
-	60, // 28: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
-	60, // 29: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
-	46, // 30: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
-	47, // 31: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
+	60, // 25: detdeploy.api.v1.GetExperimentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	61, // 26: detdeploy.api.v1.PatchExperiment.labels:type_name -> google.protobuf.ListValue
+	62, // 27: detdeploy.api.v1.PatchExperiment.description:type_name -> google.protobuf.StringValue
+	62, // 28: detdeploy.api.v1.PatchExperiment.name:type_name -> google.protobuf.StringValue
+	62, // 29: detdeploy.api.v1.PatchExperiment.notes:type_name -> google.protobuf.StringValue
+	48, // 30: detdeploy.api.v1.PatchExperiment.resources:type_name -> detdeploy.api.v1.PatchExperiment.PatchResources
+	49, // 31: detdeploy.api.v1.PatchExperiment.checkpoint_storage:type_name -> detdeploy.api.v1.PatchExperiment.PatchCheckpointStorage
 	2,  // 32: detdeploy.api.v1.PatchExperimentResponse.experiment:type_name -> detdeploy.api.v1.Experiment
 	0,  // 33: detdeploy.api.v1.BulkExperimentFilters.states:type_name -> detdeploy.api.v1.Experiment.State
 	27, // 34: detdeploy.api.v1.BulkExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
 	28, // 35: detdeploy.api.v1.BulkExperimentsResponse.results:type_name -> detdeploy.api.v1.ExperimentActionResult
 	27, // 36: detdeploy.api.v1.MoveExperimentsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
 	27, // 37: detdeploy.api.v1.PutExperimentsRetainLogsRequest.filters:type_name -> detdeploy.api.v1.BulkExperimentFilters
-	48, // 38: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
+	50, // 38: detdeploy.api.v1.FileNode.modified_time:type_name -> google.protobuf.Timestamp
 	34, // 39: detdeploy.api.v1.FileNode.files:type_name -> detdeploy.api.v1.FileNode
 	34, // 40: detdeploy.api.v1.GetModelDefTreeResponse.files:type_name -> detdeploy.api.v1.FileNode
 	38, // 41: detdeploy.api.v1.TrialSummary.unit:type_name -> detdeploy.api.v1.SearchUnit
-	49, // 42: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
+	51, // 42: detdeploy.api.v1.SearchSummary.config:type_name -> google.protobuf.Struct
 	39, // 43: detdeploy.api.v1.SearchSummary.trials:type_name -> detdeploy.api.v1.TrialSummary
-	49, // 44: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
+	51, // 44: detdeploy.api.v1.PreviewHPSearchRequest.config:type_name -> google.protobuf.Struct
 	40, // 45: detdeploy.api.v1.PreviewHPSearchResponse.summary:type_name -> detdeploy.api.v1.SearchSummary
-	51, // 46: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
-	48, // 47: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
+	53, // 46: detdeploy.api.v1.GetBestSearcherValidationMetricResponse.metric:type_name -> google.protobuf.DoubleValue
+	50, // 47: detdeploy.api.v1.ExperimentEvent.time:type_name -> google.protobuf.Timestamp
 	44, // 48: detdeploy.api.v1.GetExperimentHistoryResponse.events:type_name -> detdeploy.api.v1.ExperimentEvent
-	58, // 49: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	61, // 50: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	60, // 49: detdeploy.api.v1.GetExperimentHistoryResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	46, // 50: detdeploy.api.v1.GetExperimentHistoryResponse.rungs:type_name -> detdeploy.api.v1.SearchRung
+	47, // 51: detdeploy.api.v1.SearchRung.places:type_name -> detdeploy.api.v1.SearchPlace
+	63, // 52: detdeploy.api.v1.PatchExperiment.PatchResources.max_slots:type_name -> google.protobuf.Value
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_experiment_proto_init() }
@@ -3674,14 +3845,15 @@ func file_master_api_v1_experiment_proto_init() {
 	file_master_api_v1_experiment_proto_msgTypes[25].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[36].OneofWrappers = []any{}
 	file_master_api_v1_experiment_proto_msgTypes[42].OneofWrappers = []any{}
-	file_master_api_v1_experiment_proto_msgTypes[44].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[45].OneofWrappers = []any{}
+	file_master_api_v1_experiment_proto_msgTypes[46].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_experiment_proto_rawDesc), len(file_master_api_v1_experiment_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   46,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

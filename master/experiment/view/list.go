@@ -72,7 +72,7 @@ func readFilter(r *apiv1.GetExperimentsRequest) experiment.Filter {
 		Archived: r.Archived, Users: r.GetUsers(), UserIDs: r.GetUserIds(), Name: r.GetName(), Description: r.GetDescription(),
 		Labels: r.GetLabels(), Project: max(r.GetProjectId(), 0), // -1 means any project, like 0
 		IDs: r.GetIds(), NotIDs: r.GetExcludedIds(), Pools: r.GetPools(),
-		FromID: r.GetFromId(), UntilID: r.GetToId(),
+		FromID: r.GetFromId(), UntilID: r.GetToId(), Workspace: r.GetWorkspaceId(),
 	}
 	for _, s := range r.GetStates() {
 		f.States = append(f.States, strings.TrimPrefix(s.String(), "STATE_"))

@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/inside"
 	"github.com/det-deploy/det-deploy/internal/stream"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 var _ container.Entrance = (*Runtime)(nil)
@@ -70,7 +71,7 @@ func (r *Runtime) enter(ctx context.Context, id string) (entry, error) {
 	}
 	pid := 0
 	if phase == container.Running {
-		pid, err = d.awaitPID(ctx)
+		pid, err = d.awaitWrapper(ctx)
 	}
 	if err != nil {
 		return entry{}, fmt.Errorf("find process %s: %w", id, err)
@@ -83,6 +84,23 @@ func (r *Runtime) enter(ctx context.Context, id string) (entry, error) {
 		return e, errors.Join(d.stillRuns(), fmt.Errorf("read the variables of process %s: %w", id, err))
 	}
 	return e, nil
+}
+
+// awaitWrapper is awaitPID, but waits until the first process has written its ID. Before, it may be runc,
+// with the variables of runc.
+func (d dir) awaitWrapper(ctx context.Context) (int, error) {
+	for {
+		s, alive, err := d.inspectStatus()
+		if err != nil || !alive {
+			return 0, err
+		}
+		if s.started {
+			return d.awaitPID(ctx)
+		}
+		if err := wait.For(ctx, killInterval); err != nil {
+			return 0, err
+		}
+	}
 }
 
 // stillRuns returns ErrNotRunning if the task has ended, or is being killed.

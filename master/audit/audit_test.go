@@ -76,6 +76,11 @@ func TestEntriesAreReadByUserActionAndTime(t *testing.T) {
 		{"actions of a kind", Query{Action: "user."}, []string{"ada user.create done", "ada user.change done"}},
 		{"since", Query{Since: w.now}, []string{"bob task.kill refused", "ada user.change done"}},
 		{"behind one", Query{After: entryID(2)}, []string{"ada user.change done"}},
+		{"newest first", Query{Newest: true}, []string{"ada user.change done", "bob task.kill refused", "ada user.create done"}},
+		{"the newest", Query{Newest: true, Limit: 1}, []string{"ada user.change done"}},
+		{"before one", Query{Newest: true, Before: entryID(3), Limit: 2}, []string{"bob task.kill refused", "ada user.create done"}},
+		{"newest of a user, since", Query{Newest: true, User: "ada", Since: w.now}, []string{"ada user.change done"}},
+		{"the first of all", Query{Limit: 1}, []string{"ada user.create done"}},
 	}
 	for _, tt := range tests {
 		if d := cmp.Diff(w.read(t, tt.q), tt.want); d != "" {

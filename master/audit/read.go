@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -20,6 +21,12 @@ type Query struct {
 	After string
 	// Follow waits for new entries until ctx ends.
 	Follow bool
+	// Newest reads the newest entries first, from the entry before Before on if that is not empty. It cannot
+	// be combined with After and Follow.
+	Newest bool
+	Before string
+	// Limit is the maximum number of entries; 0 means no limit.
+	Limit int
 }
 
 func (q Query) matches(e *apiv1.AuditEntry) bool {
@@ -31,8 +38,52 @@ func (q Query) matches(e *apiv1.AuditEntry) bool {
 // pageSize is the number of entries in memory.
 const pageSize = 500
 
-// Read calls send for each entry that matches q, oldest first.
+// errFull ends a reading that has returned as many entries as requested.
+var errFull = errors.New("the limit is reached")
+
+// Read calls send for each entry that matches q, oldest first unless q selects another order.
 func (l *Log) Read(ctx context.Context, q Query, send func(*apiv1.AuditEntry) error) error {
+	sent := 0
+	limited := func(e *apiv1.AuditEntry) error {
+		if err := send(e); err != nil {
+			return err
+		}
+		if sent++; sent == q.Limit {
+			return errFull
+		}
+		return nil
+	}
+	read := l.readOldest
+	if q.Newest {
+		read = l.readNewest
+	}
+	if err := read(ctx, q, limited); !errors.Is(err, errFull) {
+		return err
+	}
+	return nil
+}
+
+func (l *Log) readNewest(ctx context.Context, q Query, send func(*apiv1.AuditEntry) error) error {
+	for before := q.Before; ; {
+		docs, err := entries.Ahead(ctx, l.cfg.Store, before, q.Since, pageSize)
+		if err != nil {
+			return err
+		}
+		for _, d := range docs {
+			before = d.ID
+			if e := toAPI(d); q.matches(e) {
+				if err := send(e); err != nil {
+					return err
+				}
+			}
+		}
+		if len(docs) < pageSize {
+			return nil
+		}
+	}
+}
+
+func (l *Log) readOldest(ctx context.Context, q Query, send func(*apiv1.AuditEntry) error) error {
 	after := q.After
 	for {
 		l.mu.Lock()

@@ -36,6 +36,8 @@ type Filter struct {
 	Text func(line string) bool
 	// From is the ID of the first line to read.
 	From int64
+	// To is the ID after that of the last line to read; 0 means no bound.
+	To int64
 	// Before and After are exclusive bounds; zero means no bound.
 	Before, After time.Time
 	Limit         int // 0 means no limit
@@ -55,7 +57,7 @@ func (l *Logs) Query(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
 		}
 		r := reader{store: l.store, filter: f, at: f.From}
 		if f.Order == Newest {
-			r.at = math.MaxInt64
+			r.at = f.end() - 1
 		}
 		if err := r.readFrom(ctx, yield); err != nil {
 			yield(Entry{}, err)
@@ -95,6 +97,14 @@ func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter
 	}
 }
 
+// end returns To, or a number above all IDs.
+func (f Filter) end() int64 {
+	if f.To == 0 {
+		return math.MaxInt64
+	}
+	return f.To
+}
+
 func (f Filter) validate() error {
 	switch {
 	case f.Task == "":
@@ -103,6 +113,8 @@ func (f Filter) validate() error {
 		return fmt.Errorf("read log of task %q: limit: must not be negative (%d)", f.Task, f.Limit)
 	case f.From < 0:
 		return fmt.Errorf("read log of task %q: from: must not be negative (%d)", f.Task, f.From)
+	case f.To < 0:
+		return fmt.Errorf("read log of task %q: to: must not be negative (%d)", f.Task, f.To)
 	case f.Order != "" && f.Order != Oldest && f.Order != Newest:
 		return fmt.Errorf("read log of task %q: order: must be oldest or newest (%q)", f.Task, f.Order)
 	}
@@ -115,7 +127,7 @@ func (f Filter) matches(e Entry) bool {
 	if e.Rank != nil {
 		rank = *e.Rank
 	}
-	return e.ID >= f.From && allowsValue(f.Allocations, e.Allocation) && allowsValue(f.Agents, e.Agent) && allowsValue(f.Containers, e.Container) &&
+	return e.ID >= f.From && e.ID < f.end() && allowsValue(f.Allocations, e.Allocation) && allowsValue(f.Agents, e.Agent) && allowsValue(f.Containers, e.Container) &&
 		allowsValue(f.Ranks, rank) && allowsValue(f.Sources, e.Source) && allowsValue(f.Stdtypes, e.Stdtype) && allowsValue(f.Levels, e.Level) &&
 		(f.Before.IsZero() || e.At.Before(f.Before)) && (f.After.IsZero() || e.At.After(f.After)) &&
 		(f.Text == nil || f.Text(e.Text))
@@ -152,7 +164,7 @@ func (r *reader) readFrom(ctx context.Context, yield func(Entry, error) bool) er
 				return err
 			}
 		}
-		if len(chunks) < pageChunks || r.at < r.filter.From {
+		if len(chunks) < pageChunks || r.at < r.filter.From || r.at >= r.filter.end() {
 			return nil
 		}
 	}

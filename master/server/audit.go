@@ -20,13 +20,19 @@ type AuditQuery struct {
 	// After is the ID of the last entry that was read.
 	After  string
 	Follow bool
+	// Newest reads the newest entries first, from the entry before Before on if that is not empty. It cannot
+	// be combined with After and Follow.
+	Newest bool
+	Before string
+	// Limit is the maximum number of entries; 0 means no limit.
+	Limit int
 }
 
 // Audit is the audit log.
 type Audit interface {
 	// RecordEntry adds an entry. It returns when the entry is durable.
 	RecordEntry(ctx context.Context, e *apiv1.AuditEntry)
-	// ReadEntries calls send for each entry, oldest first.
+	// ReadEntries calls send for each entry, oldest first unless q selects another order.
 	ReadEntries(ctx context.Context, q AuditQuery, send func(*apiv1.AuditEntry) error) error
 }
 
@@ -105,9 +111,13 @@ func (a *auditCalls) auditLog(ctx context.Context, c *call, send func(*apiv1.Aud
 	params := c.query()
 	q := AuditQuery{
 		User: params.Text("user"), Action: params.Text("action"), Since: params.Time("since"), After: params.Text("afterId"), Follow: params.IsSet("follow"),
+		Newest: params.Descending(), Before: params.Text("beforeId"), Limit: params.Lines(),
 	}
 	if params.Err() != nil {
 		return params.Err()
+	}
+	if q.Newest && (q.Follow || q.After != "") || q.Before != "" && !q.Newest {
+		return status.New(status.InvalidArgument, "ORDER_BY_DESC cannot be combined with follow or afterId, and beforeId requires it")
 	}
 	return a.cfg.Audit.ReadEntries(ctx, q, func(e *apiv1.AuditEntry) error { return send(&apiv1.AuditResponse{Entry: e}) })
 }

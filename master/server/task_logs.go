@@ -58,10 +58,13 @@ func (c *call) logFilter() log.Filter {
 		Task: c.PathValue("task"), Limit: params.Lines(),
 		Allocations: params.All("allocationIds"), Agents: params.All("agentIds"), Containers: params.All("containerIds"),
 		Sources: params.All("sources"), Stdtypes: params.All("stdtypes"),
-		Before: params.Time("timestampBefore"), After: params.Time("timestampAfter"), From: params.After("afterId"),
+		Before: params.Time("timestampBefore"), After: params.Time("timestampAfter"), From: params.After("afterId"), To: params.LineID("beforeId"),
 	}
 	if params.Descending() {
 		f.Order = log.Newest
+	}
+	if f.To == 0 && params.Text("beforeId") != "" {
+		params.Reject("beforeId", "the ID of a line behind the first one")
 	}
 	for _, rank := range params.Numbers("rankIds") {
 		f.Ranks = append(f.Ranks, int(rank))

@@ -159,11 +159,11 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 // the task has not started, the error has the code NotFound.
 func (l *trialLogCalls) taskLines(ctx context.Context, where record.TrialTasks, i int, f log.Filter, follow bool) iter.Seq2[trialLine, error] {
 	return func(yield func(trialLine, error) bool) {
-		from := f.From - lineNumber(i, 0)
-		if from >= 1<<lineBits {
+		from, to := f.From-lineNumber(i, 0), f.To-lineNumber(i, 0)
+		if from >= 1<<lineBits || f.To > 0 && to <= 0 {
 			return
 		}
-		f.Task, f.From = where.Tasks[i], max(from, 0)
+		f.Task, f.From, f.To = where.Tasks[i], max(from, 0), max(to, 0)
 		for e, err := range l.logEntries(ctx, f, follow) {
 			if !yield(trialLine{e, lineNumber(i, e.ID)}, err) {
 				return

@@ -79,6 +79,7 @@ func selections(middle storedLine) []selection {
 		{"timestampAfter=" + at, func(l storedLine) bool { return l.At.After(middle.At) }},
 		{"timestampBefore=" + at, func(l storedLine) bool { return l.At.Before(middle.At) }},
 		{"afterId=" + strconv.FormatInt(middle.id, 10), func(l storedLine) bool { return l.id > middle.id }},
+		{"beforeId=" + strconv.FormatInt(middle.id, 10), func(l storedLine) bool { return l.id < middle.id }},
 		{"rankIds=0&timestampAfter=" + at, func(l storedLine) bool { return *l.Rank == 0 && l.At.After(middle.At) }},
 	}
 }

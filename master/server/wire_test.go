@@ -114,6 +114,8 @@ func TestWireRules(t *testing.T) {
 		{"a limit below nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","maxSlots":-1}]}`, 400, "maxSlots: must be 0"},
 		{"a log is taken up again", "GET", "/api/v1/tasks/t1/logs?afterId=0", user, "", 200, `{"result":{"id":"1"`},
 		{"behind no line", "GET", "/api/v1/tasks/t1/logs?afterId=x", user, "", 400, "afterId: must be the ID of a line"},
+		{"before no line", "GET", "/api/v1/tasks/t1/logs?beforeId=0", user, "", 400, "beforeId: must be the ID of a line behind the first one"},
+		{"the audit log, newest first and followed", "GET", "/api/v1/audit?orderBy=ORDER_BY_DESC&follow=true", admin, "", 400, "ORDER_BY_DESC cannot be combined with follow"},
 		{"a missing job", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"x","weight":2}]}`, 404, "job 'x' not found"},
 		{"a change of nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1"}]}`, 400, "must be set"},
 		{"tasks, from the root", "GET", "/tasks", user, "", 200, `{"t1.1":{"task_id":"t1","allocation_id":"t1.1"`},

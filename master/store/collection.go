@@ -253,6 +253,15 @@ func (c Collection[T]) Behind(ctx context.Context, r Reader, id string, since ti
 	return c.readDocuments(ctx, r, " AND id > ? AND at >= ? ORDER BY id LIMIT ?", id, toMicros(since), limit)
 }
 
+// Ahead returns at most limit documents with an ID less than id and At not before since, the greatest ID
+// first; an empty id is greater than all. See Behind.
+func (c Collection[T]) Ahead(ctx context.Context, r Reader, id string, since time.Time, limit int) ([]Doc[T], error) {
+	if id == "" {
+		return c.readDocuments(ctx, r, " AND at >= ? ORDER BY id DESC LIMIT ?", toMicros(since), limit)
+	}
+	return c.readDocuments(ctx, r, " AND id < ? AND at >= ? ORDER BY id DESC LIMIT ?", id, toMicros(since), limit)
+}
+
 // Last returns the document with the greatest ID, and false if the collection is empty. The IDs must
 // be numbers of one width; see Behind.
 func (c Collection[T]) Last(ctx context.Context, r Reader) (doc Doc[T], found bool, err error) {

@@ -537,6 +537,22 @@ func testPages(t *testing.T, fresh func(t *testing.T) store.Config) {
 	if d := cmp.Diff(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}); d != "" {
 		t.Errorf("(-got +want):\n%s", d)
 	}
+	got = nil
+	for before := ""; ; {
+		page, err := fruits.Ahead(t.Context(), s, before, early.Add(-9*time.Microsecond), 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, d := range page {
+			got, before = append(got, d.Value.Size), d.ID
+		}
+	}
+	if d := cmp.Diff(got, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}); d != "" {
+		t.Errorf("backwards (-got +want):\n%s", d)
+	}
 	if last, found, err := fruits.Last(t.Context(), s); err != nil || !found || last.Value.Size != 11 {
 		t.Errorf("got %v, %v, %v, want the last", last, found, err)
 	}

@@ -17,9 +17,15 @@ type AuditQuery struct {
 	Since        time.Time
 	// Follow waits for new entries until the context ends.
 	Follow bool
+	// Newest reads the newest entries first, from the one before the entry Before on if that is not empty.
+	// It cannot be combined with Follow.
+	Newest bool
+	Before string
+	// Limit is the maximum number of entries; 0 means no limit.
+	Limit int
 }
 
-// Audit reads the audit log, oldest entry first. It requires an administrator.
+// Audit reads the audit log, oldest entry first unless q selects another order. It requires an administrator.
 func (l logs) Audit(ctx context.Context, q AuditQuery) iter.Seq2[*apiv1.AuditResponse, error] {
 	query := url.Values{"follow": {strconv.FormatBool(q.Follow)}}
 	if q.User != "" {
@@ -30,6 +36,15 @@ func (l logs) Audit(ctx context.Context, q AuditQuery) iter.Seq2[*apiv1.AuditRes
 	}
 	if !q.Since.IsZero() {
 		query.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if q.Newest {
+		query.Set("orderBy", "ORDER_BY_DESC")
+	}
+	if q.Before != "" {
+		query.Set("beforeId", q.Before)
+	}
+	if q.Limit > 0 {
+		query.Set("limit", strconv.Itoa(q.Limit))
 	}
 	s := &stream[*apiv1.AuditResponse]{
 		client: l.transport,

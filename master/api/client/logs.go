@@ -26,6 +26,11 @@ type LogQuery struct {
 	Level apiv1.LogLevel
 	// Since and Until select lines by time.
 	Since, Until time.Time
+	// Search selects lines that contain a text, in upper or lower case; with Regexp it is a regular expression.
+	Search string
+	Regexp bool
+	// After and Before select the lines between those with these IDs; empty means no bound.
+	After, Before string
 }
 
 // logs are the calls about logs of tasks, the master's log and the audit log.
@@ -81,6 +86,14 @@ func (q LogQuery) values() url.Values {
 	}
 	if q.Level != apiv1.LogLevel_LOG_LEVEL_UNSPECIFIED {
 		v["levels"] = levelsFrom(q.Level)
+	}
+	for name, text := range map[string]string{"searchText": q.Search, "afterId": q.After, "beforeId": q.Before} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	if q.Regexp {
+		v.Set("enableRegex", "true")
 	}
 	if q.Tail > 0 {
 		v.Set("limit", strconv.Itoa(q.Tail))

@@ -68,6 +68,14 @@ func (v *Values) Number(name string) int {
 // After returns the number that follows the parameter, or 0 if it is not set. A client passes the ID of
 // the last line that it has read.
 func (v *Values) After(name string) int64 {
+	if v.Text(name) == "" {
+		return 0
+	}
+	return v.LineID(name) + 1
+}
+
+// LineID returns the ID of a line of a log, or 0 if it is not set.
+func (v *Values) LineID(name string) int64 {
 	text := v.Text(name)
 	if text == "" {
 		return 0
@@ -77,7 +85,7 @@ func (v *Values) After(name string) int64 {
 		v.Reject(name, "the ID of a line")
 		return 0
 	}
-	return n + 1
+	return n
 }
 
 // Numbers returns a list of 32-bit integers.

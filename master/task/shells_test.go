@@ -63,6 +63,13 @@ func TestShells(t *testing.T) {
 	if list := m.commands(); len(list) != 1 || list[0].GetId() != plain {
 		t.Errorf("got %v, want the command alone", list)
 	}
+	kinds := map[string]apiv1.TaskType{}
+	for _, c := range m.history(task.HistoryQuery{Limit: 9}) {
+		kinds[c.GetId()] = c.GetTaskType()
+	}
+	if kinds[id] != apiv1.TaskType_TASK_TYPE_SHELL || kinds[plain] != apiv1.TaskType_TASK_TYPE_COMMAND || len(kinds) != 2 {
+		t.Errorf("got the kinds %v in the history", kinds)
+	}
 	if _, err := m.tasks.Shell(t.Context(), ann(), plain); status.Of(err) != status.NotFound {
 		t.Errorf("got %v for a command, want not found", err)
 	}

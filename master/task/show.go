@@ -87,6 +87,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 func (v *views) showOwnFields(c *apiv1.Command, s *snapshot, a *lifecycle.Allocation) {
 	status, slots, attempts := string(a.Status()), int32(s.task.Slots), int32(a.Number) //nolint:gosec // slots of one pool, attempts of one task
 	c.Status, c.Slots, c.Attempts, c.Labels = &status, &slots, &attempts, s.task.Labels
+	c.TaskType = kindOf(s.task.Kind).taskType
 	if line := commandLine(s.task.Config); line != "" {
 		c.CommandLine = &line
 	}

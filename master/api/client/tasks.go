@@ -121,10 +121,7 @@ const taskPage = 500
 // TaskHistory returns commands, listed or not: first those that have not ended, the newest first, then the
 // others, the latest end first.
 func (t tasks) TaskHistory(ctx context.Context, q TaskQuery) ([]*apiv1.Command, error) {
-	values := url.Values{"states": q.States, "users": q.Users, "pools": q.Pools, "labels": q.Labels}
-	if !q.Since.IsZero() {
-		values.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
-	}
+	values := q.values()
 	var all []*apiv1.Command
 	for {
 		each := taskPage
@@ -132,13 +129,37 @@ func (t tasks) TaskHistory(ctx context.Context, q TaskQuery) ([]*apiv1.Command, 
 			each = min(each, q.Limit-len(all))
 		}
 		values.Set("limit", strconv.Itoa(each))
-		out := &apiv1.ListTasksResponse{}
-		err := t.do(ctx, call{op: "list tasks", method: http.MethodGet, path: "/api/v1/task-history", query: values, out: out})
+		out, err := t.readHistory(ctx, values)
 		if all = append(all, out.GetTasks()...); err != nil || out.GetNext() == "" || len(all) == q.Limit {
 			return all, err
 		}
 		values.Set("after", out.GetNext())
 	}
+}
+
+// TaskPage returns one page of TaskHistory with at most q.Limit commands, and the position of the next one. An
+// empty position is that of the first page, or means that there is no other page.
+func (t tasks) TaskPage(ctx context.Context, q TaskQuery, after string) (page []*apiv1.Command, next string, err error) {
+	values := q.values()
+	values.Set("limit", strconv.Itoa(q.Limit))
+	if after != "" {
+		values.Set("after", after)
+	}
+	out, err := t.readHistory(ctx, values)
+	return out.GetTasks(), out.GetNext(), err
+}
+
+func (t tasks) readHistory(ctx context.Context, values url.Values) (*apiv1.ListTasksResponse, error) {
+	out := &apiv1.ListTasksResponse{}
+	return out, t.do(ctx, call{op: "list tasks", method: http.MethodGet, path: "/api/v1/task-history", query: values, out: out})
+}
+
+func (q TaskQuery) values() url.Values {
+	values := url.Values{"states": q.States, "users": q.Users, "pools": q.Pools, "labels": q.Labels}
+	if !q.Since.IsZero() {
+		values.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	return values
 }
 
 // CopyContext stores the context of a task as one of the caller, and returns its ID, or "" if the task has

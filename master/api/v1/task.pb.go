@@ -1203,7 +1203,9 @@ type Command struct {
 	// command_line is the beginning of the entrypoint, for its owner and administrators.
 	CommandLine *string `protobuf:"bytes,111,opt,name=command_line,json=commandLine,proto3,oneof" json:"command_line,omitempty"`
 	// assigned_time is when the latest attempt got its slots.
-	AssignedTime  *timestamppb.Timestamp `protobuf:"bytes,112,opt,name=assigned_time,json=assignedTime,proto3" json:"assigned_time,omitempty"`
+	AssignedTime *timestamppb.Timestamp `protobuf:"bytes,112,opt,name=assigned_time,json=assignedTime,proto3" json:"assigned_time,omitempty"`
+	// task_type is the kind of task: lists of tasks contain several.
+	TaskType      TaskType `protobuf:"varint,113,opt,name=task_type,json=taskType,proto3,enum=detdeploy.api.v1.TaskType" json:"task_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1411,6 +1413,13 @@ func (x *Command) GetAssignedTime() *timestamppb.Timestamp {
 		return x.AssignedTime
 	}
 	return nil
+}
+
+func (x *Command) GetTaskType() TaskType {
+	if x != nil {
+		return x.TaskType
+	}
+	return TaskType_TASK_TYPE_UNSPECIFIED
 }
 
 // TaskArray is many commands of one submission, which differ in their index.
@@ -3603,7 +3612,7 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x05mtime\x18\x04 \x01(\x03R\x05mtime\x12\x12\n" +
 	"\x04mode\x18\x05 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03uid\x18\x06 \x01(\x05R\x03uid\x12\x10\n" +
-	"\x03gid\x18\a \x01(\x05R\x03gid\"\x82\t\n" +
+	"\x03gid\x18\a \x01(\x05R\x03gid\"\xbb\t\n" +
 	"\aCommand\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x122\n" +
@@ -3635,7 +3644,8 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\battempts\x18m \x01(\x05H\bR\battempts\x88\x01\x01\x12=\n" +
 	"\x06labels\x18n \x03(\v2%.detdeploy.api.v1.Command.LabelsEntryR\x06labels\x12&\n" +
 	"\fcommand_line\x18o \x01(\tH\tR\vcommandLine\x88\x01\x01\x12?\n" +
-	"\rassigned_time\x18p \x01(\v2\x1a.google.protobuf.TimestampR\fassignedTime\x1a9\n" +
+	"\rassigned_time\x18p \x01(\v2\x1a.google.protobuf.TimestampR\fassignedTime\x127\n" +
+	"\ttask_type\x18q \x01(\x0e2\x1a.detdeploy.api.v1.TaskTypeR\btaskType\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
@@ -3909,44 +3919,45 @@ var file_master_api_v1_task_proto_depIdxs = []int32{
 	58, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
 	56, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
 	58, // 23: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
-	60, // 24: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
-	15, // 25: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
-	17, // 26: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	57, // 27: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	18, // 28: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
-	16, // 29: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	60, // 30: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
-	1,  // 31: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	60, // 32: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
-	61, // 33: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
-	22, // 34: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
-	23, // 35: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
-	26, // 36: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
-	27, // 37: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 38: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	62, // 39: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 40: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	60, // 41: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	26, // 42: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
-	27, // 43: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 44: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
-	16, // 45: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 46: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	35, // 47: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	41, // 48: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 49: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	60, // 50: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	60, // 51: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	60, // 52: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	60, // 53: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	63, // 54: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	53, // 55: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 56: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	0,  // 24: detdeploy.api.v1.Command.task_type:type_name -> detdeploy.api.v1.TaskType
+	60, // 25: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	15, // 26: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
+	17, // 27: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
+	57, // 28: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	18, // 29: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
+	16, // 30: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	60, // 31: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	1,  // 32: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	60, // 33: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
+	61, // 34: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
+	22, // 35: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
+	23, // 36: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
+	26, // 37: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
+	27, // 38: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 39: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	62, // 40: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 41: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	60, // 42: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	26, // 43: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	27, // 44: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 45: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
+	16, // 46: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	16, // 47: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	35, // 48: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	41, // 49: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	5,  // 50: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	60, // 51: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	60, // 52: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	60, // 53: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	60, // 54: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	63, // 55: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	53, // 56: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 57: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }

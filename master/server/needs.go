@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
@@ -97,13 +98,14 @@ type Tasks interface {
 	Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error)
 	// Kill kills a command. Killing an ended command is not an error.
 	Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error)
-	// LaunchShell, Shell, Shells, KillShell and SetShellPriority are like those for commands. Shell contains
-	// the key of the shell for those who may enter it.
-	LaunchShell(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(file int) (io.Reader, int64)) (*apiv1.LaunchShellResponse, error)
+	// LaunchKind, OfKind, KillKind and SetKindPriority are like those for commands, for tasks of another
+	// kind.
+	LaunchKind(ctx context.Context, k lifecycle.Kind, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(file int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error)
+	OfKind(ctx context.Context, k lifecycle.Kind, id string) (*apiv1.GetCommandResponse, error)
+	KillKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string) (*apiv1.Command, error)
+	SetKindPriority(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string, priority int) (*apiv1.Command, error)
+	// Shell returns a shell, with its key for those who may enter it.
 	Shell(ctx context.Context, by *apiv1.User, id string) (*apiv1.GetShellResponse, error)
-	Shells(ctx context.Context, q task.CommandQuery) ([]*apiv1.Shell, error)
-	KillShell(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillShellResponse, error)
-	SetShellPriority(ctx context.Context, by *apiv1.User, r *apiv1.SetShellPriorityRequest) (*apiv1.SetShellPriorityResponse, error)
 	// ArrayCommands lists the commands of an array by index.
 	ArrayCommands(ctx context.Context, array string) ([]*apiv1.Command, error)
 	// KillArray kills the commands of an array that have not ended.

@@ -1,9 +1,8 @@
 package server
 
 import (
-	"fmt"
-
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
 // shellCalls serves the calls about shells.
@@ -23,17 +22,18 @@ func (s *shellCalls) routes() []route {
 }
 
 func (s *shellCalls) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchShellResponse, error) {
-	out, err := s.cfg.Tasks.LaunchShell(c.Context(), c.user, in, c.intake.contents)
+	made, err := s.cfg.Tasks.LaunchKind(c.Context(), lifecycle.Shell, c.user, in, c.intake.contents)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.cfg.Tasks.Shell(c.Context(), c.user, made.GetCommand().GetId())
+	out := &apiv1.LaunchShellResponse{Shell: shown.GetShell(), Config: made.GetConfig(), Warnings: made.GetWarnings()}
 	return withoutKeyInTask(c, out), err
 }
 
 func (s *shellCalls) shells(c *call) (*apiv1.GetShellsResponse, error) {
-	q, p, err := s.taskQuery(c)
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.cfg.Tasks.Shells(c.Context(), q)
-	return &apiv1.GetShellsResponse{Shells: list, Pagination: p.Pagination}, err
+	list, part, err := listKind[apiv1.Shell](s.shared, c, lifecycle.Shell)
+	return &apiv1.GetShellsResponse{Shells: list, Pagination: part}, err
 }
 
 func (s *shellCalls) shell(c *call) (*apiv1.GetShellResponse, error) {
@@ -51,12 +51,11 @@ func withoutKeyInTask[T interface{ GetShell() *apiv1.Shell }](c *call, out T) T 
 }
 
 func (s *shellCalls) kill(c *call) (*apiv1.KillShellResponse, error) {
-	c.noteTarget(c.PathValue("shell"), s.ownerOf(c, c.PathValue("shell")))
-	return s.cfg.Tasks.KillShell(c.Context(), c.user, c.PathValue("shell"))
+	killed, err := killKind[apiv1.Shell](s.shared, c, lifecycle.Shell, c.PathValue("shell"))
+	return &apiv1.KillShellResponse{Shell: killed}, err
 }
 
 func (s *shellCalls) setPriority(c *call, in *apiv1.SetShellPriorityRequest) (*apiv1.SetShellPriorityResponse, error) {
-	c.noteTarget(c.PathValue("shell"), s.ownerOf(c, c.PathValue("shell")), fmt.Sprintf("priority=%d", in.GetPriority()))
-	in.ShellId = c.PathValue("shell")
-	return s.cfg.Tasks.SetShellPriority(c.Context(), c.user, in)
+	changed, err := setKindPriority[apiv1.Shell](s.shared, c, lifecycle.Shell, c.PathValue("shell"), in.GetPriority())
+	return &apiv1.SetShellPriorityResponse{Shell: changed}, err
 }

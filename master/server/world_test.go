@@ -31,6 +31,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/template"
 	"github.com/det-deploy/det-deploy/master/workspace"
 	"github.com/det-deploy/det-deploy/test/storetest"
@@ -267,8 +268,23 @@ func (c *cluster) Kill(ctx context.Context, _ *apiv1.User, id string) (*apiv1.Ki
 	return &apiv1.KillCommandResponse{Command: m.GetCommand()}, err
 }
 
-func (c *cluster) LaunchShell(context.Context, *apiv1.User, *apiv1.LaunchCommandRequest, func(int) (io.Reader, int64)) (*apiv1.LaunchShellResponse, error) {
-	return &apiv1.LaunchShellResponse{Shell: &apiv1.Shell{Id: "s1", PrivateKey: "key"}}, nil
+func (c *cluster) LaunchKind(context.Context, lifecycle.Kind, *apiv1.User, *apiv1.LaunchCommandRequest, func(int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error) {
+	return &apiv1.LaunchCommandResponse{Command: &apiv1.Command{Id: "s1"}}, nil
+}
+
+func (c *cluster) OfKind(ctx context.Context, k lifecycle.Kind, id string) (*apiv1.GetCommandResponse, error) {
+	if k == lifecycle.Command {
+		return c.Command(ctx, id)
+	}
+	return nil, status.Missing(strings.ToLower(string(k)), id)
+}
+
+func (c *cluster) KillKind(_ context.Context, _ *apiv1.User, k lifecycle.Kind, id string) (*apiv1.Command, error) {
+	return nil, status.Missing(strings.ToLower(string(k)), id)
+}
+
+func (c *cluster) SetKindPriority(_ context.Context, _ *apiv1.User, k lifecycle.Kind, id string, _ int) (*apiv1.Command, error) {
+	return nil, status.Missing(strings.ToLower(string(k)), id)
 }
 
 func (c *cluster) Shell(_ context.Context, _ *apiv1.User, id string) (*apiv1.GetShellResponse, error) {
@@ -276,16 +292,6 @@ func (c *cluster) Shell(_ context.Context, _ *apiv1.User, id string) (*apiv1.Get
 		return nil, status.Missing("shell", id)
 	}
 	return &apiv1.GetShellResponse{Shell: &apiv1.Shell{Id: "s1", PrivateKey: "key"}}, nil
-}
-
-func (c *cluster) Shells(context.Context, task.CommandQuery) ([]*apiv1.Shell, error) { return nil, nil }
-
-func (c *cluster) KillShell(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillShellResponse, error) {
-	return nil, status.Missing("shell", id)
-}
-
-func (c *cluster) SetShellPriority(_ context.Context, _ *apiv1.User, in *apiv1.SetShellPriorityRequest) (*apiv1.SetShellPriorityResponse, error) {
-	return nil, status.Missing("shell", in.GetShellId())
 }
 
 func (c *cluster) KillArray(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillTaskArrayResponse, error) {

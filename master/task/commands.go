@@ -13,7 +13,12 @@ import (
 
 // Command returns a command and its configuration. Its error has the code NotFound.
 func (v *views) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
-	e, err := v.findCommand(ctx, id)
+	return v.OfKind(ctx, lifecycle.Command, id)
+}
+
+// OfKind is Command for a task of a kind.
+func (v *views) OfKind(ctx context.Context, k lifecycle.Kind, id string) (*apiv1.GetCommandResponse, error) {
+	e, err := v.findKind(ctx, k, id)
 	if err != nil {
 		return nil, err
 	}
@@ -56,15 +61,15 @@ type owners struct {
 // carried out, so that a restarted master completes it. The errors have the codes NotFound and
 // PermissionDenied.
 func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
-	e, err := o.killKind(ctx, by, lifecycle.Command, id)
+	killed, err := o.KillKind(ctx, by, lifecycle.Command, id)
 	if err != nil {
 		return nil, err
 	}
-	return &apiv1.KillCommandResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
+	return &apiv1.KillCommandResponse{Command: killed}, nil
 }
 
-// killKind is Kill for a task of a kind.
-func (o *owners) killKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string) (*entry, error) {
+// KillKind is Kill for a task of a kind.
+func (o *owners) KillKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string) (*apiv1.Command, error) {
 	e, err := o.views.findKind(ctx, k, id)
 	if err != nil {
 		return nil, err
@@ -72,7 +77,10 @@ func (o *owners) killKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind,
 	if err := checkAllowed(by, e.latestSnapshot().task, "kill"); err != nil {
 		return nil, err
 	}
-	return e, o.killOne(ctx, by, e)
+	if err := o.killOne(ctx, by, e); err != nil {
+		return nil, err
+	}
+	return o.views.showCommand(e.latestSnapshot()), nil
 }
 
 func (o *owners) killOne(ctx context.Context, by *apiv1.User, e *entry) error {
@@ -119,20 +127,23 @@ func checkAllowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 // SetPriority changes the priority of a command. The errors have the codes NotFound, PermissionDenied
 // and InvalidArgument.
 func (o *owners) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
-	e, err := o.setPriority(ctx, by, lifecycle.Command, req.GetCommandId(), int(req.GetPriority()))
+	changed, err := o.SetKindPriority(ctx, by, lifecycle.Command, req.GetCommandId(), int(req.GetPriority()))
 	if err != nil {
 		return nil, err
 	}
-	return &apiv1.SetCommandPriorityResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
+	return &apiv1.SetCommandPriorityResponse{Command: changed}, nil
 }
 
-// setPriority is SetPriority for a task of a kind.
-func (o *owners) setPriority(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string, priority int) (*entry, error) {
+// SetKindPriority is SetPriority for a task of a kind.
+func (o *owners) SetKindPriority(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string, priority int) (*apiv1.Command, error) {
 	e, err := o.views.findKind(ctx, k, id)
 	if err != nil {
 		return nil, err
 	}
-	return e, o.ChangeJob(ctx, by, rm.JobID(id), rm.Change{Priority: &priority})
+	if err := o.ChangeJob(ctx, by, rm.JobID(id), rm.Change{Priority: &priority}); err != nil {
+		return nil, err
+	}
+	return o.views.showCommand(e.latestSnapshot()), nil
 }
 
 // The range of a job's priority, as in Determined 0.38.1.

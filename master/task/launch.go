@@ -41,11 +41,11 @@ type launches struct {
 func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
-	return l.launch(ctx, lifecycle.Command, user, req, contents)
+	return l.LaunchKind(ctx, lifecycle.Command, user, req, contents)
 }
 
-// launch is Launch for a task of a kind.
-func (l *launches) launch(ctx context.Context, k lifecycle.Kind, user *apiv1.User, req *apiv1.LaunchCommandRequest,
+// LaunchKind is Launch for a task of a kind.
+func (l *launches) LaunchKind(ctx context.Context, k lifecycle.Kind, user *apiv1.User, req *apiv1.LaunchCommandRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
 	if err := l.policies.checkMayRun(user); err != nil {

@@ -18,6 +18,11 @@ const mostPreempts = 10
 // Preview checks a command like Launch, and returns where it would be placed now, or why it would wait.
 // Nothing is changed. Its errors are those of Launch.
 func (l *launches) Preview(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error) {
+	return l.PreviewKind(ctx, lifecycle.Command, user, req)
+}
+
+// PreviewKind is Preview for a task of a kind.
+func (l *launches) PreviewKind(ctx context.Context, k lifecycle.Kind, user *apiv1.User, req *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error) {
 	if req.GetArray() != nil {
 		return nil, status.New(status.InvalidArgument, "array: a preview is of one task; omit the array")
 	}
@@ -28,7 +33,7 @@ func (l *launches) Preview(ctx context.Context, user *apiv1.User, req *apiv1.Lau
 	if manager == nil {
 		return nil, errStarting()
 	}
-	task, cfg, err := l.acceptTask(ctx, manager, draft{id: taskID(user, ""), kind: lifecycle.Command, user: user, req: req}, 1)
+	task, cfg, err := l.acceptTask(ctx, manager, draft{id: taskID(user, ""), kind: k, user: user, req: req}, 1)
 	if err != nil {
 		return nil, err
 	}

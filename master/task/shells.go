@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
-	"io"
 
 	"golang.org/x/crypto/ssh"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -15,23 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
-
-// LaunchShell is Launch for a shell.
-func (l *launches) LaunchShell(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
-	contents func(file int) (io.Reader, int64),
-) (*apiv1.LaunchShellResponse, error) {
-	made, err := l.launch(ctx, lifecycle.Shell, user, req, contents)
-	if err != nil {
-		return nil, err
-	}
-	out := &apiv1.LaunchShellResponse{Config: made.GetConfig(), Warnings: made.GetWarnings()}
-	e, err := l.views.findKind(ctx, lifecycle.Shell, made.GetCommand().GetId())
-	if err != nil {
-		return nil, err
-	}
-	out.Shell, err = l.views.showShell(e.latestSnapshot(), user)
-	return out, err
-}
 
 // Shell returns a shell and its configuration. Its owner and administrators get the key with which people log
 // in, as long as it has not ended. Its error has the code NotFound.
@@ -46,35 +28,6 @@ func (v *views) Shell(ctx context.Context, by *apiv1.User, id string) (*apiv1.Ge
 		out.Shell, err = v.showShell(s, by)
 	}
 	return out, err
-}
-
-// Shells returns a part of the listed shells, without keys.
-func (v *views) Shells(ctx context.Context, q CommandQuery) ([]*apiv1.Shell, error) {
-	q.Kind = lifecycle.Shell
-	list, err := v.Commands(ctx, q)
-	out := make([]*apiv1.Shell, 0, len(list))
-	for _, c := range list {
-		out = append(out, shellOf(c))
-	}
-	return out, err
-}
-
-// KillShell is Kill for a shell.
-func (o *owners) KillShell(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillShellResponse, error) {
-	e, err := o.killKind(ctx, by, lifecycle.Shell, id)
-	if err != nil {
-		return nil, err
-	}
-	return &apiv1.KillShellResponse{Shell: shellOf(o.views.showCommand(e.latestSnapshot()))}, nil
-}
-
-// SetShellPriority is SetPriority for a shell.
-func (o *owners) SetShellPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetShellPriorityRequest) (*apiv1.SetShellPriorityResponse, error) {
-	e, err := o.setPriority(ctx, by, lifecycle.Shell, req.GetShellId(), int(req.GetPriority()))
-	if err != nil {
-		return nil, err
-	}
-	return &apiv1.SetShellPriorityResponse{Shell: shellOf(o.views.showCommand(e.latestSnapshot()))}, nil
 }
 
 // ShellKey returns the public key with which people log in to a running shell, and its container. It reports
@@ -94,7 +47,8 @@ func (v *views) ShellKey(id rm.TaskID) (key ssh.PublicKey, c rm.ContainerID, fou
 }
 
 func (v *views) showShell(s snapshot, to *apiv1.User) (*apiv1.Shell, error) {
-	out := shellOf(v.showCommand(s))
+	out := &apiv1.Shell{}
+	apiv1.FillTask(out, v.showCommand(s))
 	group, err := structpb.NewStruct(map[string]any{"user": s.task.Unix.User})
 	if err != nil {
 		return nil, fmt.Errorf("show shell %s: %w", s.task.ID, err)
@@ -118,15 +72,6 @@ func (v *views) showShell(s snapshot, to *apiv1.User) (*apiv1.Shell, error) {
 
 // mayEnter reports whether a user may log in to a shell.
 func mayEnter(u *apiv1.User, t lifecycle.Task) bool { return checkAllowed(u, t, "enter") == nil }
-
-// shellOf returns a shell as an API message, without its key.
-func shellOf(c *apiv1.Command) *apiv1.Shell {
-	return &apiv1.Shell{
-		Id: c.GetId(), Description: c.GetDescription(), State: c.GetState(), StartTime: c.GetStartTime(), Container: c.GetContainer(),
-		DisplayName: c.GetDisplayName(), UserId: c.GetUserId(), Username: c.GetUsername(), ResourcePool: c.GetResourcePool(),
-		ExitStatus: c.GetExitStatus(), JobId: c.GetJobId(), WorkspaceId: c.GetWorkspaceId(), Reason: c.Reason, //nolint:protogetter // it may be nil
-	}
-}
 
 // newSSHSeed returns the seed of a new key.
 func newSSHSeed() []byte {

@@ -11,25 +11,30 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
 func everything(total int) (from, to int) { return 0, total }
 
-func (m *master) launchShell(text string) *apiv1.LaunchShellResponse {
+// launchKind starts a task of a kind, and returns its ID.
+func (m *master) launchKind(k lifecycle.Kind, text string) string {
 	m.t.Helper()
-	out, err := m.tasks.LaunchShell(m.t.Context(), ann(), &apiv1.LaunchCommandRequest{Config: command(m.t, text).GetConfig()}, nil)
+	out, err := m.tasks.LaunchKind(m.t.Context(), k, ann(), &apiv1.LaunchCommandRequest{Config: command(m.t, text).GetConfig()}, nil)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return out
+	return out.GetCommand().GetId()
 }
 
 func TestShells(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
 	plain := m.launch(`{"entrypoint":["true"]}`).GetCommand().GetId()
-	made := m.launchShell(`{"description":"x"}`).GetShell()
-	id := made.GetId()
+	id := m.launchKind(lifecycle.Shell, `{"description":"x"}`)
+	made, err := m.tasks.Shell(t.Context(), ann(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	specs := m.assign(first(id), 1)
 	if got := specs[0].GetEntrypoint(); len(got) < 3 || got[0] != "/bin/sh" {
 		t.Errorf("got program %q, want one that waits", got)
@@ -44,7 +49,7 @@ func TestShells(t *testing.T) {
 
 	m.restart()
 	key, container, found := m.tasks.ShellKey(rm.TaskID(id))
-	signer, err := ssh.ParsePrivateKey([]byte(made.GetPrivateKey()))
+	signer, err := ssh.ParsePrivateKey([]byte(made.GetShell().GetPrivateKey()))
 	if err != nil || !found || container != containerID(first(id), 0) || !bytes.Equal(signer.PublicKey().Marshal(), key.Marshal()) {
 		t.Errorf("got container %q, %t and %v, want the key of the response, after a restart too", container, found, err)
 	}
@@ -56,9 +61,9 @@ func TestShells(t *testing.T) {
 			t.Errorf("user %d: got a key %t and %v, want %t", who.GetId(), !want, err, want)
 		}
 	}
-	shells, err := m.tasks.Shells(t.Context(), task.CommandQuery{Cut: everything})
-	if err != nil || len(shells) != 1 || shells[0].GetId() != id || shells[0].GetPrivateKey() != "" {
-		t.Errorf("got %v and %v, want the shell alone, without its key", shells, err)
+	shells, err := m.tasks.Commands(t.Context(), task.CommandQuery{Kind: lifecycle.Shell, Cut: everything})
+	if err != nil || len(shells) != 1 || shells[0].GetId() != id {
+		t.Errorf("got %v and %v, want the shell alone", shells, err)
 	}
 	if list := m.commands(); len(list) != 1 || list[0].GetId() != plain {
 		t.Errorf("got %v, want the command alone", list)
@@ -73,10 +78,10 @@ func TestShells(t *testing.T) {
 	if _, err := m.tasks.Shell(t.Context(), ann(), plain); status.Of(err) != status.NotFound {
 		t.Errorf("got %v for a command, want not found", err)
 	}
-	if _, err := m.tasks.KillShell(t.Context(), &apiv1.User{Id: 99}, id); status.Of(err) != status.PermissionDenied {
+	if _, err := m.tasks.KillKind(t.Context(), &apiv1.User{Id: 99}, lifecycle.Shell, id); status.Of(err) != status.PermissionDenied {
 		t.Errorf("got %v for another user, want a refusal", err)
 	}
-	if _, err := m.tasks.KillShell(t.Context(), ann(), id); err != nil {
+	if _, err := m.tasks.KillKind(t.Context(), ann(), lifecycle.Shell, id); err != nil {
 		t.Fatal(err)
 	}
 	m.must(func() error {

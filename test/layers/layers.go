@@ -198,7 +198,7 @@ func master() []Row {
 		{"master/shell", []string{"internal/stream", "master/rm", "master/store"}, "it speaks SSH and does not know what a shell is for"},
 		{"master/proxy", []string{"master/api/status", "master/api/v1", "master/rm", "master/server/guard", "master/task", "master/token"}, "it forwards requests and does not know what a service does"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},
-		{"master/server", with("internal/stream", "internal/stream/frames", "master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/certificate", "master/server/body", "master/server/guard", "master/server/query", "master/share"), "it speaks HTTP and decides nothing"},
+		{"master/server", with("internal/stream", "internal/stream/frames", "master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/task/lifecycle", "master/certificate", "master/server/body", "master/server/guard", "master/server/query", "master/share"), "it speaks HTTP and decides nothing"},
 	}
 }
 

@@ -20,6 +20,10 @@ const (
 	Command Kind = "COMMAND"
 	// Shell waits for people who log in.
 	Shell Kind = "SHELL"
+	// Notebook serves JupyterLab.
+	Notebook Kind = "NOTEBOOK"
+	// TensorBoard shows the metrics of experiments.
+	TensorBoard Kind = "TENSORBOARD"
 	// Trial runs one trial of an experiment, as often as the experiment requires.
 	Trial Kind = "TRIAL"
 	// CheckpointGC deletes files of checkpoints.

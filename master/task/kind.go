@@ -33,6 +33,8 @@ type kind struct {
 	fixedPaths bool
 	// ports are the ports at which the programs of its containers listen for each other.
 	ports []spec.Port
+	// serves reports that the first of ports is its default service, as in Determined 0.38.1.
+	serves bool
 	// job returns the job of a task in the queue.
 	job func(lifecycle.Task) rm.JobID
 

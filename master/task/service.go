@@ -47,7 +47,7 @@ func (v *views) Service(ctx context.Context, id string, port int) (Service, erro
 		// The key of the shell is what its visitors need.
 		return Service{Task: s.task.ID, Owner: s.task.UserID, Container: c, Shell: true, TCP: true, Unauthenticated: true}, nil
 	}
-	ports, err := v.servicesOf(ctx, s.task)
+	ports, err := v.servicesOf(ctx, s)
 	if err != nil {
 		return Service{}, err
 	}
@@ -60,7 +60,8 @@ func (v *views) Service(ctx context.Context, id string, port int) (Service, erro
 	}, nil
 }
 
-func (v *views) servicesOf(ctx context.Context, t lifecycle.Task) ([]spec.ProxyPort, error) {
+func (v *views) servicesOf(ctx context.Context, s snapshot) ([]spec.ProxyPort, error) {
+	t, k := s.task, kindOf(s.task.Kind)
 	if owner, found := v.reg.ownerOf(t.Kind); found {
 		if proxied, is := owner.(ProxiedOwner); is {
 			return proxied.ProxyPorts(ctx, t.ID)
@@ -71,7 +72,12 @@ func (v *views) servicesOf(ctx context.Context, t lifecycle.Task) ([]spec.ProxyP
 	if err != nil {
 		return nil, err
 	}
-	return kindOf(t.Kind).proxyPorts(cfg), nil
+	ports := k.proxyPorts(cfg)
+	if k.serves {
+		own := spec.NumberPorts(k.ports, s.currentAllocation().Ports)[0]
+		ports = append([]spec.ProxyPort{{Port: own.Number, DefaultServiceID: true}}, ports...)
+	}
+	return ports, nil
 }
 
 // choosePort returns a proxied port by its number. The default one, for the number 0, is the port that is

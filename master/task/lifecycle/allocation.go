@@ -57,7 +57,7 @@ func (a Allocation) Assign(as rm.Assignment) (Allocation, error) {
 	if a.Assigned.IsZero() {
 		a.addMessage(as.At, levelInfo, "%s was assigned to an agent", a.Name)
 	}
-	a.Assigned, a.Pool = as.At, as.Pool
+	a.Assigned, a.Pool, a.Ports = as.At, as.Pool, as.Ports
 	a.Containers = nil
 	for _, c := range as.Containers {
 		a.Containers = append(a.Containers, Container{

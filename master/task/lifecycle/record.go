@@ -126,7 +126,9 @@ type Allocation struct {
 	// Price is the price of a slot at the placement; nil if unknown.
 	Price      *rm.Price   `json:"price,omitempty"`
 	Containers []Container `json:"containers,omitempty"`
-	Ready      bool        `json:"ready,omitempty"`
+	// Ports are the assigned ports, in the order of the request; nil if its containers do not share a network.
+	Ports []int `json:"ports,omitempty"`
+	Ready bool  `json:"ready,omitempty"`
 	// Waiting is the program's report that it runs but has nothing to do yet.
 	Waiting bool `json:"waiting,omitempty"`
 	// Listens reports that the program listens for the preemption signal.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,12 @@ func (p *Proxy) admit(r *http.Request, s service) admission {
 		}
 		if a.refusal == "" || !hasTicket(r) {
 			return a
+		}
+	}
+	if !isOwn(r) {
+		return admission{
+			status:  http.StatusForbidden,
+			refusal: "requests of other pages to service " + s.name.String() + " are not allowed; open its address in the browser",
 		}
 	}
 	for _, c := range r.CookiesNamed(ticketCookie) {
@@ -154,6 +161,20 @@ func isPage(r *http.Request) bool {
 	}
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	return mode == "" || mode == "navigate"
+}
+
+// isOwn reports whether a visitor opens a page, or a page of the service's own origin sends a request. Browsers
+// send cookies with requests of other pages too, if their host names differ only in the first label.
+func isOwn(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return true
+	case "":
+		from := r.Header.Get("Origin")
+		u, err := url.Parse(from)
+		return from == "" || err == nil && strings.EqualFold(u.Host, r.Host)
+	}
+	return isPage(r)
 }
 
 // isBrowser reports whether a browser sent a request.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,6 +16,8 @@ const taskHeader = "Grpc-Metadata-X-Allocation-Token"
 func withoutCredentials(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	r.Header.Del(taskHeader)
+	// Many services cannot tell X_Real_Ip from X-Real-Ip, which the proxy sets.
+	maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return strings.Contains(name, "_") })
 	if _, ours := clusterToken(r); ours {
 		r.Header.Del("Authorization")
 	}
@@ -53,8 +56,8 @@ func withoutParameter(u *url.URL) string {
 
 // siteHeaders are the headers of a response that would change the behavior of a browser for other paths.
 var siteHeaders = []string{
-	"Alt-Svc", "Clear-Site-Data", "Nel", "Origin-Agent-Cluster", "Public-Key-Pins", "Report-To", "Reporting-Endpoints",
-	"Service-Worker-Allowed", "Strict-Transport-Security",
+	"Accept-Ch", "Alt-Svc", "Clear-Site-Data", "Nel", "Origin-Agent-Cluster", "Public-Key-Pins", "Report-To", "Reporting-Endpoints",
+	"Sec-Session-Registration", "Secure-Session-Registration", "Service-Worker-Allowed", "Set-Login", "Strict-Transport-Security", "Use-As-Dictionary",
 }
 
 // cleanResponse keeps a service from affecting other paths of its host.
@@ -70,6 +73,20 @@ func cleanResponse(h http.Header, path string) {
 		}
 	}
 }
+
+// finalOnly is a response without the informational ones before it, such as early hints: their headers are
+// not cleaned, and pages work without them.
+type finalOnly struct{ http.ResponseWriter }
+
+// WriteHeader sends the status of the response.
+func (f finalOnly) WriteHeader(code int) {
+	if code >= http.StatusOK || code == http.StatusSwitchingProtocols {
+		f.ResponseWriter.WriteHeader(code)
+	}
+}
+
+// Unwrap is used by http.ResponseController.
+func (f finalOnly) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 // cleanCookie restricts a cookie to the paths of its service. It reports false for a cookie that must not
 // be set: one with a name of the cluster, or one that is only valid for a whole host.

@@ -20,6 +20,8 @@ const (
 	// service.
 	idleTime = time.Minute
 	idleEach = 4
+	// headerLimit is the maximum size of a response's header, which is kept in memory.
+	headerLimit = 256 << 10
 )
 
 // forwarder forwards requests to services.
@@ -36,7 +38,7 @@ func newForwarder(cfg Config) *forwarder {
 		Rewrite: rewrite,
 		Transport: &http.Transport{
 			DialContext: f.dialHost, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: idleEach, DisableCompression: true,
-			ForceAttemptHTTP2: false,
+			ForceAttemptHTTP2: false, MaxResponseHeaderBytes: headerLimit,
 		},
 		ModifyResponse: func(res *http.Response) error {
 			s, _ := res.Request.Context().Value(serviceKey{}).(service)
@@ -50,7 +52,7 @@ func newForwarder(cfg Config) *forwarder {
 }
 
 func (f *forwarder) serve(w http.ResponseWriter, r *http.Request, s service) {
-	f.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), serviceKey{}, s)))
+	f.proxy.ServeHTTP(finalOnly{w}, r.WithContext(context.WithValue(r.Context(), serviceKey{}, s)))
 }
 
 // rewrite sends a request to its service. The path and the host stay as they are, because services compare

@@ -19,6 +19,7 @@ type session struct {
 	// variables are those that the client has set, and terminal is nil unless it wants one.
 	variables []string
 	terminal  *stream.Size
+	started   bool
 
 	mu      sync.Mutex // guards process
 	process stream.Process
@@ -96,7 +97,10 @@ func (s *session) handle(ctx context.Context, r *ssh.Request) bool {
 		return s.start(ctx, loginShell())
 	case "exec":
 		var in textRequest
-		return ssh.Unmarshal(r.Payload, &in) == nil && s.start(ctx, []string{"/bin/sh", "-c", in.Text})
+		return ssh.Unmarshal(r.Payload, &in) == nil && s.start(ctx, []string{"/bin/sh", "-c", commandOf(in.Text)})
+	case "subsystem":
+		var in textRequest
+		return ssh.Unmarshal(r.Payload, &in) == nil && in.Text == "sftp" && s.transfer(ctx)
 	}
 	return false
 }
@@ -112,21 +116,36 @@ func (s *session) addVariable(name, value string) bool {
 
 // start starts the program of the session.
 func (s *session) start(ctx context.Context, argv []string) bool {
-	if s.current() != nil {
+	if s.started {
 		return false
 	}
 	limit, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	p, err := s.cfg.Streams().Exec(limit, s.container, stream.Program{Argv: withVariables(s.variables, argv), Terminal: s.terminal})
 	if err != nil {
-		_, _ = io.WriteString(s.channel.Stderr(), "det-deploy: cannot start a program in this shell: "+err.Error()+"\r\n")
+		s.complain(err)
 		return false
 	}
+	s.started = true
 	s.mu.Lock()
 	s.process = p
 	s.mu.Unlock()
 	go s.run(p)
 	return true
+}
+
+// complain tells the client why no program starts.
+func (s *session) complain(err error) {
+	_, _ = io.WriteString(s.channel.Stderr(), "det-deploy: cannot start a program in this shell: "+err.Error()+"\r\n")
+}
+
+// commandOf returns the command line for a client's. The old protocol of scp needs a program of the image.
+func commandOf(line string) string {
+	if !strings.HasPrefix(line, "scp ") {
+		return line
+	}
+	return `command -v scp >/dev/null || { echo "det-deploy: the image of this shell has no scp; use scp without -O, which does not need it" >&2; exit 127; }
+` + line
 }
 
 // run copies the input and the output of the program, and reports its exit code.

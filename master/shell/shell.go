@@ -4,6 +4,7 @@
 //
 //	ssh ─▶ tunnel of the client ─▶ /proxy/<shell>/ ─▶ Serve ─▶ key of the shell
 //	                                                   ├─ session: a program, a terminal, signals ─▶ rm.Streams.Exec
+//	                                                   ├─ session of sftp: a script per request   ─▶ rm.Streams.Exec
 //	                                                   └─ forwarded port, at localhost inside    ─▶ rm.Streams.Dial
 //
 // Forwarding of agents and of ports towards the client is refused.
@@ -44,6 +45,10 @@ const (
 	mostTries = 6
 	// mostChannels is the maximum number of sessions and forwarded connections of one login.
 	mostChannels = 64
+	// mostTransfers is the maximum number of sessions of sftp of one login, and mostPrograms that of the
+	// programs that these run at once, as one for each open file.
+	mostTransfers = 8
+	mostPrograms  = 32
 )
 
 // Server is safe for concurrent use.
@@ -63,6 +68,8 @@ type login struct {
 
 	container rm.ContainerID
 	channels  *semaphore.Weighted
+	transfers *semaphore.Weighted
+	programs  *semaphore.Weighted
 }
 
 // Serve serves one connection to a shell until it or ctx ends. Address is the client's, for the audit log.
@@ -71,7 +78,10 @@ func (s *Server) Serve(ctx context.Context, conn net.Conn, id rm.TaskID, address
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	defer func() { _ = conn.Close() }()
-	l := &login{Server: s, channels: semaphore.NewWeighted(mostChannels)}
+	l := &login{
+		Server: s, channels: semaphore.NewWeighted(mostChannels),
+		transfers: semaphore.NewWeighted(mostTransfers), programs: semaphore.NewWeighted(mostPrograms),
+	}
 	_ = conn.SetDeadline(time.Now().Add(loginTime))
 	client, channels, requests, err := ssh.NewServerConn(conn, l.config(id))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // machine runs the programs of a container as processes of the test.
 type machine struct {
 	rm.Streams
+
+	// tools is the only directory of PATH, and has sh. It is empty for those of the machine.
+	tools string
 
 	mu       sync.Mutex
 	programs []stream.Program
@@ -53,6 +57,9 @@ func (m *machine) Exec(_ context.Context, c rm.ContainerID, p stream.Program) (s
 	m.mu.Unlock()
 	cmd := exec.Command(p.Argv[0], p.Argv[1:]...) // Close ends it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if m.tools != "" {
+		cmd.Path, cmd.Env = filepath.Join(m.tools, filepath.Base(p.Argv[0])), []string{"PATH=" + m.tools}
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -105,12 +112,17 @@ type world struct {
 	server  *shell.Server
 	host    ssh.PublicKey
 	key     ssh.Signer
+	private ed25519.PrivateKey
 	entered chan rm.TaskID
+}
+
+func privateKey(seed byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 }
 
 func newKey(t *testing.T, seed byte) ssh.Signer {
 	t.Helper()
-	s, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize)))
+	s, err := ssh.NewSignerFromKey(privateKey(seed))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +135,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, machine: &machine{resized: make(chan stream.Size, 1)}, host: host.PublicKey(), key: newKey(t, 1), entered: make(chan rm.TaskID, 16)}
+	w := &world{t: t, machine: &machine{resized: make(chan stream.Size, 1)}, host: host.PublicKey(), key: newKey(t, 1), private: privateKey(1), entered: make(chan rm.TaskID, 16)}
 	w.server = shell.New(shell.Config{
 		HostKey: host,
 		KeyOf: func(id rm.TaskID) (ssh.PublicKey, rm.ContainerID, bool) {

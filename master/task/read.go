@@ -27,6 +27,7 @@ func (v *views) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, er
 		if why := v.waitReason(s); why != "" {
 			out.Reason = &why
 		}
+		out.Resources = showResources(s.currentAllocation())
 		if s.task.HasContext {
 			held, err := v.cfg.Contexts.HeldBy(ctx, holderOf(id))
 			if err != nil {

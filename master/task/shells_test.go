@@ -45,6 +45,8 @@ func TestShells(t *testing.T) {
 	m.changed(first(id), 0, running, nil)
 	if got, err := m.tasks.Task(t.Context(), id); err != nil || !got.GetTask().GetAllocations()[0].GetIsReady() {
 		t.Errorf("got %v and %v, want the shell to be ready", got, err)
+	} else if list := got.GetResources(); len(list) != 1 || len(list[0].GetAgentDevices()) != 1 {
+		t.Errorf("got the resources %v, want the container and its machine", list)
 	}
 
 	m.restart()

@@ -217,6 +217,14 @@ func (v *views) effectivePriority(s *snapshot) int {
 	return 0
 }
 
+func showResources(a lifecycle.Allocation) []*apiv1.ResourcesSummary {
+	var out []*apiv1.ResourcesSummary
+	for _, c := range a.Containers {
+		out = append(out, resources(a, c))
+	}
+	return out
+}
+
 func resources(a lifecycle.Allocation, c lifecycle.Container) *apiv1.ResourcesSummary {
 	id := string(c.ID)
 	out := &apiv1.ResourcesSummary{

@@ -124,12 +124,9 @@ func (w *summaryWriter) describe(s *snapshot, priority int32) *apiv1.AllocationS
 	w.message.registered.Seconds, w.message.registered.Nanos = a.Created.Unix(), int32(a.Created.Nanosecond()) //nolint:gosec // below 1e9
 	m.TaskId, m.AllocationId, m.Name, m.RegisteredTime = string(s.task.ID), string(a.ID), s.task.Name, &w.message.registered
 	m.ResourcePool, m.SlotsNeeded, m.SchedulerType = s.task.Pool, int32(s.task.Slots), "priority" //nolint:gosec // slots of one pool
-	m.ProxyPorts, m.Resources, m.Priority = w.proxyPorts(&s.task), nil, nil
+	m.ProxyPorts, m.Resources, m.Priority = w.proxyPorts(&s.task), showResources(*a), nil
 	if w.message.priority = priority; priority != 0 {
 		m.Priority = &w.message.priority
-	}
-	for _, c := range a.Containers {
-		m.Resources = append(m.Resources, resources(*a, c))
 	}
 	return m
 }

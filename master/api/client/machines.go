@@ -126,15 +126,30 @@ func (q queue) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
 	if pool != "" {
 		query.Set("resourcePool", pool)
 	}
+	jobs, _, err := q.listJobs(ctx, query)
+	return jobs, err
+}
+
+// JobsPage returns at most limit jobs of the queue of a pool, or of all pools if pool is empty, from an offset on,
+// next job first, and the number of all.
+func (q queue) JobsPage(ctx context.Context, pool string, offset, limit int) (jobs []*apiv1.Job, total int, err error) {
+	query := url.Values{"orderBy": {"ORDER_BY_ASC"}, "offset": {strconv.Itoa(offset)}, "limit": {strconv.Itoa(limit)}}
+	if pool != "" {
+		query.Set("resourcePool", pool)
+	}
+	return q.listJobs(ctx, query)
+}
+
+func (q queue) listJobs(ctx context.Context, query url.Values) (jobs []*apiv1.Job, total int, err error) {
 	out := &apiv1.GetJobsV2Response{}
-	err := q.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
-	jobs := make([]*apiv1.Job, 0, len(out.GetJobs()))
+	err = q.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
+	jobs = make([]*apiv1.Job, 0, len(out.GetJobs()))
 	for _, j := range out.GetJobs() {
 		if j.GetFull() != nil {
 			jobs = append(jobs, j.GetFull())
 		}
 	}
-	return jobs, err
+	return jobs, int(out.GetPagination().GetTotal()), err
 }
 
 // PlaceSearched is the number of queued jobs among which Place searches.
@@ -146,10 +161,9 @@ func (q queue) Place(ctx context.Context, pool, job string) (place, total int, e
 	query := url.Values{
 		"orderBy": {"ORDER_BY_ASC"}, "resourcePool": {pool}, "states": {apiv1.Job_STATE_QUEUED.String()}, "limit": {strconv.Itoa(PlaceSearched)},
 	}
-	out := &apiv1.GetJobsV2Response{}
-	err = q.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
-	i := slices.IndexFunc(out.GetJobs(), func(j *apiv1.RBACJob) bool { return j.GetFull().GetJobId() == job })
-	return i + 1, int(out.GetPagination().GetTotal()), err
+	jobs, total, err := q.listJobs(ctx, query)
+	i := slices.IndexFunc(jobs, func(j *apiv1.Job) bool { return j.GetJobId() == job })
+	return i + 1, total, err
 }
 
 // UpdateJob changes one job's position in the queue.

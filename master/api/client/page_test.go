@@ -30,6 +30,19 @@ func TestPagesOfTasks(t *testing.T) {
 	}
 }
 
+func TestPagesOfJobs(t *testing.T) {
+	t.Parallel()
+	c := dial(t, func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.Query(); q.Get("offset") != "50" || q.Get("limit") != "25" || q.Get("resourcePool") != "gpu" {
+			t.Errorf("got the query %v", q)
+		}
+		fmt.Fprint(w, `{"jobs": [{"full": {"jobId": "a"}}, {"limited": {}}], "pagination": {"total": 52}}`)
+	})
+	if jobs, total, err := c.JobsPage(t.Context(), "gpu", 50, 25); err != nil || total != 52 || len(jobs) != 1 {
+		t.Errorf("got %v, %d, %v", jobs, total, err)
+	}
+}
+
 func TestPartsOfLogs(t *testing.T) {
 	t.Parallel()
 	c := dial(t, func(w http.ResponseWriter, r *http.Request) {

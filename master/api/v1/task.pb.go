@@ -468,7 +468,9 @@ type GetTaskResponse struct {
 	// reason is why the task waits, in words; upstream has no such field.
 	Reason *string `protobuf:"bytes,100,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	// context_id is the context that was sent before the task; upstream has no such field.
-	ContextId     *string `protobuf:"bytes,101,opt,name=context_id,json=contextId,proto3,oneof" json:"context_id,omitempty"`
+	ContextId *string `protobuf:"bytes,101,opt,name=context_id,json=contextId,proto3,oneof" json:"context_id,omitempty"`
+	// resources are the containers of the latest allocation with their machines; upstream has no such field.
+	Resources     []*ResourcesSummary `protobuf:"bytes,102,rep,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,6 +524,13 @@ func (x *GetTaskResponse) GetContextId() string {
 		return *x.ContextId
 	}
 	return ""
+}
+
+func (x *GetTaskResponse) GetResources() []*ResourcesSummary {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
 }
 
 type ProxyPortConfig struct {
@@ -3531,12 +3540,13 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"statusCode\x88\x01\x01B\v\n" +
 	"\t_is_readyB\x0e\n" +
 	"\f_exit_reasonB\x0e\n" +
-	"\f_status_code\"\x98\x01\n" +
+	"\f_status_code\"\xda\x01\n" +
 	"\x0fGetTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.detdeploy.api.v1.TaskR\x04task\x12\x1b\n" +
 	"\x06reason\x18d \x01(\tH\x00R\x06reason\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"context_id\x18e \x01(\tH\x01R\tcontextId\x88\x01\x01B\t\n" +
+	"context_id\x18e \x01(\tH\x01R\tcontextId\x88\x01\x01\x12@\n" +
+	"\tresources\x18f \x03(\v2\".detdeploy.api.v1.ResourcesSummaryR\tresourcesB\t\n" +
 	"\a_reasonB\r\n" +
 	"\v_context_id\"\x8b\x01\n" +
 	"\x0fProxyPortConfig\x12\x1d\n" +
@@ -3903,61 +3913,62 @@ var file_master_api_v1_task_proto_depIdxs = []int32{
 	58, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
 	58, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
-	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
-	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
-	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	54, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
-	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	58, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
-	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
-	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	55, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	58, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	59, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	58, // 21: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
-	56, // 22: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
-	58, // 23: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
-	0,  // 24: detdeploy.api.v1.Command.task_type:type_name -> detdeploy.api.v1.TaskType
-	60, // 25: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
-	15, // 26: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
-	17, // 27: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	57, // 28: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	18, // 29: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
-	16, // 30: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	60, // 31: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
-	1,  // 32: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	60, // 33: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
-	61, // 34: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
-	22, // 35: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
-	23, // 36: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
-	26, // 37: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
-	27, // 38: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 39: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	62, // 40: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 41: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	60, // 42: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	26, // 43: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
-	27, // 44: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 45: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
-	16, // 46: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 47: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	35, // 48: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	41, // 49: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 50: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	60, // 51: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	60, // 52: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	60, // 53: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	60, // 54: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	63, // 55: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	53, // 56: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 57: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	12, // 8: detdeploy.api.v1.GetTaskResponse.resources:type_name -> detdeploy.api.v1.ResourcesSummary
+	8,  // 9: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
+	3,  // 10: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
+	10, // 11: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
+	54, // 12: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	9,  // 13: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
+	11, // 14: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
+	58, // 15: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	12, // 16: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
+	7,  // 17: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
+	55, // 18: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	2,  // 19: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
+	58, // 20: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	59, // 21: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	58, // 22: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
+	56, // 23: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
+	58, // 24: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
+	0,  // 25: detdeploy.api.v1.Command.task_type:type_name -> detdeploy.api.v1.TaskType
+	60, // 26: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	15, // 27: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
+	17, // 28: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
+	57, // 29: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	18, // 30: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
+	16, // 31: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	60, // 32: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	1,  // 33: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	60, // 34: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
+	61, // 35: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
+	22, // 36: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
+	23, // 37: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
+	26, // 38: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
+	27, // 39: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 40: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	62, // 41: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 42: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	60, // 43: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	26, // 44: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	27, // 45: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
+	16, // 46: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
+	16, // 47: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	16, // 48: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	35, // 49: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	41, // 50: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	5,  // 51: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	60, // 52: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	60, // 53: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	60, // 54: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	60, // 55: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	63, // 56: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	53, // 57: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 58: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }

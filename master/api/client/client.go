@@ -35,6 +35,8 @@ type Config struct {
 	Retrying func(err error)
 	// Cluster is the ID of the master's cluster if `det-deploy status` finds it by that. It may be empty.
 	Cluster string
+	// Transport sends the requests instead of connections to URL, if it is not nil.
+	Transport http.RoundTripper
 	// Away is called each time when a followed log has waited RetryFor for a master that had
 	// answered before; the log keeps waiting. It may be nil.
 	Away func(err error)
@@ -90,6 +92,15 @@ func New(cfg Config) (*Client, error) {
 	if cfg.RetryFor == 0 {
 		cfg.RetryFor = DefaultRetryFor
 	}
+	if cfg.Transport == nil {
+		cfg.Transport = &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			TLSClientConfig:       tlsConfig,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ResponseHeaderTimeout: time.Minute, // a launch with a large context has to be stored first
+			ForceAttemptHTTP2:     true,
+		}
+	}
 	t := &transport{
 		base:     base,
 		cluster:  cfg.Cluster,
@@ -97,13 +108,7 @@ func New(cfg Config) (*Client, error) {
 		retryFor: cfg.RetryFor,
 		retrying: cfg.Retrying,
 		away:     cfg.Away,
-		http: &http.Client{Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			TLSClientConfig:       tlsConfig,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ResponseHeaderTimeout: time.Minute, // a launch with a large context has to be stored first
-			ForceAttemptHTTP2:     true,
-		}},
+		http:     &http.Client{Transport: cfg.Transport},
 	}
 	return &Client{
 		transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, contexts: contexts{t}, experiments: experiments{t}, trials: trials{t},

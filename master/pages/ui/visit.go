@@ -1,0 +1,186 @@
+package ui
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Visit is one request for a page.
+type Visit struct {
+	*http.Request
+
+	// API calls the master on behalf of the visitor.
+	API *client.Client
+	// User is the visitor. It is nil only at the login.
+	User *apiv1.User
+	// Now is the time of the request.
+	Now time.Time
+
+	w       http.ResponseWriter
+	site    *Site
+	session string
+	// done is set if the request has been answered.
+	done bool
+}
+
+func (s *Site) visit(w http.ResponseWriter, r *http.Request) *Visit {
+	v := &Visit{Request: r, Now: s.cfg.Now(), w: w, site: s, session: sessionOf(r)}
+	v.API = s.client(r, v.session)
+	return v
+}
+
+// Writer returns the response, for a page that streams. Its limit of time is removed.
+func (v *Visit) Writer() http.ResponseWriter {
+	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{}) // not supported by recorders in tests
+	return v.w
+}
+
+// IsLive reports whether a script asks for the block "live" of the page.
+func (v *Visit) IsLive() bool { return v.Header.Get("HX-Request") == "true" }
+
+// Show writes the page with the title; data is .Data in its template. A script that refreshes the block
+// "live" is sent only that, and nothing while it is unchanged.
+func (v *Visit) Show(t *Template, title string, data any) error {
+	return v.show(http.StatusOK, t, title, data)
+}
+
+func (v *Visit) show(status int, t *Template, title string, data any) error {
+	f := v.frame(title, data)
+	block := "layout"
+	if v.IsLive() && t.has("live") {
+		block = "live"
+	}
+	var b bytes.Buffer
+	if err := t.execute(&b, block, f); err != nil {
+		return err
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Vary", "HX-Request")
+	if block == "live" && v.isUnchanged(b.Bytes()) {
+		v.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(b.Bytes()) // the visitor may have left
+	return nil
+}
+
+// isUnchanged sets the ETag of a response and reports whether the browser has it.
+func (v *Visit) isUnchanged(body []byte) bool {
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	v.w.Header().Set("ETag", tag)
+	return v.Header.Get("If-None-Match") == tag
+}
+
+// JSON writes data for a script, and nothing while it is unchanged.
+func (v *Visit) JSON(data any) error {
+	b, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	if v.isUnchanged(b) {
+		v.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	_, _ = v.w.Write(b) // the visitor may have left
+	return nil
+}
+
+// Attach returns the response for a file that the browser saves under the name.
+func (v *Visit) Attach(name, mediaType string) http.ResponseWriter {
+	h := v.w.Header()
+	h.Set("Content-Type", mediaType)
+	h.Set("Content-Disposition", attachment(name))
+	return v.Writer()
+}
+
+// Redirect sends the visitor to another page.
+func (v *Visit) Redirect(to string) error {
+	v.w.Header().Set("Location", to)
+	v.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// Done sends the visitor to another page after an action, where the message is shown once.
+func (v *Visit) Done(to, message string) error {
+	v.setMessage(message)
+	return v.Redirect(to)
+}
+
+// fail writes the page of an error.
+func (v *Visit) fail(err error) {
+	if e, ok := errors.AsType[*Refusal](err); ok {
+		v.showError(e.Status, e.Message)
+		return
+	}
+	e, ok := errors.AsType[*client.Error](err)
+	switch {
+	case v.Context().Err() != nil: // the visitor has left
+	case ok && e.Kind == client.Unauthenticated:
+		v.dropSession()
+		v.toLogin()
+	case ok && statuses[e.Kind] != 0:
+		v.showError(statuses[e.Kind], sentence(e))
+	default:
+		v.site.cfg.Log.Error("cannot show a page", "path", v.URL.Path, "err", err)
+		v.showError(http.StatusInternalServerError, "The master could not show this page. Its log has the reason.")
+	}
+}
+
+// statuses maps errors of the API to the status of their page.
+var statuses = map[client.Kind]int{
+	client.Invalid: http.StatusBadRequest, client.Forbidden: http.StatusForbidden, client.NotFound: http.StatusNotFound,
+	client.Conflict: http.StatusConflict, client.TooMany: http.StatusTooManyRequests,
+	client.Unbuilt: http.StatusNotImplemented, client.Unavailable: http.StatusServiceUnavailable,
+}
+
+// Refusal is an error with its page: a status and a sentence for the visitor.
+type Refusal struct {
+	Status  int
+	Message string
+}
+
+// Error returns the sentence.
+func (r *Refusal) Error() string { return r.Message }
+
+// Sentence returns the message of an error of the API for people, or "" for another error.
+func Sentence(err error) string {
+	if e, ok := errors.AsType[*client.Error](err); ok {
+		return sentence(e)
+	}
+	return ""
+}
+
+func sentence(e *client.Error) string {
+	text := e.Message
+	if text == "" {
+		text = e.Error()
+	}
+	if text = strings.TrimRight(text, "."); text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// showError shows the page of an error. A page that a script refreshes stays as it is.
+func (v *Visit) showError(status int, message string) {
+	data := struct {
+		Status        int
+		Text, Message string
+	}{status, http.StatusText(status), message}
+	if err := v.show(status, errorPage, http.StatusText(status), data); err != nil {
+		v.site.cfg.Log.Error("cannot show the page of an error", "path", v.URL.Path, "err", err)
+	}
+}

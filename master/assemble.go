@@ -130,6 +130,7 @@ func (m *Master) serverConfig() server.Config {
 		SpoolDir: cfg.DataDir,
 	}
 	c.Services = m.newProxy()
+	c.Pages = m.newPages
 	if m.agents != nil {
 		c.Agents = m.agents
 	}

@@ -123,6 +123,10 @@ func (s *Server) portHandler() http.Handler {
 		mux.Handle("/agents", s.cfg.Agents)
 		mux.Handle("GET /agents"+agentv1.StreamsPath+"{stream}", s.cfg.Agents)
 	}
+	if s.cfg.Pages != nil {
+		mux.Handle(pagesPath, s.pages(handler))
+		mux.Handle("GET /{$}", http.RedirectHandler(pagesPath, http.StatusFound))
+	}
 	mux.HandleFunc("/", elsewhere)
 	if s.cfg.Certificate != nil {
 		return s.meter.Count(strictTransport(s.sites(handler)))

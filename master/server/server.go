@@ -91,6 +91,8 @@ type Config struct {
 	Agents http.Handler
 	// Binaries serves the programs of det-deploy below /binaries/.
 	Binaries http.Handler
+	// Pages returns the handler of the web pages, which call the API. It may be nil.
+	Pages func(api http.Handler) http.Handler
 	// Harness serves the wheels of the client library below /harness/ to users and tasks.
 	Harness http.Handler
 	// Metrics is the registry that /metrics serves; the default is a new one.

@@ -1,0 +1,28 @@
+// Package pages has the master's web pages.
+package pages
+
+import (
+	"net/http"
+
+	"github.com/det-deploy/det-deploy/master/pages/overview"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
+)
+
+// Root is the path below which all pages are.
+const Root = ui.Root
+
+// New returns the handler of the pages. Their links are in the navigation in this order.
+func New(cfg ui.Config) http.Handler {
+	return ui.New(cfg, pages())
+}
+
+// pages returns all pages.
+func pages() []ui.Page {
+	var all []ui.Page
+	for _, part := range [][]ui.Page{
+		overview.Pages(),
+	} {
+		all = append(all, part...)
+	}
+	return all
+}

@@ -32,6 +32,7 @@ func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRunt
 	d, err := docker.New(ctx, docker.Options{
 		Host: cfg.DockerHost, Agent: agentID, HostIP: hostIP(ctx, cfg.Settings),
 		Network: task.OwnNetwork(cfg.Settings.DockerNetwork), Runtime: ownRuntime(cfg.Settings.DockerRuntime),
+		Entered: filepath.Join(cfg.Settings.DataDir, "entered"),
 	})
 	switch {
 	case err == nil:

@@ -45,6 +45,9 @@ type Options struct {
 	Network string
 	// Runtime is the engine's runtime for containers; empty for the engine's default.
 	Runtime string
+	// Entered is a directory for the IDs of programs that have entered containers. It belongs to this
+	// agent alone. If it is empty, such programs outlive an agent that is killed.
+	Entered string
 }
 
 // Runtime runs containers. Use New to create one.
@@ -66,19 +69,20 @@ const firstTimeout = 10 * time.Second
 
 // New connects to an engine. It returns an error if the engine does not answer.
 func New(ctx context.Context, o Options) (*Runtime, error) {
-	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
+	first, cancel := context.WithTimeout(ctx, firstTimeout)
 	defer cancel()
-	r, err := Reach(ctx, o)
+	r, err := Reach(first, o)
 	if err != nil {
 		return nil, err
 	}
-	info, err := r.api.Info(ctx, client.InfoOptions{})
+	info, err := r.api.Info(first, client.InfoOptions{})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("get information about the Docker Engine: %w", err), r.Close())
 	}
 	// The engine reports "N/A" for a missing program, and "" for one of an unknown commit.
 	r.init, r.root = info.Info.InitCommit.ID != "N/A", info.Info.DockerRootDir
 	r.unlimited = missingLimits(info.Info)
+	_ = r.endEntered(ctx) // what is left ends with its container
 	return r, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func script(id, text string) container.Spec {
 
 func TestDocker(t *testing.T) {
 	t.Parallel()
-	d := dockertest.Start(t)
+	d, dir := dockertest.Start(t), t.TempDir()
 	connect := func(t *testing.T, agent string) *Runtime {
 		t.Helper()
 		r, err := New(t.Context(), Options{Host: d.Host, Agent: agent, HostIP: "192.0.2.7"})
@@ -64,6 +65,18 @@ func TestDocker(t *testing.T) {
 	t.Run("who enters a container has its user's rights", func(t *testing.T) {
 		t.Parallel()
 		entersWithoutRights(t, connect(t, "enters"))
+	})
+	t.Run("the next agent ends what entered its containers", func(t *testing.T) {
+		t.Parallel()
+		again := func() *Runtime {
+			r, err := New(t.Context(), Options{Host: d.Host, Agent: "killed", Entered: filepath.Join(dir, "entered")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = r.Close() })
+			return r
+		}
+		endsWhatEntered(t, again)
 	})
 	t.Run("what a spec asks for is there", func(t *testing.T) {
 		t.Parallel()

@@ -56,8 +56,10 @@ func (r *Runtime) startExec(ctx context.Context, c engine.InspectResponse, p str
 	if err != nil {
 		return nil, err
 	}
+	entered(r.opts.Entered).note(made.ID)
 	attached, err := r.api.ExecAttach(ctx, made.ID, client.ExecAttachOptions{TTY: terminal, ConsoleSize: size})
 	if err != nil {
+		entered(r.opts.Entered).forget(made.ID)
 		return nil, err
 	}
 	e := &execution{
@@ -95,7 +97,9 @@ func (e *execution) follow(ctx context.Context, out, errs *io.PipeWriter) {
 		err = nil // this end has closed the connection
 	}
 	e.code, e.err = e.exitCode(ctx, err)
-	_ = e.signal(ctx, unix.SIGKILL) // what it left in its session
+	if e.signal(ctx, unix.SIGKILL) == nil { // what it left in its session
+		entered(e.r.opts.Entered).forget(e.id)
+	}
 }
 
 const (

@@ -38,9 +38,12 @@ func (s *Site) visit(w http.ResponseWriter, r *http.Request) *Visit {
 	return v
 }
 
-// Writer returns the response, for a page that streams. Its limit of time is removed.
+// Writer returns the response, for a page that streams. Its limits of time are removed: that of reading would
+// end the request, too.
 func (v *Visit) Writer() http.ResponseWriter {
-	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Time{}) // not supported by recorders in tests
+	limits := http.NewResponseController(v.w)
+	_ = limits.SetWriteDeadline(time.Time{}) // not supported by recorders in tests
+	_ = limits.SetReadDeadline(time.Time{})
 	return v.w
 }
 
@@ -51,6 +54,11 @@ func (v *Visit) IsLive() bool { return v.Header.Get("HX-Request") == "true" }
 // "live" is sent only that, and nothing while it is unchanged.
 func (v *Visit) Show(t *Template, title string, data any) error {
 	return v.show(http.StatusOK, t, title, data)
+}
+
+// ShowInvalid shows a form again whose values are not valid.
+func (v *Visit) ShowInvalid(t *Template, title string, data any) error {
+	return v.show(http.StatusUnprocessableEntity, t, title, data)
 }
 
 func (v *Visit) show(status int, t *Template, title string, data any) error {

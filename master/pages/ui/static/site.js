@@ -77,6 +77,8 @@
     if (question && !window.confirm(question)) e.preventDefault();
   });
 
+  document.addEventListener("det:added", (e) => localTimes(e.target));
+
   localTimes(document);
   setInterval(poll, every);
   document.addEventListener("visibilitychange", poll);

@@ -13,13 +13,15 @@ func StateWord(name string) string { return strings.ToLower(strings.TrimPrefix(n
 // Status is the state of a task in one word.
 type Status string
 
-// The statuses in the order in which a task reaches them. A task ends with one of the last five.
+// The statuses in the order in which a task reaches them. A paused task is queued again; a task ends with
+// one of the last five.
 const (
 	StatusQueued    Status = "queued"
 	StatusScheduled Status = "scheduled"
 	StatusPulling   Status = "pulling"
 	StatusStarting  Status = "starting"
 	StatusRunning   Status = "running"
+	StatusPaused    Status = "paused"
 	StatusSucceeded Status = "succeeded"
 	StatusFailed    Status = "failed"
 	StatusKilled    Status = "killed"
@@ -63,7 +65,7 @@ func StatesOf(s Status) []string {
 
 // OpenStatuses returns the statuses of tasks that have not ended.
 func OpenStatuses() []Status {
-	return []Status{StatusQueued, StatusScheduled, StatusPulling, StatusStarting, StatusRunning}
+	return []Status{StatusQueued, StatusScheduled, StatusPulling, StatusStarting, StatusRunning, StatusPaused}
 }
 
 // EndStatuses returns the statuses of tasks that have ended.

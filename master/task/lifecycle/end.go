@@ -10,7 +10,8 @@ import (
 const Success = "allocation exited successfully"
 
 // Finish records that nothing of the allocation is left. Preemptible reports whether the task may be run
-// again. Repeated, it changes nothing. It returns an error if the state table has no such transition.
+// again, as one that was paused always is. Repeated, it changes nothing. It returns an error if the state
+// table has no such transition.
 func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	if a.Over() {
 		return a, nil
@@ -18,7 +19,7 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	end := a.decideEnd(e)
 	end.At = e.At
 	end.Again = a.Killed == nil && (end.Cause == rm.CauseNotHere ||
-		preemptible && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost))
+		(preemptible || a.Pause != nil) && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost))
 	switch end.Cause {
 	case rm.CauseExited:
 		if end.Status != Success {
@@ -33,7 +34,7 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	case rm.CauseNotHere:
 		a.addMessage(e.At, levelWarning, "not started: %s", end.Status)
 	}
-	if end.Again && end.Cause != rm.CauseNotHere { // the following allocation logs that itself
+	if end.Again && end.Cause != rm.CauseNotHere && a.Pause == nil { // the following allocation logs that itself
 		a.addMessage(e.At, levelInfo, "%s will be run again from its start", a.Name)
 	}
 	a.End = &end

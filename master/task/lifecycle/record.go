@@ -26,6 +26,9 @@ const (
 	TensorBoard Kind = "TENSORBOARD"
 	// Trial runs one trial of an experiment, as often as the experiment requires.
 	Trial Kind = "TRIAL"
+	// Generic runs programs to their end, on several machines if they need more slots than one has. It
+	// may be paused and have children.
+	Generic Kind = "GENERIC"
 	// CheckpointGC deletes files of checkpoints.
 	CheckpointGC Kind = "CHECKPOINT_GC"
 )
@@ -58,13 +61,22 @@ type Task struct {
 	Entity  string `json:"entity,omitempty"`
 	// Held reports that its owner holds it until the next start.
 	Held bool `json:"held,omitempty"`
-	// SingleNode restricts a task with an owner to one machine.
+	// SingleNode restricts it to one machine, if its kind does not.
 	SingleNode bool `json:"single_node,omitempty"`
 	// Excluded lists the machines that it must not run on.
 	Excluded []rm.AgentID `json:"excluded,omitempty"`
 
 	// After are the tasks that must end before it is submitted. Those that have are removed.
 	After []Dependency `json:"after,omitempty"`
+
+	// Ancestors are the tasks that a generic task descends from: the last one is its parent.
+	Ancestors []rm.TaskID `json:"ancestors,omitempty"`
+	// ForkedFrom is the generic task whose configuration and files it has copied.
+	ForkedFrom rm.TaskID `json:"forked_from,omitempty"`
+	// NoPause reports that it cannot be paused.
+	NoPause bool `json:"no_pause,omitempty"`
+	// Paused reports that a user has paused it; see PauseState.
+	Paused bool `json:"paused,omitempty"`
 
 	// Array identifies the task within an array; nil if it is not in one.
 	Array *Array `json:"array,omitempty"`
@@ -138,6 +150,7 @@ type Allocation struct {
 
 	Killed    *Stop    `json:"killed,omitempty"`
 	Preempted *Stop    `json:"preempted,omitempty"`
+	Pause     *Stop    `json:"pause,omitempty"` // it stops and is continued by the next allocation
 	Failure   *Failure `json:"failure,omitempty"`
 	End       *Ending  `json:"end,omitempty"`
 

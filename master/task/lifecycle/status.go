@@ -18,7 +18,7 @@ func (a Allocation) Status() apiv1.Status {
 		most = max(most, slices.Index(containerOrder(), c.State))
 	}
 	open := apiv1.OpenStatuses()
-	return open[min(most+1, len(open)-1)] // one that has ended ran before
+	return open[min(most+1, slices.Index(open, apiv1.StatusRunning))] // one that has ended ran before
 }
 
 func (e Ending) status() apiv1.Status {

@@ -156,7 +156,10 @@ func (r *registry) followed() []rm.TaskID {
 
 // checkQueued returns an error with the code FailedPrecondition for a task that is not in a queue yet.
 func checkQueued(t lifecycle.Task) error {
-	if len(t.After) == 0 {
+	switch {
+	case t.Paused:
+		return status.New(status.FailedPrecondition, "task %s is paused and in no queue; resume it first", t.ID)
+	case len(t.After) == 0:
 		return nil
 	}
 	return status.New(status.FailedPrecondition, "task %s is not queued yet: it %s", t.ID, lifecycle.AfterNote(t.After))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -43,6 +44,28 @@ func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files [
 		err = p.Flush()
 	}
 	return p.Written, refusedFiles(err)
+}
+
+// copyFiles stores the files of a task as those of another one, and returns their packed size in bytes. Its
+// error has the code NotFound if they are no longer stored.
+func (c *contexts) copyFiles(ctx context.Context, to rm.TaskID, from *lifecycle.Task, at time.Time) (copied int64, err error) {
+	for n := 0; copied < from.ContextBytes; n++ {
+		d, found, err := toDocs().parts.Get(ctx, c.cfg.Store, archive.PartID(string(from.ID), n))
+		if err == nil && !found {
+			err = status.New(status.NotFound, "the files of task %s are no longer stored; send them", from.ID)
+		}
+		if err != nil {
+			return copied, err
+		}
+		err = c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+			return toDocs().parts.Put(tx, archive.PartID(string(to), n), string(to), at, d.Value)
+		})
+		if err != nil {
+			return copied, err
+		}
+		copied += int64(len(d.Value))
+	}
+	return copied, nil
 }
 
 // filesOf returns the files of a submission, without the contents of those that were sent before. Its

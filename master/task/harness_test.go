@@ -371,6 +371,24 @@ func (m *master) summaries() map[string]*apiv1.AllocationSummary {
 	return out
 }
 
+func (m *machine) preempted(id rm.AllocationID) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.preempts[id]
+}
+
+func (m *machine) forgetPreempts() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.preempts)
+}
+
+func (m *machine) request(id rm.AllocationID) rm.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.submitted[id]
+}
+
 // withdraw removes a request.
 func (m *machine) withdraw(id rm.AllocationID) {
 	m.mu.Lock()

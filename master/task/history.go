@@ -81,7 +81,7 @@ func (q HistoryQuery) selects(s *snapshot) bool {
 		}
 	}
 	return !kindOf(t.Kind).owned &&
-		(len(q.Statuses) == 0 || slices.Contains(q.Statuses, s.currentAllocation().Status())) &&
+		(len(q.Statuses) == 0 || slices.Contains(q.Statuses, s.status())) &&
 		(len(q.UserIDs) == 0 || slices.Contains(q.UserIDs, t.UserID)) &&
 		(len(q.Pools) == 0 || slices.Contains(q.Pools, t.Pool))
 }

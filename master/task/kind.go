@@ -29,6 +29,8 @@ type kind struct {
 	taskType apiv1.TaskType
 	// singleNode keeps all slots on one machine, because a single program cannot use two.
 	singleNode bool
+	// choosesNodes reports that a task's configuration says whether it needs a single machine.
+	choosesNodes bool
 	// fixedPaths reports that its program, the client's library, reads files at fixed paths.
 	fixedPaths bool
 	// ports are the ports at which the programs of its containers listen for each other.
@@ -59,6 +61,14 @@ func kindOf(k lifecycle.Kind) kind {
 		return kind{
 			noun: "shell", title: "Shell", waits: true, entrypoint: waitForPeople(),
 			jobType: apiv1.Job_TYPE_SHELL, taskType: apiv1.TaskType_TASK_TYPE_SHELL, singleNode: true,
+			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
+			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
+			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },
+		}
+	case lifecycle.Generic:
+		return kind{
+			noun: "generic task", title: "Generic task",
+			jobType: apiv1.Job_TYPE_GENERIC, taskType: apiv1.TaskType_TASK_TYPE_GENERIC, choosesNodes: true, ports: spec.TrialPorts(),
 			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
 			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },

@@ -48,20 +48,23 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 func (l *launches) LaunchKind(ctx context.Context, k lifecycle.Kind, user *apiv1.User, req *apiv1.LaunchCommandRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
-	if err := l.policies.checkMayRun(user); err != nil {
+	return l.launch(ctx, draft{id: taskID(user, req.GetRequestId()), kind: k, user: user, req: req, contents: contents})
+}
+
+func (l *launches) launch(ctx context.Context, d draft) (*apiv1.LaunchCommandResponse, error) {
+	if err := l.policies.checkMayRun(d.user); err != nil {
 		return nil, err
 	}
 	manager := l.reg.managerOf()
 	if manager == nil {
 		return nil, errStarting()
 	}
-	id := taskID(user, req.GetRequestId())
-	if req.GetArray() != nil {
-		return l.launchArray(ctx, manager, draft{id: id, kind: k, user: user, req: req})
+	if d.req.GetArray() != nil {
+		return l.launchArray(ctx, manager, d)
 	}
 	var cfg spec.Config
-	e, earlier, err := l.launchOnce(ctx, id, req.GetRequestId(), func(e *entry) (err error) {
-		cfg, err = l.createTask(ctx, manager, e, draft{id: id, kind: k, user: user, req: req, contents: contents})
+	e, earlier, err := l.launchOnce(ctx, d.id, d.req.GetRequestId(), func(e *entry) (err error) {
+		cfg, err = l.createTask(ctx, manager, e, d)
 		return err
 	})
 	if earlier != nil || err != nil {
@@ -69,7 +72,7 @@ func (l *launches) LaunchKind(ctx context.Context, k lifecycle.Kind, user *apiv1
 	}
 	if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
 		// The task is stored and will be submitted again, at the next start at the latest.
-		l.cfg.Log.Warn("cannot submit a new task to the resource manager", "task_id", id, "err", err)
+		l.cfg.Log.Warn("cannot submit a new task to the resource manager", "task_id", d.id, "err", err)
 	}
 	return l.views.replyLaunched(e.latestSnapshot(), cfg)
 }
@@ -151,6 +154,8 @@ type draft struct {
 	config *structpb.Struct
 	// warnings are about the template.
 	warnings []string
+	// family are the other tasks of a generic one.
+	family *family
 }
 
 // createTask checks and stores a new task, and returns its configuration. The caller holds e.change.
@@ -160,6 +165,7 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 		return cfg, err
 	}
 	first := lifecycle.First(task, task.Submitted)
+	defer d.family.release()
 	err = l.storeTask(ctx, &task, first, d)
 	l.reg.usage.releaseTasks(task.UserID, 1)
 	if err != nil {
@@ -202,6 +208,7 @@ func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d
 		return task, cfg, err
 	}
 	task.HasContext, task.HasHook = len(files) > 0, archive.Has(files, spec.HookFile)
+	d.family.join(&task)
 	request := l.policies.requestOf(task, lifecycle.First(task, task.Submitted))
 	if err := judgeRefusal(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
 		return task, cfg, err
@@ -215,12 +222,19 @@ func (l *launches) acceptTask(ctx context.Context, manager rm.ResourceManager, d
 // storeTask stores a new task with its files. It deletes the files again if the task is not stored.
 func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first lifecycle.Allocation, d draft) error {
 	var err error
-	task.ContextBytes, err = l.contexts.storeFiles(ctx, task, d.req.GetFiles(), d.contents)
+	if from := d.family.sourceOfFiles(); from != nil {
+		task.ContextBytes, err = l.contexts.copyFiles(ctx, task.ID, from, task.Submitted)
+	} else {
+		task.ContextBytes, err = l.contexts.storeFiles(ctx, task, d.req.GetFiles(), d.contents)
+	}
 	if err == nil {
 		err = l.reg.usage.checkFiles(l.cfg.Limits, d.user.GetId(), task.ContextBytes)
 	}
 	if err == nil {
 		err = l.cfg.Quota.Check(ownerOf(d.user), task.ContextBytes)
+	}
+	if err == nil {
+		err = l.holdParent(d.family)
 	}
 	if err == nil {
 		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
@@ -295,13 +309,16 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 	if err != nil {
 		return task, cfg, err
 	}
-	pool := at.pool
+	pool, nodes := at.pool, asked.Resources.IsSingleNode
+	if k.choosesNodes {
+		asked.Resources.IsSingleNode = nil // it is valid, and kept
+	}
 	defaults, allowed := l.policies.defaultsFor(d.user, pool), l.policies.policyOf(d.user.GetId(), pool)
 	cfg, warnings, err := spec.Complete(asked, defaults)
 	if err != nil {
 		return task, cfg, status.New(status.InvalidArgument, "%v", err)
 	}
-	cfg.Resources.ResourcePool = pool
+	cfg.Resources.ResourcePool, cfg.Resources.IsSingleNode = pool, nodes
 	if err := checkAsked(allowed, spec.Asks(asked, cfg, at.unix)); err != nil {
 		return task, cfg, err
 	}
@@ -323,6 +340,7 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
 		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: append(d.warnings, warnings...),
 		PodSpec: cfg.Environment.PodSpec.JSON(), Labels: d.req.GetLabels(),
+		SingleNode: k.choosesNodes && nodes != nil && *nodes,
 	}
 	if d.kind == lifecycle.Shell {
 		task.SSHSeed = newSSHSeed()

@@ -128,7 +128,7 @@ func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle
 		return owner.Run(ctx, RunOrder{Task: task.ID, Job: task.Job, Run: a.Run, Assignment: as, Unix: task.Unix, Defaults: run.cfg.Defaults(as.Pool)})
 	}
 	cfg, err := run.loadConfig(task.Config)
-	return spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook}, err
+	return spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook, HostNetwork: len(kindOf(task.Kind).ports) > 0}, err
 }
 
 // loadConfig is spec.Load with a cache. The caller must not modify the result.
@@ -260,13 +260,22 @@ func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, err
 		return s, err
 	}
 	s = s.withAllocation(done)
+	if done.End.Again && s.task.Paused {
+		return s.withAllocation(done.Rest(end.At)), nil
+	}
 	if done.End.Again {
 		return s.withAllocation(done.Next(s.task, end.At)), nil
 	}
 	if kind.owned {
 		return s, nil // its owner decides how to continue
 	}
-	s.task.Ended, s.task.SSHSeed = end.At, nil
+	s.task.Ended = end.At
+	return forgetSecrets(s)
+}
+
+// forgetSecrets removes from an ended task what only a run needs.
+func forgetSecrets(s snapshot) (_ snapshot, err error) {
+	s.task.SSHSeed, s.task.Paused = nil, false
 	s.task.Config, err = spec.Forget(s.task.Config)
 	return s, err
 }

@@ -103,11 +103,16 @@ func isOpen(s *snapshot) bool {
 
 // waitsForOwner reports whether a run has ended and the owner has not decided how to continue.
 func (s *snapshot) waitsForOwner() bool {
-	return s.task.Ended.IsZero() && !s.task.Held && s.allocations[len(s.allocations)-1].Over()
+	return s.task.Ended.IsZero() && !s.task.Held && !s.task.Paused && s.allocations[len(s.allocations)-1].Over()
 }
 
 // isHeld reports whether the owner keeps the task for a later run.
 func (s *snapshot) isHeld() bool { return s.task.Ended.IsZero() && s.task.Held }
+
+// rests reports whether the task is paused and nothing of it runs.
+func (s *snapshot) rests() bool {
+	return s.task.PauseState(&s.allocations[len(s.allocations)-1]) == lifecycle.Resting
+}
 
 func (s snapshot) allocationByID(id rm.AllocationID) (lifecycle.Allocation, bool) {
 	if a := s.findAllocation(id); a != nil {

@@ -77,7 +77,10 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 		first := a.Containers[0]
 		c.Container = &apiv1.Container{Parent: string(task.ID), Id: string(first.ID), State: first.State.API(), Devices: showDevices(first)}
 	}
-	if a.End != nil {
+	switch {
+	case s.rests(): // it has not ended
+		c.State = lifecycle.Queued.API()
+	case a.End != nil:
 		c.ExitStatus, c.ExitCode = a.End.Status, a.End.Code
 	}
 	return c
@@ -85,7 +88,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 
 // showOwnFields sets the fields that Determined has not.
 func (v *views) showOwnFields(c *apiv1.Command, s *snapshot, a *lifecycle.Allocation) {
-	status, slots, attempts := string(a.Status()), int32(s.task.Slots), int32(a.Number) //nolint:gosec // slots of one pool, attempts of one task
+	status, slots, attempts := string(s.status()), int32(s.task.Slots), int32(a.Number) //nolint:gosec // slots of one pool, attempts of one task
 	c.Status, c.Slots, c.Attempts, c.Labels = &status, &slots, &attempts, s.task.Labels
 	c.TaskType = kindOf(s.task.Kind).taskType
 	if line := commandLine(s.task.Config); line != "" {
@@ -106,6 +109,14 @@ func (v *views) showOwnFields(c *apiv1.Command, s *snapshot, a *lifecycle.Alloca
 	if why := cmp.Or(a.EndNote(), a.StopNote(), v.waitReason(*s)); why != "" {
 		c.Reason = &why
 	}
+}
+
+// status returns the state of the task in one word.
+func (s *snapshot) status() apiv1.Status {
+	if s.rests() {
+		return apiv1.StatusPaused
+	}
+	return s.allocations[len(s.allocations)-1].Status()
 }
 
 // latestPreemption returns the latest preemption of a task, or nil.
@@ -145,6 +156,9 @@ func (v *views) showTask(s snapshot) *apiv1.Task {
 	}
 	if s.hasEnded() {
 		out.EndTime = timestamppb.New(s.task.Ended)
+	}
+	if s.task.Kind == lifecycle.Generic && len(s.allocations) > 0 {
+		showFamily(out, &s)
 	}
 	// The newest first: clients read the first one.
 	for i := len(s.allocations) - 1; i >= 0; i-- {

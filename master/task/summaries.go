@@ -74,7 +74,7 @@ func (w *summaryWriter) summarize(e *entry) (text []byte, found bool, err error)
 	if current && kept.text != nil {
 		return kept.text, true, nil
 	}
-	if s == nil || !isOpen(s) {
+	if s == nil || !isOpen(s) && !s.rests() {
 		return nil, false, nil
 	}
 	priority, queued := w.priorityOf(s, kept, current)
@@ -127,6 +127,9 @@ func (w *summaryWriter) describe(s *snapshot, priority int32) *apiv1.AllocationS
 	m.ProxyPorts, m.Resources, m.Priority = w.proxyPorts(&s.task), showResources(*a), nil
 	if w.message.priority = priority; priority != 0 {
 		m.Priority = &w.message.priority
+	}
+	if s.rests() {
+		m.Resources = nil // it has ended
 	}
 	return m
 }

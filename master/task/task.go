@@ -235,15 +235,18 @@ func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *ent
 	return run.killDoomed(ctx, r, e)
 }
 
-// killDoomed kills the current allocation if it must end. It depends on the current state only, so that
+// killDoomed kills the current allocation if it must end, and asks it to stop if its task was paused. It depends on the current state only, so that
 // it may be called at any time.
 func (run *runs) killDoomed(ctx context.Context, r rm.ResourceManager, e *entry) error {
 	s := e.latestSnapshot()
 	a := s.currentAllocation()
 	reason, doomed := a.Doomed()
+	pause, pausing := a.MustPause()
 	switch {
-	case !doomed || r == nil:
+	case r == nil || !doomed && !pausing:
 		return nil
+	case !doomed:
+		return r.Preempt(ctx, a.ID, pause)
 	case len(s.task.After) > 0: // the resource manager does not have it
 		return run.Ended(ctx, a.ID, rm.End{Cause: rm.CauseKilled, Reason: reason, At: run.cfg.Now()})
 	}

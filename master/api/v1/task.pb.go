@@ -87,6 +87,76 @@ func (TaskType) EnumDescriptor() ([]byte, []int) {
 	return file_master_api_v1_task_proto_rawDescGZIP(), []int{0}
 }
 
+type GenericTaskState int32
+
+const (
+	GenericTaskState_GENERIC_TASK_STATE_UNSPECIFIED        GenericTaskState = 0
+	GenericTaskState_GENERIC_TASK_STATE_ACTIVE             GenericTaskState = 1
+	GenericTaskState_GENERIC_TASK_STATE_CANCELED           GenericTaskState = 2
+	GenericTaskState_GENERIC_TASK_STATE_COMPLETED          GenericTaskState = 3
+	GenericTaskState_GENERIC_TASK_STATE_ERROR              GenericTaskState = 4
+	GenericTaskState_GENERIC_TASK_STATE_PAUSED             GenericTaskState = 5
+	GenericTaskState_GENERIC_TASK_STATE_STOPPING_PAUSED    GenericTaskState = 6
+	GenericTaskState_GENERIC_TASK_STATE_STOPPING_CANCELED  GenericTaskState = 7
+	GenericTaskState_GENERIC_TASK_STATE_STOPPING_COMPLETED GenericTaskState = 8
+	GenericTaskState_GENERIC_TASK_STATE_STOPPING_ERROR     GenericTaskState = 9
+)
+
+// Enum value maps for GenericTaskState.
+var (
+	GenericTaskState_name = map[int32]string{
+		0: "GENERIC_TASK_STATE_UNSPECIFIED",
+		1: "GENERIC_TASK_STATE_ACTIVE",
+		2: "GENERIC_TASK_STATE_CANCELED",
+		3: "GENERIC_TASK_STATE_COMPLETED",
+		4: "GENERIC_TASK_STATE_ERROR",
+		5: "GENERIC_TASK_STATE_PAUSED",
+		6: "GENERIC_TASK_STATE_STOPPING_PAUSED",
+		7: "GENERIC_TASK_STATE_STOPPING_CANCELED",
+		8: "GENERIC_TASK_STATE_STOPPING_COMPLETED",
+		9: "GENERIC_TASK_STATE_STOPPING_ERROR",
+	}
+	GenericTaskState_value = map[string]int32{
+		"GENERIC_TASK_STATE_UNSPECIFIED":        0,
+		"GENERIC_TASK_STATE_ACTIVE":             1,
+		"GENERIC_TASK_STATE_CANCELED":           2,
+		"GENERIC_TASK_STATE_COMPLETED":          3,
+		"GENERIC_TASK_STATE_ERROR":              4,
+		"GENERIC_TASK_STATE_PAUSED":             5,
+		"GENERIC_TASK_STATE_STOPPING_PAUSED":    6,
+		"GENERIC_TASK_STATE_STOPPING_CANCELED":  7,
+		"GENERIC_TASK_STATE_STOPPING_COMPLETED": 8,
+		"GENERIC_TASK_STATE_STOPPING_ERROR":     9,
+	}
+)
+
+func (x GenericTaskState) Enum() *GenericTaskState {
+	p := new(GenericTaskState)
+	*p = x
+	return p
+}
+
+func (x GenericTaskState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GenericTaskState) Descriptor() protoreflect.EnumDescriptor {
+	return file_master_api_v1_task_proto_enumTypes[1].Descriptor()
+}
+
+func (GenericTaskState) Type() protoreflect.EnumType {
+	return &file_master_api_v1_task_proto_enumTypes[1]
+}
+
+func (x GenericTaskState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GenericTaskState.Descriptor instead.
+func (GenericTaskState) EnumDescriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
 type LaunchWarning int32
 
 const (
@@ -117,11 +187,11 @@ func (x LaunchWarning) String() string {
 }
 
 func (LaunchWarning) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_task_proto_enumTypes[1].Descriptor()
+	return file_master_api_v1_task_proto_enumTypes[2].Descriptor()
 }
 
 func (LaunchWarning) Type() protoreflect.EnumType {
-	return &file_master_api_v1_task_proto_enumTypes[1]
+	return &file_master_api_v1_task_proto_enumTypes[2]
 }
 
 func (x LaunchWarning) Number() protoreflect.EnumNumber {
@@ -130,7 +200,7 @@ func (x LaunchWarning) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LaunchWarning.Descriptor instead.
 func (LaunchWarning) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 type Task_State int32
@@ -181,11 +251,11 @@ func (x Task_State) String() string {
 }
 
 func (Task_State) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_task_proto_enumTypes[2].Descriptor()
+	return file_master_api_v1_task_proto_enumTypes[3].Descriptor()
 }
 
 func (Task_State) Type() protoreflect.EnumType {
-	return &file_master_api_v1_task_proto_enumTypes[2]
+	return &file_master_api_v1_task_proto_enumTypes[3]
 }
 
 func (x Task_State) Number() protoreflect.EnumNumber {
@@ -251,11 +321,11 @@ func (x ResourcesFailure_FailureType) String() string {
 }
 
 func (ResourcesFailure_FailureType) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_v1_task_proto_enumTypes[3].Descriptor()
+	return file_master_api_v1_task_proto_enumTypes[4].Descriptor()
 }
 
 func (ResourcesFailure_FailureType) Type() protoreflect.EnumType {
-	return &file_master_api_v1_task_proto_enumTypes[3]
+	return &file_master_api_v1_task_proto_enumTypes[4]
 }
 
 func (x ResourcesFailure_FailureType) Number() protoreflect.EnumNumber {
@@ -270,13 +340,18 @@ func (ResourcesFailure_FailureType) EnumDescriptor() ([]byte, []int) {
 // Task is something a user asked to be run; it lives through one or more
 // allocations.
 type Task struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	TaskType      TaskType               `protobuf:"varint,2,opt,name=task_type,json=taskType,proto3,enum=detdeploy.api.v1.TaskType" json:"task_type,omitempty"`
-	Allocations   []*Allocation          `protobuf:"bytes,3,rep,name=allocations,proto3" json:"allocations,omitempty"`
-	StartTime     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	EndTime       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	Config        *string                `protobuf:"bytes,6,opt,name=config,proto3,oneof" json:"config,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	TaskId      string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	TaskType    TaskType               `protobuf:"varint,2,opt,name=task_type,json=taskType,proto3,enum=detdeploy.api.v1.TaskType" json:"task_type,omitempty"`
+	Allocations []*Allocation          `protobuf:"bytes,3,rep,name=allocations,proto3" json:"allocations,omitempty"`
+	StartTime   *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	EndTime     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	Config      *string                `protobuf:"bytes,6,opt,name=config,proto3,oneof" json:"config,omitempty"`
+	// The following fields are those of generic tasks.
+	ForkedFrom    *string           `protobuf:"bytes,7,opt,name=forked_from,json=forkedFrom,proto3,oneof" json:"forked_from,omitempty"`
+	ParentId      *string           `protobuf:"bytes,8,opt,name=parent_id,json=parentId,proto3,oneof" json:"parent_id,omitempty"`
+	TaskState     *GenericTaskState `protobuf:"varint,9,opt,name=task_state,json=taskState,proto3,enum=detdeploy.api.v1.GenericTaskState,oneof" json:"task_state,omitempty"`
+	NoPause       *bool             `protobuf:"varint,10,opt,name=no_pause,json=noPause,proto3,oneof" json:"no_pause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -351,6 +426,34 @@ func (x *Task) GetConfig() string {
 		return *x.Config
 	}
 	return ""
+}
+
+func (x *Task) GetForkedFrom() string {
+	if x != nil && x.ForkedFrom != nil {
+		return *x.ForkedFrom
+	}
+	return ""
+}
+
+func (x *Task) GetParentId() string {
+	if x != nil && x.ParentId != nil {
+		return *x.ParentId
+	}
+	return ""
+}
+
+func (x *Task) GetTaskState() GenericTaskState {
+	if x != nil && x.TaskState != nil {
+		return *x.TaskState
+	}
+	return GenericTaskState_GENERIC_TASK_STATE_UNSPECIFIED
+}
+
+func (x *Task) GetNoPause() bool {
+	if x != nil && x.NoPause != nil {
+		return *x.NoPause
+	}
+	return false
 }
 
 // Allocation is one try to run a task on some slots.
@@ -3505,7 +3608,7 @@ var File_master_api_v1_task_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x18master/api/v1/task.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\"\xdf\x03\n" +
+	"\x18master/api/v1/task.proto\x12\x10detdeploy.api.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/page.proto\x1a\x18master/api/v1/pool.proto\"\xc9\x05\n" +
 	"\x04Task\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x127\n" +
 	"\ttask_type\x18\x02 \x01(\x0e2\x1a.detdeploy.api.v1.TaskTypeR\btaskType\x12>\n" +
@@ -3513,7 +3616,14 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1b\n" +
-	"\x06config\x18\x06 \x01(\tH\x00R\x06config\x88\x01\x01\"\xaa\x01\n" +
+	"\x06config\x18\x06 \x01(\tH\x00R\x06config\x88\x01\x01\x12$\n" +
+	"\vforked_from\x18\a \x01(\tH\x01R\n" +
+	"forkedFrom\x88\x01\x01\x12 \n" +
+	"\tparent_id\x18\b \x01(\tH\x02R\bparentId\x88\x01\x01\x12F\n" +
+	"\n" +
+	"task_state\x18\t \x01(\x0e2\".detdeploy.api.v1.GenericTaskStateH\x03R\ttaskState\x88\x01\x01\x12\x1e\n" +
+	"\bno_pause\x18\n" +
+	" \x01(\bH\x04R\anoPause\x88\x01\x01\"\xaa\x01\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTATE_QUEUED\x10\x01\x12\x11\n" +
@@ -3523,7 +3633,12 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\rSTATE_WAITING\x10\x05\x12\x15\n" +
 	"\x11STATE_TERMINATING\x10\x06\x12\x14\n" +
 	"\x10STATE_TERMINATED\x10\aB\t\n" +
-	"\a_config\"\x9f\x03\n" +
+	"\a_configB\x0e\n" +
+	"\f_forked_fromB\f\n" +
+	"\n" +
+	"_parent_idB\r\n" +
+	"\v_task_stateB\v\n" +
+	"\t_no_pause\"\x9f\x03\n" +
 	"\n" +
 	"Allocation\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x122\n" +
@@ -3819,7 +3934,18 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x11TASK_TYPE_COMMAND\x10\x04\x12\x19\n" +
 	"\x15TASK_TYPE_TENSORBOARD\x10\x05\x12\x1b\n" +
 	"\x17TASK_TYPE_CHECKPOINT_GC\x10\x06\x12\x15\n" +
-	"\x11TASK_TYPE_GENERIC\x10\a*Z\n" +
+	"\x11TASK_TYPE_GENERIC\x10\a*\xf9\x02\n" +
+	"\x10GenericTaskState\x12\"\n" +
+	"\x1eGENERIC_TASK_STATE_UNSPECIFIED\x10\x00\x12\x1d\n" +
+	"\x19GENERIC_TASK_STATE_ACTIVE\x10\x01\x12\x1f\n" +
+	"\x1bGENERIC_TASK_STATE_CANCELED\x10\x02\x12 \n" +
+	"\x1cGENERIC_TASK_STATE_COMPLETED\x10\x03\x12\x1c\n" +
+	"\x18GENERIC_TASK_STATE_ERROR\x10\x04\x12\x1d\n" +
+	"\x19GENERIC_TASK_STATE_PAUSED\x10\x05\x12&\n" +
+	"\"GENERIC_TASK_STATE_STOPPING_PAUSED\x10\x06\x12(\n" +
+	"$GENERIC_TASK_STATE_STOPPING_CANCELED\x10\a\x12)\n" +
+	"%GENERIC_TASK_STATE_STOPPING_COMPLETED\x10\b\x12%\n" +
+	"!GENERIC_TASK_STATE_STOPPING_ERROR\x10\t*Z\n" +
 	"\rLaunchWarning\x12\x1e\n" +
 	"\x1aLAUNCH_WARNING_UNSPECIFIED\x10\x00\x12)\n" +
 	"%LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED\x10\x01B6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
@@ -3836,139 +3962,141 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 	return file_master_api_v1_task_proto_rawDescData
 }
 
-var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
-	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
-	(Task_State)(0),                                   // 2: detdeploy.api.v1.Task.State
-	(ResourcesFailure_FailureType)(0),                 // 3: detdeploy.api.v1.ResourcesFailure.FailureType
-	(*Task)(nil),                                      // 4: detdeploy.api.v1.Task
-	(*Allocation)(nil),                                // 5: detdeploy.api.v1.Allocation
-	(*GetTaskResponse)(nil),                           // 6: detdeploy.api.v1.GetTaskResponse
-	(*ProxyPortConfig)(nil),                           // 7: detdeploy.api.v1.ProxyPortConfig
-	(*Address)(nil),                                   // 8: detdeploy.api.v1.Address
-	(*ResourcesStarted)(nil),                          // 9: detdeploy.api.v1.ResourcesStarted
-	(*ResourcesFailure)(nil),                          // 10: detdeploy.api.v1.ResourcesFailure
-	(*ResourcesStopped)(nil),                          // 11: detdeploy.api.v1.ResourcesStopped
-	(*ResourcesSummary)(nil),                          // 12: detdeploy.api.v1.ResourcesSummary
-	(*AllocationSummary)(nil),                         // 13: detdeploy.api.v1.AllocationSummary
-	(*GetTasksResponse)(nil),                          // 14: detdeploy.api.v1.GetTasksResponse
-	(*File)(nil),                                      // 15: detdeploy.api.v1.File
-	(*Command)(nil),                                   // 16: detdeploy.api.v1.Command
-	(*TaskArray)(nil),                                 // 17: detdeploy.api.v1.TaskArray
-	(*TaskDependency)(nil),                            // 18: detdeploy.api.v1.TaskDependency
-	(*LaunchCommandRequest)(nil),                      // 19: detdeploy.api.v1.LaunchCommandRequest
-	(*LaunchCommandResponse)(nil),                     // 20: detdeploy.api.v1.LaunchCommandResponse
-	(*PreviewCommandResponse)(nil),                    // 21: detdeploy.api.v1.PreviewCommandResponse
-	(*CommandPlacement)(nil),                          // 22: detdeploy.api.v1.CommandPlacement
-	(*PlacedPart)(nil),                                // 23: detdeploy.api.v1.PlacedPart
-	(*GetCommandsResponse)(nil),                       // 24: detdeploy.api.v1.GetCommandsResponse
-	(*GetCommandResponse)(nil),                        // 25: detdeploy.api.v1.GetCommandResponse
-	(*QueuePlace)(nil),                                // 26: detdeploy.api.v1.QueuePlace
-	(*SlotHolder)(nil),                                // 27: detdeploy.api.v1.SlotHolder
-	(*ListTasksResponse)(nil),                         // 28: detdeploy.api.v1.ListTasksResponse
-	(*KillCommandResponse)(nil),                       // 29: detdeploy.api.v1.KillCommandResponse
-	(*KillTaskArrayResponse)(nil),                     // 30: detdeploy.api.v1.KillTaskArrayResponse
-	(*SetCommandPriorityRequest)(nil),                 // 31: detdeploy.api.v1.SetCommandPriorityRequest
-	(*SetCommandPriorityResponse)(nil),                // 32: detdeploy.api.v1.SetCommandPriorityResponse
-	(*OpenServiceResponse)(nil),                       // 33: detdeploy.api.v1.OpenServiceResponse
-	(*GetTaskContextDirectoryResponse)(nil),           // 34: detdeploy.api.v1.GetTaskContextDirectoryResponse
-	(*AcceleratorData)(nil),                           // 35: detdeploy.api.v1.AcceleratorData
-	(*PostAllocationAcceleratorDataRequest)(nil),      // 36: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
-	(*PostAllocationAcceleratorDataResponse)(nil),     // 37: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
-	(*AllocationReadyResponse)(nil),                   // 38: detdeploy.api.v1.AllocationReadyResponse
-	(*AllocationWaitingResponse)(nil),                 // 39: detdeploy.api.v1.AllocationWaitingResponse
-	(*AllocationPreemptionSignalResponse)(nil),        // 40: detdeploy.api.v1.AllocationPreemptionSignalResponse
-	(*RendezvousInfo)(nil),                            // 41: detdeploy.api.v1.RendezvousInfo
-	(*AllocationRendezvousInfoResponse)(nil),          // 42: detdeploy.api.v1.AllocationRendezvousInfoResponse
-	(*AckAllocationPreemptionSignalResponse)(nil),     // 43: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*GetAllocationResponse)(nil),                     // 44: detdeploy.api.v1.GetAllocationResponse
-	(*AllocationAllGatherRequest)(nil),                // 45: detdeploy.api.v1.AllocationAllGatherRequest
-	(*AllocationAllGatherResponse)(nil),               // 46: detdeploy.api.v1.AllocationAllGatherResponse
-	(*NotifyContainerRunningRequest)(nil),             // 47: detdeploy.api.v1.NotifyContainerRunningRequest
-	(*NotifyContainerRunningResponse)(nil),            // 48: detdeploy.api.v1.NotifyContainerRunningResponse
-	(*PostAllocationProxyAddressRequest)(nil),         // 49: detdeploy.api.v1.PostAllocationProxyAddressRequest
-	(*PostAllocationProxyAddressResponse)(nil),        // 50: detdeploy.api.v1.PostAllocationProxyAddressResponse
-	(*MarkAllocationResourcesDaemonResponse)(nil),     // 51: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 52: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 53: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 54: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 55: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	nil,                                               // 56: detdeploy.api.v1.Command.LabelsEntry
-	nil,                                               // 57: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                     // 58: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 59: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 60: google.protobuf.Struct
-	(*SlotPrice)(nil),                                 // 61: detdeploy.api.v1.SlotPrice
-	(*Pagination)(nil),                                // 62: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 63: detdeploy.api.v1.Device
+	(GenericTaskState)(0),                             // 1: detdeploy.api.v1.GenericTaskState
+	(LaunchWarning)(0),                                // 2: detdeploy.api.v1.LaunchWarning
+	(Task_State)(0),                                   // 3: detdeploy.api.v1.Task.State
+	(ResourcesFailure_FailureType)(0),                 // 4: detdeploy.api.v1.ResourcesFailure.FailureType
+	(*Task)(nil),                                      // 5: detdeploy.api.v1.Task
+	(*Allocation)(nil),                                // 6: detdeploy.api.v1.Allocation
+	(*GetTaskResponse)(nil),                           // 7: detdeploy.api.v1.GetTaskResponse
+	(*ProxyPortConfig)(nil),                           // 8: detdeploy.api.v1.ProxyPortConfig
+	(*Address)(nil),                                   // 9: detdeploy.api.v1.Address
+	(*ResourcesStarted)(nil),                          // 10: detdeploy.api.v1.ResourcesStarted
+	(*ResourcesFailure)(nil),                          // 11: detdeploy.api.v1.ResourcesFailure
+	(*ResourcesStopped)(nil),                          // 12: detdeploy.api.v1.ResourcesStopped
+	(*ResourcesSummary)(nil),                          // 13: detdeploy.api.v1.ResourcesSummary
+	(*AllocationSummary)(nil),                         // 14: detdeploy.api.v1.AllocationSummary
+	(*GetTasksResponse)(nil),                          // 15: detdeploy.api.v1.GetTasksResponse
+	(*File)(nil),                                      // 16: detdeploy.api.v1.File
+	(*Command)(nil),                                   // 17: detdeploy.api.v1.Command
+	(*TaskArray)(nil),                                 // 18: detdeploy.api.v1.TaskArray
+	(*TaskDependency)(nil),                            // 19: detdeploy.api.v1.TaskDependency
+	(*LaunchCommandRequest)(nil),                      // 20: detdeploy.api.v1.LaunchCommandRequest
+	(*LaunchCommandResponse)(nil),                     // 21: detdeploy.api.v1.LaunchCommandResponse
+	(*PreviewCommandResponse)(nil),                    // 22: detdeploy.api.v1.PreviewCommandResponse
+	(*CommandPlacement)(nil),                          // 23: detdeploy.api.v1.CommandPlacement
+	(*PlacedPart)(nil),                                // 24: detdeploy.api.v1.PlacedPart
+	(*GetCommandsResponse)(nil),                       // 25: detdeploy.api.v1.GetCommandsResponse
+	(*GetCommandResponse)(nil),                        // 26: detdeploy.api.v1.GetCommandResponse
+	(*QueuePlace)(nil),                                // 27: detdeploy.api.v1.QueuePlace
+	(*SlotHolder)(nil),                                // 28: detdeploy.api.v1.SlotHolder
+	(*ListTasksResponse)(nil),                         // 29: detdeploy.api.v1.ListTasksResponse
+	(*KillCommandResponse)(nil),                       // 30: detdeploy.api.v1.KillCommandResponse
+	(*KillTaskArrayResponse)(nil),                     // 31: detdeploy.api.v1.KillTaskArrayResponse
+	(*SetCommandPriorityRequest)(nil),                 // 32: detdeploy.api.v1.SetCommandPriorityRequest
+	(*SetCommandPriorityResponse)(nil),                // 33: detdeploy.api.v1.SetCommandPriorityResponse
+	(*OpenServiceResponse)(nil),                       // 34: detdeploy.api.v1.OpenServiceResponse
+	(*GetTaskContextDirectoryResponse)(nil),           // 35: detdeploy.api.v1.GetTaskContextDirectoryResponse
+	(*AcceleratorData)(nil),                           // 36: detdeploy.api.v1.AcceleratorData
+	(*PostAllocationAcceleratorDataRequest)(nil),      // 37: detdeploy.api.v1.PostAllocationAcceleratorDataRequest
+	(*PostAllocationAcceleratorDataResponse)(nil),     // 38: detdeploy.api.v1.PostAllocationAcceleratorDataResponse
+	(*AllocationReadyResponse)(nil),                   // 39: detdeploy.api.v1.AllocationReadyResponse
+	(*AllocationWaitingResponse)(nil),                 // 40: detdeploy.api.v1.AllocationWaitingResponse
+	(*AllocationPreemptionSignalResponse)(nil),        // 41: detdeploy.api.v1.AllocationPreemptionSignalResponse
+	(*RendezvousInfo)(nil),                            // 42: detdeploy.api.v1.RendezvousInfo
+	(*AllocationRendezvousInfoResponse)(nil),          // 43: detdeploy.api.v1.AllocationRendezvousInfoResponse
+	(*AckAllocationPreemptionSignalResponse)(nil),     // 44: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
+	(*GetAllocationResponse)(nil),                     // 45: detdeploy.api.v1.GetAllocationResponse
+	(*AllocationAllGatherRequest)(nil),                // 46: detdeploy.api.v1.AllocationAllGatherRequest
+	(*AllocationAllGatherResponse)(nil),               // 47: detdeploy.api.v1.AllocationAllGatherResponse
+	(*NotifyContainerRunningRequest)(nil),             // 48: detdeploy.api.v1.NotifyContainerRunningRequest
+	(*NotifyContainerRunningResponse)(nil),            // 49: detdeploy.api.v1.NotifyContainerRunningResponse
+	(*PostAllocationProxyAddressRequest)(nil),         // 50: detdeploy.api.v1.PostAllocationProxyAddressRequest
+	(*PostAllocationProxyAddressResponse)(nil),        // 51: detdeploy.api.v1.PostAllocationProxyAddressResponse
+	(*MarkAllocationResourcesDaemonResponse)(nil),     // 52: detdeploy.api.v1.MarkAllocationResourcesDaemonResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 53: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 54: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 55: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 56: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	nil,                                               // 57: detdeploy.api.v1.Command.LabelsEntry
+	nil,                                               // 58: detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                     // 59: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 60: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 61: google.protobuf.Struct
+	(*SlotPrice)(nil),                                 // 62: detdeploy.api.v1.SlotPrice
+	(*Pagination)(nil),                                // 63: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 64: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
-	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	58, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	58, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
-	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	58, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	58, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
-	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
-	12, // 8: detdeploy.api.v1.GetTaskResponse.resources:type_name -> detdeploy.api.v1.ResourcesSummary
-	8,  // 9: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
-	3,  // 10: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
-	10, // 11: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	54, // 12: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	9,  // 13: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
-	11, // 14: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	58, // 15: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
-	12, // 16: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
-	7,  // 17: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	55, // 18: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	2,  // 19: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	58, // 20: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	59, // 21: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	58, // 22: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
-	56, // 23: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
-	58, // 24: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
-	0,  // 25: detdeploy.api.v1.Command.task_type:type_name -> detdeploy.api.v1.TaskType
-	60, // 26: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
-	15, // 27: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
-	17, // 28: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
-	57, // 29: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
-	18, // 30: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
-	16, // 31: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	60, // 32: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
-	1,  // 33: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
-	60, // 34: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
-	61, // 35: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
-	22, // 36: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
-	23, // 37: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
-	26, // 38: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
-	27, // 39: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 40: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	62, // 41: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	16, // 42: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	60, // 43: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
-	26, // 44: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
-	27, // 45: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
-	16, // 46: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
-	16, // 47: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	16, // 48: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
-	35, // 49: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	41, // 50: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
-	5,  // 51: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
-	60, // 52: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
-	60, // 53: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
-	60, // 54: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
-	60, // 55: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
-	63, // 56: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	53, // 57: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 58: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	6,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
+	59, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	59, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	1,  // 4: detdeploy.api.v1.Task.task_state:type_name -> detdeploy.api.v1.GenericTaskState
+	3,  // 5: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
+	59, // 6: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	59, // 7: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	5,  // 8: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
+	13, // 9: detdeploy.api.v1.GetTaskResponse.resources:type_name -> detdeploy.api.v1.ResourcesSummary
+	9,  // 10: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
+	4,  // 11: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
+	11, // 12: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
+	55, // 13: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	10, // 14: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
+	12, // 15: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
+	59, // 16: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	13, // 17: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
+	8,  // 18: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
+	56, // 19: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	3,  // 20: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
+	59, // 21: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	60, // 22: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	59, // 23: detdeploy.api.v1.Command.end_time:type_name -> google.protobuf.Timestamp
+	57, // 24: detdeploy.api.v1.Command.labels:type_name -> detdeploy.api.v1.Command.LabelsEntry
+	59, // 25: detdeploy.api.v1.Command.assigned_time:type_name -> google.protobuf.Timestamp
+	0,  // 26: detdeploy.api.v1.Command.task_type:type_name -> detdeploy.api.v1.TaskType
+	61, // 27: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	16, // 28: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
+	18, // 29: detdeploy.api.v1.LaunchCommandRequest.array:type_name -> detdeploy.api.v1.TaskArray
+	58, // 30: detdeploy.api.v1.LaunchCommandRequest.labels:type_name -> detdeploy.api.v1.LaunchCommandRequest.LabelsEntry
+	19, // 31: detdeploy.api.v1.LaunchCommandRequest.after:type_name -> detdeploy.api.v1.TaskDependency
+	17, // 32: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	61, // 33: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	2,  // 34: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
+	61, // 35: detdeploy.api.v1.PreviewCommandResponse.config:type_name -> google.protobuf.Struct
+	62, // 36: detdeploy.api.v1.PreviewCommandResponse.slot_price:type_name -> detdeploy.api.v1.SlotPrice
+	23, // 37: detdeploy.api.v1.PreviewCommandResponse.placement:type_name -> detdeploy.api.v1.CommandPlacement
+	24, // 38: detdeploy.api.v1.CommandPlacement.parts:type_name -> detdeploy.api.v1.PlacedPart
+	27, // 39: detdeploy.api.v1.CommandPlacement.queue:type_name -> detdeploy.api.v1.QueuePlace
+	28, // 40: detdeploy.api.v1.CommandPlacement.preempts:type_name -> detdeploy.api.v1.SlotHolder
+	17, // 41: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
+	63, // 42: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	17, // 43: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	61, // 44: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	27, // 45: detdeploy.api.v1.GetCommandResponse.queue:type_name -> detdeploy.api.v1.QueuePlace
+	28, // 46: detdeploy.api.v1.QueuePlace.holders:type_name -> detdeploy.api.v1.SlotHolder
+	17, // 47: detdeploy.api.v1.ListTasksResponse.tasks:type_name -> detdeploy.api.v1.Command
+	17, // 48: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
+	17, // 49: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
+	36, // 50: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
+	42, // 51: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	6,  // 52: detdeploy.api.v1.GetAllocationResponse.allocation:type_name -> detdeploy.api.v1.Allocation
+	61, // 53: detdeploy.api.v1.AllocationAllGatherRequest.data:type_name -> google.protobuf.Struct
+	61, // 54: detdeploy.api.v1.AllocationAllGatherResponse.data:type_name -> google.protobuf.Struct
+	61, // 55: detdeploy.api.v1.NotifyContainerRunningRequest.data:type_name -> google.protobuf.Struct
+	61, // 56: detdeploy.api.v1.NotifyContainerRunningResponse.data:type_name -> google.protobuf.Struct
+	64, // 57: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	54, // 58: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	14, // 59: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }
@@ -3993,7 +4121,7 @@ func file_master_api_v1_task_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -83,12 +83,7 @@ func (w workspaceTasks) CheckDelete(int32) error { return nil }
 
 // DeleteAll kills the active tasks of a workspace.
 func (w workspaceTasks) DeleteAll(ctx context.Context, by *apiv1.User, workspace int32) error {
-	var failed []error
-	for _, id := range w.tasks.OpenCommands(workspace) {
-		_, err := w.tasks.Kill(ctx, by, string(id))
-		failed = append(failed, err)
-	}
-	return errors.Join(failed...)
+	return w.tasks.KillOpen(ctx, by, workspace)
 }
 
 // projectExperiments are the experiments of projects.

@@ -84,14 +84,23 @@ func (o *owners) KillKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind,
 }
 
 func (o *owners) killOne(ctx context.Context, by *apiv1.User, e *entry) error {
-	now := o.cfg.Now()
-	err := o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		return s.withAllocation(s.currentAllocation().KillBy(by.GetUsername(), now)), nil
-	})
-	if err != nil {
-		return err
+	return o.changeMember(ctx, e, killEdit(by))
+}
+
+// KillOpen ends all tasks of a workspace that have no Owner and have not ended. Its error has the code
+// PermissionDenied if the user may not kill some of them.
+func (o *owners) KillOpen(ctx context.Context, by *apiv1.User, workspace int32) error {
+	var failed []error
+	for _, e := range o.reg.listWhere(func(s *snapshot) bool {
+		return !kindOf(s.task.Kind).owned && s.task.Workspace == workspace && !s.hasEnded()
+	}) {
+		err := checkAllowed(by, e.latestSnapshot().task, "kill")
+		if err == nil {
+			err = o.killOne(ctx, by, e)
+		}
+		failed = append(failed, err)
 	}
-	return o.runs.killDoomed(ctx, o.reg.managerOf(), e)
+	return errors.Join(failed...)
 }
 
 // Preempt asks an allocation to checkpoint and stop, as the scheduler does to reclaim slots; the task is

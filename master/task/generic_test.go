@@ -13,6 +13,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
 const sleeper = "entrypoint: sleep 9\nresources:\n  slots: 2\n"
@@ -349,5 +350,27 @@ func TestRefusedGenericTasks(t *testing.T) {
 	m.wantStates("after refusals", map[string]string{id: "ACTIVE"})
 	if got := m.strayParts(); slices.Contains(got, id) {
 		t.Errorf("got files of %v", got)
+	}
+}
+
+// The tasks of a workspace end with it, whatever their kind, and also those that are paused.
+func TestKillOpen(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	command, shell := m.launch(`{"entrypoint":["true"]}`).GetCommand().GetId(), m.launchKind(lifecycle.Shell, `{}`)
+	paused := m.generic(&apiv1.CreateGenericTaskRequest{})
+	m.pause(paused)
+	m.ended(first(paused), rm.CausePreempted, "paused by user ann")
+	if err := m.tasks.KillOpen(t.Context(), bob(), 1); status.Of(err) != status.PermissionDenied {
+		t.Errorf("got %v for another user, want a refusal", err)
+	}
+	m.must(func() error { return m.tasks.KillOpen(t.Context(), root(), 2) })
+	m.wantStates("after the end of another workspace", map[string]string{paused: "PAUSED"})
+	m.must(func() error { return m.tasks.KillOpen(t.Context(), root(), 1) })
+	m.wantStates("after the end of its workspace", map[string]string{paused: "CANCELED"})
+	for _, id := range []string{command, shell} {
+		if m.machine.killed(first(id)) != "killed by user admin" {
+			t.Errorf("task %s was not killed", id)
+		}
 	}
 }

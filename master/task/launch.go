@@ -345,11 +345,7 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 	if d.kind == lifecycle.Shell {
 		task.SSHSeed = newSSHSeed()
 	}
-	if r.MaxSlots != nil {
-		task.MaxSlots = *r.MaxSlots
-	}
-	if r.Priority != nil {
-		task.Priority = *r.Priority
-	}
+	set(&task.MaxSlots, r.MaxSlots)
+	set(&task.Priority, r.Priority)
 	return task, cfg, nil
 }

@@ -83,17 +83,6 @@ func (v *views) CountCommands(ctx context.Context) (int, error) {
 	return countGroups(all), err
 }
 
-// OpenCommands returns the commands of a workspace that have not ended.
-func (v *views) OpenCommands(workspace int32) []rm.TaskID {
-	var ids []rm.TaskID
-	for _, e := range v.reg.listWhere(func(s *snapshot) bool {
-		return !kindOf(s.task.Kind).owned && s.task.Workspace == workspace && !s.hasEnded()
-	}) {
-		ids = append(ids, e.latestSnapshot().task.ID)
-	}
-	return ids
-}
-
 // appendCommands appends commands from memory or from the store. It skips commands that are no longer
 // listed.
 func (v *views) appendCommands(ctx context.Context, out []*apiv1.Command, ids []string) ([]*apiv1.Command, error) {

@@ -66,7 +66,12 @@ func (o *owners) KillGeneric(ctx context.Context, by *apiv1.User, id string, fro
 			}
 		}
 	}
-	return o.changeTree(ctx, top, func(s snapshot, now time.Time) (snapshot, bool, error) {
+	return o.changeTree(ctx, top, killEdit(by))
+}
+
+// killEdit ends a task on behalf of a user.
+func killEdit(by *apiv1.User) treeEdit {
+	return func(s snapshot, now time.Time) (snapshot, bool, error) {
 		if !s.rests() {
 			return s.withAllocation(s.currentAllocation().KillBy(by.GetUsername(), now)), false, nil
 		}
@@ -74,7 +79,7 @@ func (o *owners) KillGeneric(ctx context.Context, by *apiv1.User, id string, fro
 		s.task = task
 		s, err := forgetSecrets(s.withAllocation(last))
 		return s, false, err
-	})
+	}
 }
 
 // findOpenGeneric returns a generic task that has not ended and that the user may change.

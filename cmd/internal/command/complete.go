@@ -15,8 +15,12 @@ import (
 // completionTime limits the lookup of a completion: a shell waits for it, and for the start of the program.
 const completionTime = 120 * time.Millisecond
 
-// completionMost is the number of offered completions.
-const completionMost = 50
+const (
+	// completionMost is the number of offered completions.
+	completionMost = 50
+	// completionSought is the number of objects among which those are found that have not ended.
+	completionSought = 200
+)
 
 // completeArgs completes the arguments of a command: with the objects that they name.
 func (o *Remote) completeArgs(c *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -51,11 +55,23 @@ func (o *Remote) complete(ctx context.Context, noun client.Noun, text string) []
 	defer master.Close()
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	list, _, err := master.Names(ctx, noun, text, completionMost)
+	sought := completionMost
+	if o.Open {
+		sought = completionSought
+	}
+	list, _, err := master.Names(ctx, noun, text, sought)
 	if err != nil {
 		return nil
 	}
-	return completions(list, text)
+	if o.Open {
+		list = slices.DeleteFunc(list, hasEnded)
+	}
+	return completions(list[:min(len(list), completionMost)], text)
+}
+
+// hasEnded reports whether an object has a state in which it is over.
+func hasEnded(x *apiv1.Name) bool {
+	return slices.Contains(append(apiv1.EndStatuses(), apiv1.StatusStoppedEarly), apiv1.StatusOf(x.GetState()))
 }
 
 // completions returns what to offer for the objects: the ID, or else the name or the task that continues

@@ -109,6 +109,18 @@ func TestWholeIDsNeedNoLookup(t *testing.T) {
 	}
 }
 
+func TestEndedObjectsAreRecognized(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]bool{
+		"running": false, "queued": false, "array": false, "paused": false, "": false, "stopping_killed": false,
+		"succeeded": true, "failed": true, "killed": true, "lost": true, "completed": true, "canceled": true, "error": true, "stopped_early": true,
+	} {
+		if hasEnded(&apiv1.Name{State: state}) != want {
+			t.Errorf("%q: got %t", state, !want)
+		}
+	}
+}
+
 func TestCompletions(t *testing.T) {
 	t.Parallel()
 	list := []*apiv1.Name{{Id: idA, Name: "train a net", Username: "ada"}, {Id: "gpu-1"}}

@@ -57,6 +57,8 @@ type Remote struct {
 	Names client.Noun
 	// Nouns are the objects of the first arguments if they differ; "" is no object.
 	Nouns []client.Noun
+	// Open makes the arguments complete with the objects alone that have not ended.
+	Open bool
 }
 
 // nounOf returns the objects that an argument names, or "".

@@ -70,6 +70,23 @@ func TestOneShapeForOneKind(t *testing.T) {
 	}
 }
 
+func TestAgentStates(t *testing.T) {
+	t.Parallel()
+	sick := &apiv1.AgentSickness{Lack: "disk"}
+	for want, a := range map[string]*apiv1.Agent{
+		"enabled":             {Enabled: true},
+		"draining":            {Enabled: true, Draining: true},
+		"sick (disk)":         {Enabled: true, Draining: true, Sick: sick},
+		"lost":                {Enabled: true, Draining: true, Lost: true, Sick: sick},
+		"disabled":            {},
+		"administrators only": {Enabled: true, NotIsolated: "no runc"},
+	} {
+		if got := show.AgentState(a); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestObjectOfJobsIsUnwrapped(t *testing.T) {
 	t.Parallel()
 	list := object(t, &apiv1.GetJobsV2Response{Jobs: []*apiv1.RBACJob{{Full: &apiv1.Job{JobId: "j", Type: apiv1.Job_TYPE_CHECKPOINT_GC}}}})

@@ -45,6 +45,8 @@ func YesNo(b bool) string {
 // AgentState returns the state of an agent, which determines whether it accepts tasks.
 func AgentState(a *apiv1.Agent) string {
 	switch {
+	case a.GetLost():
+		return "lost"
 	case a.GetSick() != nil:
 		return "sick (" + a.GetSick().GetLack() + ")"
 	case a.GetDraining():

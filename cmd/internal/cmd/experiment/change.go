@@ -19,18 +19,23 @@ type change struct {
 	verb, short, long string
 	// done is the format of the message printed for each experiment.
 	done string
+	// open is true for a verb that changes only experiments that have not ended.
+	open bool
 	do   func(ctx context.Context, master *client.Client, id int32) error
 }
 
 // request returns a change that the API has under the same name.
 func request(verb, short, long, done string) change {
-	return change{verb, short, long, done, func(ctx context.Context, master *client.Client, id int32) error {
-		return master.ChangeExperiment(ctx, id, verb)
-	}}
+	return change{
+		verb: verb, short: short, long: long, done: done, open: verb != "archive" && verb != "unarchive",
+		do: func(ctx context.Context, master *client.Client, id int32) error {
+			return master.ChangeExperiment(ctx, id, verb)
+		},
+	}
 }
 
 func (v change) command(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{Names: client.Experiments}, v.run, &cobra.Command{
+	return command.NewRemote(s, &command.Remote{Names: client.Experiments, Open: v.open}, v.run, &cobra.Command{
 		Use: v.verb + " EXPERIMENT…", Short: v.short, Long: v.long, Example: "  det-deploy experiment " + v.verb + " 7",
 	})
 }

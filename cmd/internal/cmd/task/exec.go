@@ -24,7 +24,7 @@ type execOptions struct {
 }
 
 func newExec(s *term.Streams) *cobra.Command {
-	o := &execOptions{Remote: command.Remote{Nouns: []client.Noun{client.Tasks}}}
+	o := &execOptions{Remote: command.Remote{Nouns: []client.Noun{client.Tasks}, Open: true}}
 	c := command.New(s, o, runExec, &cobra.Command{
 		Use:   "exec TASK [--rank N | --all-ranks] [-i] [-t] -- COMMAND [ARGUMENT…]",
 		Args:  cobra.ArbitraryArgs,

@@ -14,7 +14,7 @@ import (
 )
 
 func newKill(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{Names: client.Tasks}, runKill, &cobra.Command{
+	return command.NewRemote(s, &command.Remote{Names: client.Tasks, Open: true}, runKill, &cobra.Command{
 		Use:     "kill TASK…",
 		Aliases: []string{"rm", "stop"},
 		Short:   "Kill tasks, or all tasks of an array",

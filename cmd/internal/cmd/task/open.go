@@ -20,7 +20,7 @@ type openOptions struct {
 }
 
 func newOpen(s *term.Streams) *cobra.Command {
-	o := &openOptions{Remote: command.Remote{Local: command.Local{Shows: true}, Names: client.Tasks}}
+	o := &openOptions{Remote: command.Remote{Local: command.Local{Shows: true}, Names: client.Tasks, Open: true}}
 	c := command.NewRemote(s, o, runOpen, &cobra.Command{
 		Use:   "open TASK",
 		Short: "Print the address of a task's web page",

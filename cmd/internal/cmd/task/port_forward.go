@@ -30,7 +30,7 @@ type forwardOptions struct {
 }
 
 func newPortForward(s *term.Streams) *cobra.Command {
-	o := &forwardOptions{Remote: command.Remote{Nouns: []client.Noun{client.Tasks}}}
+	o := &forwardOptions{Remote: command.Remote{Nouns: []client.Noun{client.Tasks}, Open: true}}
 	c := command.New(s, o, runPortForward, &cobra.Command{
 		Use:   "port-forward TASK [--rank N] [LOCAL:]REMOTE…",
 		Args:  cobra.ArbitraryArgs,

@@ -14,7 +14,7 @@ import (
 )
 
 func newKill(s *term.Streams) *cobra.Command {
-	return command.NewRemote(s, &command.Remote{Names: client.Trials}, runKill, &cobra.Command{
+	return command.NewRemote(s, &command.Remote{Names: client.Trials, Open: true}, runKill, &cobra.Command{
 		Use: "kill TRIAL…", Short: "Kill trials", Long: "Kill trials immediately. The search continues without them.",
 		Example: "  det-deploy trial kill 12",
 	})

@@ -104,7 +104,7 @@ func (o *copyOptions) copyOut(ctx context.Context, master *client.Client, in cli
 		return err
 	}
 	meter := o.NewMeter("Copying from the task")
-	got, err := directory.CopyOut(to, &metered{from: archive, meter: meter})
+	got, err := directory.CopyOut(to, from, &metered{from: archive, meter: meter})
 	meter.Clear()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/det-deploy/det-deploy/master/pages/overview"
+	"github.com/det-deploy/det-deploy/master/pages/tasks"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -21,6 +22,7 @@ func pages() []ui.Page {
 	var all []ui.Page
 	for _, part := range [][]ui.Page{
 		overview.Pages(),
+		tasks.Pages(),
 	} {
 		all = append(all, part...)
 	}

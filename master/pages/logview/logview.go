@@ -7,6 +7,7 @@ package logview
 import (
 	"context"
 	"embed"
+	"html/template"
 	"iter"
 	"strings"
 
@@ -185,8 +186,13 @@ func collect(lines iter.Seq2[Entry, error]) ([]Entry, error) {
 	return list, nil
 }
 
-// Last returns the last lines of a log.
-func Last(ctx context.Context, read Read, n int) ([]Line, error) {
+// Last returns the last lines of a log for another page, or "" if it is empty.
+func Last(ctx context.Context, read Read, n int) (template.HTML, error) {
 	list, err := collect(read(ctx, client.LogQuery{Tail: n}))
-	return ShowLines(list, Filter{}), err
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = lineTemplate.ExecuteTemplate(&b, "lines", ShowLines(list, Filter{}))
+	return template.HTML(strings.TrimSpace(b.String())), err //nolint:gosec // the template escapes it
 }

@@ -1,0 +1,77 @@
+package tasks
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// kind is a kind of tasks.
+type kind struct {
+	// Noun names the kind, as in addresses.
+	Noun string
+	// kill kills a task of the kind.
+	kill func(ctx context.Context, api *client.Client, id string) error
+	// start launches a task of the kind and returns its ID; nil if there is no form for it.
+	start func(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error)
+	// program reports that the form asks for a program.
+	program bool
+	// isPage reports that each task has a web page.
+	isPage bool
+	// lost says what a user loses with a task.
+	lost string
+}
+
+// started is a task that was launched.
+type started struct {
+	id string
+	// exceeds reports that it waits for more slots than there are.
+	exceeds bool
+}
+
+// kinds returns the kinds of tasks by their type in the API.
+func kinds() map[apiv1.TaskType]kind {
+	return map[apiv1.TaskType]kind{
+		apiv1.TaskType_TASK_TYPE_COMMAND: {Noun: "command", kill: killCommand, start: startCommand, program: true},
+		apiv1.TaskType_TASK_TYPE_SHELL: {
+			Noun: "shell", start: startShell, lost: "Open connections end, and files outside of mounted directories are lost.",
+			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillShell(ctx, id) },
+		},
+	}
+}
+
+// startable are the kinds with a form, in its order.
+var startable = []apiv1.TaskType{apiv1.TaskType_TASK_TYPE_COMMAND, apiv1.TaskType_TASK_TYPE_SHELL}
+
+// kindOf returns the kind of a task.
+func kindOf(c *apiv1.Command) kind {
+	if k, found := kinds()[c.GetTaskType()]; found {
+		return k
+	}
+	return kind{Noun: "task", kill: killCommand}
+}
+
+func killCommand(ctx context.Context, api *client.Client, id string) error {
+	_, err := api.Kill(ctx, id)
+	return err
+}
+
+func startCommand(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error) {
+	out, err := api.Launch(ctx, in)
+	return started{out.GetCommand().GetId(), exceeds(out.GetWarnings())}, err
+}
+
+func startShell(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error) {
+	out, err := api.LaunchShell(ctx, in)
+	return started{out.GetShell().GetId(), exceeds(out.GetWarnings())}, err
+}
+
+func exceeds(warnings []apiv1.LaunchWarning) bool {
+	for _, w := range warnings {
+		if w == apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED {
+			return true
+		}
+	}
+	return false
+}

@@ -23,6 +23,9 @@ GOOGLE_HOME=.cache/google
 GOOGLE_LIBRARIES=("google-cloud-compute==$GOOGLE_VERSION" google-api-python-client==2.202.0 google-auth==2.62.0 "requests<3" "pyjwt<3")
 FAKE_GCS_VERSION=v1.56.1
 FAKE_GCS_HOME=.cache/fake-gcs
+AXE_VERSION=4.14.1
+AXE_SHA256=29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c # of axe.min.js
+AXE=.cache/axe-core/axe.min.js
 missing=()
 
 have_gcc() { command -v gcc >/dev/null && [ -e /usr/include/stdlib.h ]; }
@@ -37,6 +40,7 @@ have_promtool() { command -v promtool >/dev/null; }
 have_shells() { command -v zsh >/dev/null && command -v fish >/dev/null; }
 have_runc() { command -v runc >/dev/null; }
 have_sshd() { [ -x /usr/sbin/sshd ]; }
+have_browser() { command -v chromium >/dev/null; }
 have_venv() { python3 -c 'import venv, ensurepip' && /usr/bin/python3 -c 'import venv, ensurepip'; } 2>/dev/null
 
 # want PART REASON PACKAGE... adds the packages of a missing part to the list of its caller.
@@ -62,6 +66,7 @@ debian_packages() {
 	want sshd "launchers that start ranks by ssh" openssh-server
 	want promtool "the examples of monitoring" prometheus
 	want shells "completion in shells" zsh fish
+	want browser "web pages in a browser" chromium fonts-dejavu-core
 	want torch "training on two machines, without CUDA" python3-torch
 	[ ${#packages[@]} -eq 0 ] && return 0
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
@@ -150,7 +155,25 @@ fake_gcs_server() {
 		missing+=("fake-gcs-server (go install github.com/fsouza/fake-gcs-server@$FAKE_GCS_VERSION failed)")
 }
 
+# axe_core gets the program that finds what in a page is not accessible, from its npm package.
+axe_core() {
+	echo "$AXE_SHA256  $AXE" | sha256sum --check --status 2>/dev/null && return 0
+	command -v npm >/dev/null || { missing+=("axe-core (needs npm, of the package npm)"); return 0; }
+	echo "setup: downloading axe-core $AXE_VERSION, which tests web pages"
+	local dir
+	dir=$(mktemp -d)
+	if npm pack --silent --pack-destination "$dir" "axe-core@$AXE_VERSION" >/dev/null 2>&1 && tar -xzf "$dir"/axe-core-*.tgz -C "$dir" package/axe.min.js &&
+		echo "$AXE_SHA256  $dir/package/axe.min.js" | sha256sum --check --status; then
+		mkdir -p "$(dirname "$AXE")"
+		mv "$dir/package/axe.min.js" "$AXE"
+	else
+		missing+=("axe-core (npm pack axe-core@$AXE_VERSION failed, or the file has another checksum)")
+	fi
+	rm -rf "$dir"
+}
+
 debian_packages
+axe_core
 environment "the det client" "$DET_HOME" determined "$DET_VERSION" "determined==$DET_VERSION" "setuptools<81"
 harness
 gcr_helper

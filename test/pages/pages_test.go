@@ -1,0 +1,108 @@
+package pages_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// row is a page and texts that it contains.
+type row struct {
+	path  string
+	texts []string
+}
+
+// rows returns the pages. Each is opened with and without script, in two sizes and two themes.
+func rows(l *lab) []row {
+	return []row{
+		{"/det/", []string{"Overview", "default", "training", "waiting job", "<img src=x onerror=alert(1)>"}},
+		{"/det/nothing", []string{"There is no page at /det/nothing."}},
+	}
+}
+
+func TestPages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a cluster; run without -short")
+	}
+	l := openLab(t)
+	b := openBrowser(t, l.URL)
+	t.Run("the login", func(t *testing.T) { testLogin(t, b) })
+	for _, r := range rows(l) {
+		t.Run(r.path, func(t *testing.T) { testPage(t, b, r) })
+	}
+	t.Run("live", func(t *testing.T) { testLive(t, l, b) })
+}
+
+func testPage(t *testing.T, b *browser, r row) {
+	tb := b.open(t)
+	if r.path == "/det/nothing" {
+		tb.expect("404")
+	}
+	for _, theme := range []string{"light", "dark"} {
+		for _, width := range []int64{1280, 360} {
+			tb.look(width, theme)
+			tb.visit(r.path)
+			tb.await(r.texts...)
+			as := fmt.Sprintf("%s, %d pixels, %s", r.path, width, theme)
+			tb.wantAccessible(as)
+			tb.keep(as)
+		}
+	}
+	tb.withoutScript()
+	tb.visit(r.path)
+	tb.await(r.texts...)
+}
+
+// keep writes a picture of the page into the directory of the variable SCREENSHOTS, for a person.
+func (tb *tab) keep(as string) {
+	dir := os.Getenv("SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	picture, err := chromedp.Run(tb.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	name := strings.Trim(strings.NewReplacer("/", "_", ", ", "-", " ", "").Replace(as), "_") + ".png"
+	if err := os.WriteFile(filepath.Join(dir, name), picture, 0o600); err != nil {
+		tb.t.Error(err)
+	}
+}
+
+func testLogin(t *testing.T, b *browser) {
+	tb := b.open(t)
+	tb.expect("401")
+	tb.visit("/")
+	if at := tb.path(); at != "/det/login" {
+		t.Fatalf("the address of the master leads to %s", at)
+	}
+	tb.wantAccessible("the login")
+	tb.submit("Log in", map[string]string{"username": "admin", "password": "wrong"})
+	tb.await("Invalid credentials")
+	tb.wantAccessible("the login after an error")
+	tb.visit("/det/nothing?a=b")
+	tb.withoutScript()
+	tb.submit("Log in", map[string]string{"username": "admin", "password": "wrong"})
+	tb.await("Invalid credentials")
+	tb.logIn()
+	tb.submit("Log out", nil)
+	tb.await("Password")
+	tb.visit("/det/")
+	if at := tb.path(); at != "/det/login" {
+		t.Fatalf("after the logout the overview leads to %s", at)
+	}
+	tb.logIn()
+}
+
+// testLive kills the waiting command and waits until the overview shows that.
+func testLive(t *testing.T, l *lab, b *browser) {
+	tb := b.open(t)
+	tb.visit("/det/")
+	tb.await("1 waiting job")
+	l.Run("task", "kill", l.waiting)
+	tb.await("0 waiting jobs")
+}

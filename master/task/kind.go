@@ -35,6 +35,15 @@ type kind struct {
 	fixedPaths bool
 	// ports are the ports at which the programs of its containers listen for each other.
 	ports []spec.Port
+	// settings are the settings without an effect on most kinds that have one on this kind.
+	settings []string
+	// complete checks and completes a configuration, beyond what is the same for all kinds; nil if nothing
+	// is. prepare sets the fields of a new task that only this kind has; nil for none.
+	complete func(Config, *spec.Config) error
+	prepare  func(spec.Config, *lifecycle.Task)
+	// files returns the files that its program needs; nil for none.
+	files func(lifecycle.Task, []spec.Port) []*apiv1.File
+
 	// serves reports that the first of ports is its default service, as in Determined 0.38.1.
 	serves bool
 	// job returns the job of a task in the queue.
@@ -57,9 +66,12 @@ func kindOf(k lifecycle.Kind) kind {
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
 			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },
 		}
+	case lifecycle.Notebook:
+		return notebookKind()
 	case lifecycle.Shell:
 		return kind{
 			noun: "shell", title: "Shell", waits: true, entrypoint: waitForPeople(),
+			prepare: func(_ spec.Config, t *lifecycle.Task) { t.SSHSeed = newSSHSeed() },
 			jobType: apiv1.Job_TYPE_SHELL, taskType: apiv1.TaskType_TASK_TYPE_SHELL, singleNode: true,
 			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },

@@ -176,6 +176,7 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	l.cfg.Logs.Begin(string(task.ID))
 	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
 	l.reg.follow(task, e)
+	l.reg.serve(task, e)
 	return cfg, nil
 }
 
@@ -314,7 +315,10 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 		asked.Resources.IsSingleNode = nil // it is valid, and kept
 	}
 	defaults, allowed := l.policies.defaultsFor(d.user, pool), l.policies.policyOf(d.user.GetId(), pool)
-	cfg, warnings, err := spec.Complete(asked, defaults)
+	cfg, warnings, err := spec.Complete(asked, defaults, k.settings...)
+	if err == nil && k.complete != nil {
+		err = k.complete(l.cfg, &cfg)
+	}
 	if err != nil {
 		return task, cfg, status.New(status.InvalidArgument, "%v", err)
 	}
@@ -342,8 +346,8 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 		PodSpec: cfg.Environment.PodSpec.JSON(), Labels: d.req.GetLabels(),
 		SingleNode: k.choosesNodes && nodes != nil && *nodes,
 	}
-	if d.kind == lifecycle.Shell {
-		task.SSHSeed = newSSHSeed()
+	if k.prepare != nil {
+		k.prepare(cfg, &task)
 	}
 	set(&task.MaxSlots, r.MaxSlots)
 	set(&task.Priority, r.Priority)

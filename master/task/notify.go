@@ -128,7 +128,12 @@ func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle
 		return owner.Run(ctx, RunOrder{Task: task.ID, Job: task.Job, Run: a.Run, Assignment: as, Unix: task.Unix, Defaults: run.cfg.Defaults(as.Pool)})
 	}
 	cfg, err := run.loadConfig(task.Config)
-	return spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook, HostNetwork: len(kindOf(task.Kind).ports) > 0}, err
+	k := kindOf(task.Kind)
+	p := spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook, HostNetwork: len(k.ports) > 0}
+	if k.files != nil {
+		p.Files = k.files(task, spec.NumberPorts(k.ports, as.Ports))
+	}
+	return p, err
 }
 
 // loadConfig is spec.Load with a cache. The caller must not modify the result.
@@ -275,7 +280,7 @@ func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, err
 
 // forgetSecrets removes from an ended task what only a run needs.
 func forgetSecrets(s snapshot) (_ snapshot, err error) {
-	s.task.SSHSeed, s.task.Paused = nil, false
+	s.task.SSHSeed, s.task.Key, s.task.Paused = nil, "", false
 	s.task.Config, err = spec.Forget(s.task.Config)
 	return s, err
 }

@@ -99,6 +99,7 @@ func (rec *records) addLoaded(s *snapshot) error {
 	if isOpen(s) {
 		rec.reg.follow(s.task, e)
 	}
+	rec.reg.serve(s.task, e)
 	if k.owned {
 		rec.reg.joinJob(s.task, e)
 	}

@@ -25,6 +25,8 @@ type registry struct {
 	jobs   map[rm.JobID]map[rm.TaskID]*entry // of owners
 	// followers are the tasks that wait for the end of a task. Some of them may have ended.
 	followers map[rm.TaskID][]*entry
+	// serving are the tasks of kinds that serve people.
+	serving map[rm.TaskID]*entry
 
 	usage   *usage
 	leaving leaving
@@ -33,7 +35,7 @@ type registry struct {
 func newRegistry() *registry {
 	return &registry{
 		entries: map[rm.TaskID]*entry{}, owners: map[lifecycle.Kind]Owner{}, jobs: map[rm.JobID]map[rm.TaskID]*entry{}, usage: newUsage(),
-		followers: map[rm.TaskID][]*entry{},
+		followers: map[rm.TaskID][]*entry{}, serving: map[rm.TaskID]*entry{},
 	}
 }
 
@@ -258,6 +260,7 @@ func (r *registry) dropTask(id rm.TaskID) {
 		return
 	}
 	delete(r.entries, id)
+	delete(r.serving, id)
 	last := len(r.row) - 1
 	r.row[e.place], r.row[last].place = r.row[last], e.place
 	r.row[last] = nil
@@ -354,6 +357,23 @@ func (r *registry) leaveJob(t lifecycle.Task) {
 	if len(r.jobs[t.Job]) == 0 {
 		delete(r.jobs, t.Job)
 	}
+}
+
+// serve adds a task to the index of those that serve people, if it is one. dropTask undoes it.
+func (r *registry) serve(t lifecycle.Task, e *entry) {
+	if !kindOf(t.Kind).serves {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.serving[t.ID] = e
+}
+
+// listServing returns the tasks of a kind that serves people.
+func (r *registry) listServing(k lifecycle.Kind) []*entry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.DeleteFunc(slices.Collect(maps.Values(r.serving)), func(e *entry) bool { return e.cur.Load().task.Kind != k })
 }
 
 // listJob returns the owned tasks of a job.

@@ -18,6 +18,8 @@ type Service struct {
 	Port      int
 	// Shell reports that the service is the login to a shell, at no port of the container.
 	Shell bool
+	// Key is what requests need in the header jupyter.Header; empty for most services.
+	Key string
 	// TCP reports that the service does not speak HTTP.
 	TCP bool
 	// Unauthenticated reports that anyone may visit it.
@@ -55,9 +57,13 @@ func (v *views) Service(ctx context.Context, id string, port int) (Service, erro
 	if !found {
 		return Service{}, status.New(status.NotFound, "service not found: %s: the task has no such port in environment.proxy_ports", id)
 	}
-	return Service{
+	out := Service{
 		Task: s.task.ID, Owner: s.task.UserID, Container: c, Port: p.Port, TCP: p.TCP, Unauthenticated: p.Unauthenticated,
-	}, nil
+	}
+	if port == 0 {
+		out.Key = s.task.Key
+	}
+	return out, nil
 }
 
 func (v *views) servicesOf(ctx context.Context, s snapshot) ([]spec.ProxyPort, error) {

@@ -60,6 +60,9 @@ type Config struct {
 	LaunchError bool
 	// AdministratorsOnly rejects tasks of other users, see config.Security.TrustUsers.
 	AdministratorsOnly bool
+	// NotebookTimeout is the time without use after which a notebook that sets none is ended; zero is
+	// never.
+	NotebookTimeout time.Duration
 	// Limits are the limits on the tasks of one user.
 	Limits Limits
 	// Quota counts the bytes that users store; nil has no limit.

@@ -30,6 +30,9 @@ func next(t Task, number int, firstLine int64, at time.Time) Allocation {
 	}
 	a.addMessage(at, levelInfo, "Scheduling %s (id: %s)", a.Name, a.ID)
 	if number == 1 {
+		for _, n := range t.Notes {
+			a.addMessage(at, levelInfo, "%s", n)
+		}
 		for _, w := range t.Warnings {
 			a.addMessage(at, levelWarning, "%s", w)
 		}
@@ -196,6 +199,14 @@ func (a Allocation) Kill(reason string, at time.Time) Allocation {
 		a.addMessage(at, levelInfo, "forcibly killing allocation's remaining resources (reason: %s)", reason)
 	}
 	a.advanceTo(Terminating)
+	return a
+}
+
+// Warn adds a warning to the log.
+func (a Allocation) Warn(at time.Time, text string) Allocation {
+	if !a.Over() {
+		a.addMessage(at, levelWarning, "%s", text)
+	}
 	return a
 }
 

@@ -95,6 +95,14 @@ type Task struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// SSHSeed is the seed of the key with which people log in to a shell, until it has ended.
 	SSHSeed []byte `json:"ssh_seed,omitempty"`
+	// Key is what requests to the program of a notebook need, until it has ended.
+	Key string `json:"key,omitempty"`
+	// IdleTimeout is the time without use after which a notebook is ended, zero for never, and IdleType
+	// what counts as use.
+	IdleTimeout time.Duration `json:"idle_timeout_ns,omitempty"`
+	IdleType    string        `json:"idle_type,omitempty"`
+	// Notes are lines for the beginning of its log.
+	Notes []string `json:"notes,omitempty"`
 	// Exceeds reports that the task needs more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
 

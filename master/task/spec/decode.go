@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -86,8 +87,9 @@ func withoutLines(problems document.Errors) document.Errors {
 }
 
 // Complete merges the result of Decode over defaults and validates it. The warnings name accepted
-// settings that have no effect here. It returns a *DecodeError.
-func Complete(c Config, defaults container.Defaults) (_ Config, warnings []string, err error) {
+// settings that have no effect here; settings are those that have one on this kind of task, but not on
+// all. It returns a *DecodeError.
+func Complete(c Config, defaults container.Defaults, settings ...string) (_ Config, warnings []string, err error) {
 	if problems := c.Validate(); len(problems) > 0 {
 		return c, nil, &DecodeError{problems}
 	}
@@ -95,14 +97,14 @@ func Complete(c Config, defaults container.Defaults) (_ Config, warnings []strin
 	if problems := c.Validate(); len(problems) > 0 {
 		return c, nil, &DecodeError{problems}
 	}
-	return c, append(c.idleSettings(), c.Environment.openPorts()...), nil
+	return c, append(c.idleSettings(settings), c.Environment.openPorts()...), nil
 }
 
 // idleSettings returns a warning for each accepted setting without an effect.
-func (c Config) idleSettings() []string {
+func (c Config) idleSettings(effective []string) []string {
 	var out []string
 	add := func(set bool, key, why string) {
-		if set {
+		if set && !slices.Contains(effective, key) {
 			out = append(out, key+" has no effect: "+why)
 		}
 	}

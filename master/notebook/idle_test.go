@@ -1,0 +1,66 @@
+package notebook
+
+import (
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+func at(minute int) time.Time {
+	return time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC).Add(time.Duration(minute) * time.Minute)
+}
+
+func TestLastUse(t *testing.T) {
+	t.Parallel()
+	idle := seen{Kernels: []kernel{{State: "idle", Active: at(3)}}, Terminals: []terminal{{Active: at(5)}}}
+	for _, tt := range []struct {
+		name string
+		seen seen
+		by   spec.IdleType
+		want time.Time
+	}{
+		{"nothing runs", seen{}, spec.KernelsOrTerminals, at(0)},
+		{"a kernel exists", seen{Kernels: idle.Kernels}, spec.KernelsOrTerminals, at(9)},
+		{"a terminal exists", seen{Terminals: idle.Terminals}, spec.KernelsOrTerminals, at(9)},
+		{"a page is open", seen{Visits: 1}, spec.KernelsOrTerminals, at(9)},
+		{"nobody is connected", idle, spec.KernelConnections, at(0)},
+		{"someone is connected", seen{Kernels: []kernel{{Connections: 1}}}, spec.KernelConnections, at(9)},
+		{"the last activity", idle, spec.Activity, at(5)},
+		{"a kernel computes", seen{Kernels: []kernel{{State: "busy"}}}, spec.Activity, at(9)},
+		{"a clock is ahead", seen{Kernels: []kernel{{Active: at(60)}}}, spec.Activity, at(9)},
+		{"a page is open for activity", seen{Visits: 2}, spec.Activity, at(9)},
+	} {
+		if got := tt.seen.lastUse(tt.by, at(0), at(9)); !got.Equal(tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		use   use
+		limit time.Duration
+		now   time.Time
+		want  verdict
+	}{
+		{"used lately", use{last: at(0)}, time.Hour, at(54), keep},
+		{"five minutes before", use{last: at(0)}, time.Hour, at(55), warn},
+		{"warned", use{last: at(0), warned: at(55)}, time.Hour, at(59), keep},
+		{"the end", use{last: at(0), warned: at(55)}, time.Hour, at(60), end},
+		{"half of a short limit", use{last: at(0)}, 4 * time.Minute, at(2), warn},
+		{"its machine was away", use{last: at(0)}, time.Hour, at(300), warn},
+		{"warned only then", use{last: at(0), warned: at(300)}, time.Hour, at(304), keep},
+		{"five minutes later", use{last: at(0), warned: at(300)}, time.Hour, at(305), end},
+	} {
+		if got := tt.use.decide(tt.limit, tt.now); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	warned := use{last: at(0), warned: at(55)}
+	if got := warned.note(seen{Visits: 1}, spec.Activity, at(57)); got != (use{last: at(57)}) {
+		t.Errorf("got %v after another use, want that the warning is void", got)
+	}
+}

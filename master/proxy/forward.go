@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/jupyter"
 )
 
 const (
@@ -62,6 +63,9 @@ func rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.Scheme, r.Out.URL.Host = "http", hostOf(s)
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // a service reads parameters by its own rules
 	r.Out.Host = r.In.Host
+	if s.Key != "" {
+		r.Out.Header.Set(jupyter.Header, s.Key)
+	}
 	r.SetXForwarded()
 	if address, _, err := net.SplitHostPort(r.In.RemoteAddr); err == nil {
 		r.Out.Header.Set("X-Real-Ip", address)

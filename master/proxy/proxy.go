@@ -87,6 +87,9 @@ func New(cfg Config) *Proxy {
 	return &Proxy{cfg: cfg, forward: newForwarder(cfg), visits: guard.NewWaits(mostVisits)}
 }
 
+// Visits returns the number of open requests of visitors to a container.
+func (p *Proxy) Visits(c rm.ContainerID) int { return p.visits.Count(string(c)) }
+
 // service is a service with its name in paths.
 type service struct {
 	task.Service
@@ -96,6 +99,10 @@ type service struct {
 
 // ServeHTTP serves one visit.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.EscapedPath(), InteractivePrefix) {
+		openInteractive(w, r)
+		return
+	}
 	name, found := parseName(r.URL)
 	if !found {
 		refuse(w, http.StatusNotFound, "service not found: the path must be "+Prefix+"<task>/ or "+Prefix+"<task>:<port>/")

@@ -34,6 +34,13 @@ func (w *Waits) Acquire(owner string) (leave func(), err error) {
 	return func() { w.release(owner) }, nil
 }
 
+// Count returns the number of an owner's calls.
+func (w *Waits) Count(owner string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.of[owner]
+}
+
 func (w *Waits) release(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -64,8 +64,8 @@ func (m *Master) openTasks(ctx context.Context) error {
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: m.store, Logs: m.logs, Tokens: m.auth, Log: m.log,
 		Defaults: taskDefaults(resolved), Policy: m.policies, Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
-		AdministratorsOnly: !cfg.Security.TrustUsers,
-		WorkspaceName:      m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
+		AdministratorsOnly: !cfg.Security.TrustUsers, NotebookTimeout: cfg.NotebookLimit(),
+		WorkspaceName: m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
 		Limits: taskLimits(cfg.Security.Limits), Quota: m.quota, Contexts: m.contexts, Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,
 	})
 	return err
@@ -129,7 +129,8 @@ func (m *Master) serverConfig() server.Config {
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 		SpoolDir: cfg.DataDir,
 	}
-	c.Services = m.newProxy()
+	m.proxy = m.newProxy()
+	c.Services = m.proxy
 	c.Pages = m.newPages
 	if m.agents != nil {
 		c.Agents = m.agents

@@ -29,6 +29,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/model"
 	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/proxy"
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/shell"
@@ -50,6 +51,7 @@ type Master struct {
 	wheels   harness.Wheels
 	tasks    *task.Tasks
 	shells   *shell.Server
+	proxy    *proxy.Proxy
 	// policies returns the task policy of a pool.
 	policies func(pool string) policy.Policy
 	// Workspaces, templates and models of tasks and experiments.
@@ -171,7 +173,7 @@ func (m *Master) Run(ctx context.Context) error {
 	} {
 		g.Go(func() error { return run(ctx) })
 	}
-	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans} {
+	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans, m.newNotebooks().Run} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	return g.Wait()

@@ -7,6 +7,7 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/audit"
+	"github.com/det-deploy/det-deploy/master/notebook"
 	"github.com/det-deploy/det-deploy/master/proxy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/server/guard"
@@ -22,6 +23,11 @@ func (m *Master) newProxy() *proxy.Proxy {
 		Services: m.tasks, Visitors: m.auth, Streams: func() rm.Streams { return m.rm },
 		Entered: m.recordVisit, Origin: cfg.Proxy.OriginURL(), Secure: m.certificate != nil, Log: m.log,
 	})
+}
+
+// newNotebooks returns the watch of notebooks.
+func (m *Master) newNotebooks() *notebook.Watch {
+	return notebook.New(notebook.Config{Tasks: m.tasks, Streams: func() rm.Streams { return m.rm }, Visits: m.proxy.Visits, Log: m.log})
 }
 
 // recordVisit records that a user opened the pages of a service, but not each request.

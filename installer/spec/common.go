@@ -111,7 +111,7 @@ type Tasks struct {
 	GPUImage        string            `yaml:"gpu_image" doc:"Image of tasks with GPUs; by default the one that the client requests"`
 	Registry        Registry          `yaml:"registry" doc:"Credentials for the image registry"`
 	HarnessWheel    string            `yaml:"harness_wheel" doc:"Absolute path of a wheel of the determined library on this computer, for trials whose image lacks it"`
-	NotebookTimeout *document.Seconds `yaml:"notebook_timeout" doc:"Idle time after which a notebook is stopped; never by default"`
+	NotebookTimeout *document.Seconds `yaml:"notebook_timeout" doc:"Time without use after which a notebook that sets no idle_timeout is ended; never by default"`
 }
 
 // Registry is an account at an image registry.

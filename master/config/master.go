@@ -28,7 +28,7 @@ type Master struct {
 	Cache      Cache  `yaml:"cache" doc:"File cache"`
 
 	TensorboardTimeout document.Seconds  `yaml:"tensorboard_timeout" doc:"Idle time after which a TensorBoard is stopped"`
-	NotebookTimeout    *document.Seconds `yaml:"notebook_timeout" doc:"Idle time after which a notebook is stopped; never by default"`
+	NotebookTimeout    *document.Seconds `yaml:"notebook_timeout" doc:"Time without use after which a notebook that sets no idle_timeout is ended; never by default"`
 
 	ClusterName string   `yaml:"cluster_name" doc:"Name shown to users"`
 	EnableCORS  bool     `yaml:"enable_cors" doc:"No effect by itself: list the sites in cors_origins"`
@@ -133,6 +133,17 @@ func (m Master) ListenPort() int {
 // Printable returns the configuration for display, with the keys of the file and redacted secrets.
 func (m Master) Printable() map[string]any { return document.Show(m) }
 
+// shortestIdle is the minimum of notebook_timeout, as of idle_timeout in the configuration of a notebook.
+const shortestIdle = 10 * time.Second
+
+// NotebookLimit returns the time without use after which a notebook is ended; zero is never.
+func (m Master) NotebookLimit() time.Duration {
+	if m.NotebookTimeout == nil {
+		return 0
+	}
+	return time.Duration(*m.NotebookTimeout)
+}
+
 // Validate returns all errors in m; path is "" for the root of a file.
 func (m Master) Validate(path string) document.Errors {
 	var e document.Errors
@@ -146,7 +157,7 @@ func (m Master) Validate(path string) document.Errors {
 	e = append(e, m.DB.Validate(at("db"))...)
 	e.Check(m.TensorboardTimeout > 0, at("tensorboard_timeout"), "must be more than 0 (is %v)", m.TensorboardTimeout)
 	if t := m.NotebookTimeout; t != nil {
-		e.Check(*t > 0, at("notebook_timeout"), "must be more than 0 (is %v); leave it out for no limit", *t)
+		e.Check(time.Duration(*t) >= shortestIdle, at("notebook_timeout"), "must be at least %v (is %v); leave it out for no limit", shortestIdle, *t)
 	}
 	e = append(e, m.Security.Validate(at("security"))...)
 	e = append(e, m.Logging.Validate(at("logging"))...)

@@ -167,7 +167,6 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"one password for both users", "security: {initial_user_password: Hunter2x}", "", ""},
 		{"open to sites without their names", "enable_cors: true", "", "enable_cors"},
 		{"open to a site", "{enable_cors: true, cors_origins: ['https://portal.example.com']}", "", ""},
-		{"idle notebooks", "notebook_timeout: 60", "", "notebook_timeout"},
 		{"keys of shells", "security: {ssh: {key_type: RSA, rsa_key_size: 2048}}", "", "security.ssh"},
 		{"where experiments store", "checkpoint_storage: {type: directory, container_path: /c}", "", ""},
 		{

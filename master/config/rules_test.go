@@ -29,7 +29,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"port", "port: 70000", "port: must be between 0 and 65535 (is 70000)"},
 		{"data directory", "data_dir: ''", "data_dir: is required"},
 		{"tensorboard timeout", "tensorboard_timeout: 0", "tensorboard_timeout: must be more than 0"},
-		{"notebook timeout", "notebook_timeout: -1", "notebook_timeout: must be more than 0"},
+		{"notebook timeout", "notebook_timeout: -1", "notebook_timeout: must be at least 10s"},
 		{"reserved ports", "reserved_ports: [1, 0]", "reserved_ports[1]: must be between 1 and 65535 (is 0)"},
 		{"database type", "db: {type: mysql}", "db.type: must be one of embedded, postgres"},
 		{"database TLS mode", "db: {ssl_mode: maybe}", "db.ssl_mode: must be one of disable"},

@@ -50,6 +50,9 @@ type Services interface {
 	// Open returns the address of a service for a browser: a path of the master, or an address at another
 	// host name. It contains a ticket on behalf of the caller's token text.
 	Open(ctx context.Context, by *apiv1.User, text, service string) (address string, err error)
+	// Address returns the path of a task's default service, which need not run yet, with a ticket on behalf of
+	// the caller's token text.
+	Address(text, task string) (path string, err error)
 	// IsServiceHost reports whether services have this host name for themselves.
 	IsServiceHost(host string) bool
 }
@@ -98,9 +101,10 @@ type Tasks interface {
 	Named(ctx context.Context, text string, limit int) ([]*apiv1.Name, error)
 	// Kill kills a command. Killing an ended command is not an error.
 	Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error)
-	// LaunchKind, OfKind, KillKind and SetKindPriority are like those for commands, for tasks of another
+	// LaunchKind, PreviewKind, OfKind, KillKind and SetKindPriority are like those for commands, for tasks of another
 	// kind.
 	LaunchKind(ctx context.Context, k lifecycle.Kind, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(file int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error)
+	PreviewKind(ctx context.Context, k lifecycle.Kind, by *apiv1.User, r *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error)
 	OfKind(ctx context.Context, k lifecycle.Kind, id string) (*apiv1.GetCommandResponse, error)
 	KillKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string) (*apiv1.Command, error)
 	SetKindPriority(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string, priority int) (*apiv1.Command, error)

@@ -24,15 +24,19 @@ func (s *serviceCalls) open(c *call) (*apiv1.OpenServiceResponse, error) {
 	return &apiv1.OpenServiceResponse{Address: address}, err
 }
 
-// servicesPath is the path of the services of tasks.
-const servicesPath = "/proxy/"
+// servicesPath is the path of the services of tasks, and interactivePath that of the addresses that the client
+// of Determined 0.38.1 prints for them.
+const (
+	servicesPath    = "/proxy/"
+	interactivePath = "/det/interactive/"
+)
 
 // servicesFirst routes the visitors of services before the mux interprets their paths, which belong to the
 // services. They are no requests of the API: none of its rules for other sites applies. Visits end when the
 // master stops.
 func (s *shared) servicesFirst(rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.EscapedPath(), servicesPath) {
+		if path := r.URL.EscapedPath(); !strings.HasPrefix(path, servicesPath) && !strings.HasPrefix(path, interactivePath) {
 			rest.ServeHTTP(w, r)
 			return
 		}

@@ -38,7 +38,13 @@ func (s *shellCalls) shells(c *call) (*apiv1.GetShellsResponse, error) {
 
 func (s *shellCalls) shell(c *call) (*apiv1.GetShellResponse, error) {
 	out, err := s.cfg.Tasks.Shell(c.Context(), c.user, c.PathValue("shell"))
-	return withoutKeyInTask(c, out), err
+	if err != nil {
+		return nil, err
+	}
+	if !c.owns(out.GetShell().GetUserId()) {
+		out.Config = shownToAll(out.GetConfig())
+	}
+	return withoutKeyInTask(c, out), nil
 }
 
 // withoutKeyInTask removes the key of a shell for programs in tasks: what reads a task's environment must not

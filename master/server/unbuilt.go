@@ -10,8 +10,9 @@ import (
 
 // Messages for calls of Determined 0.38.1 that are not implemented.
 const (
-	interactive  = "notebooks and tensorboards are planned for a later version; use a command with environment.proxy_ports instead"
+	interactive  = "tensorboards are planned for a later version; use a command with environment.proxy_ports instead"
 	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network with trials/{trial}/metrics; read them with trials/metrics/trial_metrics"
+	asksItself   = "the master asks the program of a notebook itself whether it is used"
 	afterwards   = "it may come in a later version"
 	otherQueues  = "read job-queues-v2 instead"
 	inEnterprise = "it is part of Determined Enterprise; a det-deploy cluster has users and administrators"
@@ -33,7 +34,7 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/user", afterwards}, // users, their settings and recent projects
 	{"/api/v1/job-queues", otherQueues},
 	{"/experiments", afterwards},
-	{"/api/v1/notebooks", interactive},
+	{"/api/v1/notebooks", asksItself},
 	{"/api/v1/tensorboards", interactive},
 	{"/api/v1/generic-tasks", afterwards},
 	{"/api/v1/tasks", afterwards},

@@ -272,6 +272,10 @@ func (c *cluster) LaunchKind(context.Context, lifecycle.Kind, *apiv1.User, *apiv
 	return &apiv1.LaunchCommandResponse{Command: &apiv1.Command{Id: "s1"}}, nil
 }
 
+func (c *cluster) PreviewKind(context.Context, lifecycle.Kind, *apiv1.User, *apiv1.LaunchCommandRequest) (*apiv1.PreviewCommandResponse, error) {
+	return &apiv1.PreviewCommandResponse{Config: commandConfig()}, nil
+}
+
 func (c *cluster) OfKind(ctx context.Context, k lifecycle.Kind, id string) (*apiv1.GetCommandResponse, error) {
 	if k == lifecycle.Command {
 		return c.Command(ctx, id)

@@ -90,6 +90,9 @@ func (w *world) victims(ctx context.Context) {
 	var made struct{ Shell struct{ ID string } }
 	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/shells", body: `{"config": {"resources": {"slots": 0}}}`}, &made)
 	w.name("shell", made.Shell.ID)
+	var notebook struct{ Notebook struct{ ID string } }
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/notebooks", body: `{"config": {"resources": {"slots": 0}}}`}, &notebook)
+	w.name("notebook", notebook.Notebook.ID)
 	var reply struct{ Command struct{ JobID string } }
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/" + id}, &reply)
 	w.name("job", reply.Command.JobID)

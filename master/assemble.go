@@ -127,7 +127,7 @@ func (m *Master) serverConfig() server.Config {
 		Harness:     &m.wheels,
 		PrivateLogs: cfg.Security.Visibility == security.VisibilityPrivate, CORSOrigins: cfg.CORSOrigins, HideMetrics: !cfg.Observability.EnablePrometheus,
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
-		SpoolDir: cfg.DataDir,
+		SpoolDir: cfg.DataDir, ShellHostKey: m.shells.HostKey(),
 	}
 	m.proxy = m.newProxy()
 	c.Services = m.proxy

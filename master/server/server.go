@@ -56,6 +56,8 @@ type Config struct {
 	Templates  Templates
 	Models     Models
 	Logs       TaskLogs
+	// ShellHostKey is the host key of logins to shells, as in a file of authorized keys.
+	ShellHostKey string
 	// Services gives access to the services of tasks.
 	Services Services
 	// Experiments and Trials must be set together.

@@ -44,6 +44,7 @@ func (s *shellCalls) shell(c *call) (*apiv1.GetShellResponse, error) {
 	if !c.owns(out.GetShell().GetUserId()) {
 		out.Config = shownToAll(out.GetConfig())
 	}
+	out.HostKey = s.cfg.ShellHostKey
 	return withoutKeyInTask(c, out), nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -60,6 +61,11 @@ func New(cfg Config) *Server {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Server{cfg}
+}
+
+// HostKey returns the public key of the cluster, as in a file of authorized keys.
+func (s *Server) HostKey() string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.cfg.HostKey.PublicKey())))
 }
 
 // login is the connection of a client that has logged in.

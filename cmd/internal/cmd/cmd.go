@@ -26,6 +26,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/project"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/resources"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/ssh"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/task"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/template"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/top"
@@ -44,6 +45,8 @@ func nouns() []tree.Noun {
 		{Group: tree.Use, Make: context.New},
 		{Group: tree.Use, Make: task.New},
 		{Make: task.NewPS},
+		{Group: tree.Use, Make: ssh.NewConfig},
+		{Make: ssh.NewProxy},
 		{Group: tree.Use, Make: trial.New},
 		{Group: tree.Use, Make: checkpoint.New},
 		{Group: tree.Use, Make: model.New},

@@ -2,8 +2,11 @@ package client
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/url"
+
+	"github.com/coder/websocket"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -21,4 +24,28 @@ func (t tasks) KillShell(ctx context.Context, id string) error {
 	return t.do(ctx, call{
 		op: "kill shell " + id, method: http.MethodPost, path: "/api/v1/shells/" + url.PathEscape(id) + "/kill", out: &apiv1.KillShellResponse{},
 	})
+}
+
+// Shells lists the shells that have not been removed, the latest first.
+func (t tasks) Shells(ctx context.Context) ([]*apiv1.Shell, error) {
+	out := &apiv1.GetShellsResponse{}
+	err := t.do(ctx, call{
+		op: "list shells", method: http.MethodGet, path: "/api/v1/shells", query: url.Values{"orderBy": {"ORDER_BY_DESC"}, "limit": {"1000"}}, out: out,
+	})
+	return out.GetShells(), err
+}
+
+// Shell returns a shell, with its key if the user may log in to it.
+func (t tasks) Shell(ctx context.Context, id string) (*apiv1.GetShellResponse, error) {
+	out := &apiv1.GetShellResponse{}
+	return out, t.do(ctx, call{op: "get shell " + id, method: http.MethodGet, path: "/api/v1/shells/" + url.PathEscape(id), out: out})
+}
+
+// DialShell connects to the SSH server of a shell. The connection ends with ctx.
+func (e entries) DialShell(ctx context.Context, id string) (net.Conn, error) {
+	ws, err := e.open(ctx, call{op: "log in to shell " + id, method: http.MethodGet, path: "/proxy/" + url.PathEscape(id) + "/"})
+	if err != nil {
+		return nil, err
+	}
+	return websocket.NetConn(ctx, ws, websocket.MessageBinary), nil
 }

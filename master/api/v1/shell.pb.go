@@ -311,9 +311,11 @@ func (x *GetShellsResponse) GetPagination() *Pagination {
 }
 
 type GetShellResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Shell         *Shell                 `protobuf:"bytes,1,opt,name=shell,proto3" json:"shell,omitempty"`
-	Config        *structpb.Struct       `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Shell  *Shell                 `protobuf:"bytes,1,opt,name=shell,proto3" json:"shell,omitempty"`
+	Config *structpb.Struct       `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	// Ours: the host key of the cluster, as in a file of authorized keys.
+	HostKey       string `protobuf:"bytes,100,opt,name=host_key,json=hostKey,proto3" json:"host_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -360,6 +362,13 @@ func (x *GetShellResponse) GetConfig() *structpb.Struct {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *GetShellResponse) GetHostKey() string {
+	if x != nil {
+		return x.HostKey
+	}
+	return ""
 }
 
 type KillShellResponse struct {
@@ -539,10 +548,11 @@ const file_master_api_v1_shell_proto_rawDesc = "" +
 	"\x06shells\x18\x01 \x03(\v2\x17.detdeploy.api.v1.ShellR\x06shells\x12<\n" +
 	"\n" +
 	"pagination\x18\x02 \x01(\v2\x1c.detdeploy.api.v1.PaginationR\n" +
-	"pagination\"r\n" +
+	"pagination\"\x8d\x01\n" +
 	"\x10GetShellResponse\x12-\n" +
 	"\x05shell\x18\x01 \x01(\v2\x17.detdeploy.api.v1.ShellR\x05shell\x12/\n" +
-	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\"B\n" +
+	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12\x19\n" +
+	"\bhost_key\x18d \x01(\tR\ahostKey\"B\n" +
 	"\x11KillShellResponse\x12-\n" +
 	"\x05shell\x18\x01 \x01(\v2\x17.detdeploy.api.v1.ShellR\x05shell\"P\n" +
 	"\x17SetShellPriorityRequest\x12\x19\n" +

@@ -75,9 +75,10 @@ type Proxy struct {
 	visits *guard.Waits
 }
 
-// mostVisits is the maximum number of open requests per container: browsers open six connections per tab,
-// and a notebook some more for its kernels.
-const mostVisits = 256
+// mostVisits is the maximum number of open requests per container: browsers open six connections per name,
+// and a notebook some more for its kernels. It is half of the streams into a container, so that visitors keep
+// nobody from running programs in it.
+const mostVisits = 128
 
 // New returns a proxy.
 func New(cfg Config) *Proxy {

@@ -131,13 +131,13 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 	w.run("t1", 80, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-block }))
 	token := w.login("determined")
 	done := make(chan struct{})
-	for range 256 {
+	for range 128 {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			w.get("/proxy/t1/", bearer(token))
 		}()
 	}
-	for range 256 {
+	for range 128 {
 		select {
 		case <-arrived:
 		case <-time.After(time.Minute):
@@ -148,7 +148,7 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 		t.Errorf("got %d for one more, want %d", res.StatusCode, http.StatusServiceUnavailable)
 	}
 	close(block)
-	for range 256 {
+	for range 128 {
 		<-done
 	}
 	if res := w.get("/proxy/t1/", bearer(token)); res.StatusCode != http.StatusOK {

@@ -69,7 +69,9 @@ func carry(ctx context.Context, ws *websocket.Conn, conn net.Conn) {
 			return
 		}
 		if err != nil {
-			_ = ws.Close(websocket.StatusNormalClosure, "")
+			if ctx.Err() == nil { // otherwise the client has left, or sent what it may not
+				_ = ws.Close(websocket.StatusNormalClosure, "")
+			}
 			return
 		}
 	}

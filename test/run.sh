@@ -66,7 +66,7 @@ slow=(
 )
 # Packages that test the built program, Kubernetes or a cloud's emulator: the race detector
 # sees nothing of other processes.
-elsewhere='/(cmd/det-deploy|test/(booter|chart|elastic|experiment|hostile|image|install|k8s|kubetest|mistakes|monitoring|pages|readme|screens|userdata)(/.*)?)$'
+elsewhere='/(cmd/det-deploy|test/(booter|chart|elastic|experiment|hostile|image|install|into|k8s|kubetest|mistakes|monitoring|pages|readme|screens|userdata)(/.*)?)$'
 # Flows that apply many steps at once through installer/apply, without goroutines of their own.
 flows=(cloud/aws/infra cloud/gcp/infra installer/target/aws installer/target/gcp installer/target/k8s)
 

@@ -23,7 +23,7 @@ const listed = 100
 func (e *Experiments) List(ctx context.Context, r *apiv1.GetExperimentsRequest) (*apiv1.GetExperimentsResponse, error) {
 	out := &apiv1.GetExperimentsResponse{}
 	list := e.cfg.Experiments.Page(experiment.Query{
-		Filter: readFilter(r), Order: experimentOrder(r.GetSortBy()), Descending: r.GetDescending(),
+		Filter: readFilter(r), Order: experimentOrder(r.GetSortBy(), r.GetDescending()), Descending: r.GetDescending(),
 		Cut: func(total int) (from, to int) {
 			from, to, out.Pagination = cutPage(total, r.GetOffset(), cmp.Or(r.GetLimit(), listed))
 			return from, to
@@ -98,7 +98,7 @@ func sortBy[T any](list []T, o order[T], descending bool) {
 }
 
 // experimentOrder returns nil, which orders by ID, for keys that are not supported.
-func experimentOrder(key apiv1.GetExperimentsRequest_SortBy) experiment.RowOrder {
+func experimentOrder(key apiv1.GetExperimentsRequest_SortBy, descending bool) experiment.RowOrder {
 	type row = experiment.Row
 	orders := map[apiv1.GetExperimentsRequest_SortBy]experiment.RowOrder{
 		apiv1.GetExperimentsRequest_SORT_BY_DESCRIPTION:         rowsBy(func(r row) string { return strings.ToLower(r.Description) }),
@@ -112,7 +112,7 @@ func experimentOrder(key apiv1.GetExperimentsRequest_SortBy) experiment.RowOrder
 		apiv1.GetExperimentsRequest_SORT_BY_FORKED_FROM:         rowsBy(func(r row) int32 { return r.ForkedFrom }),
 		apiv1.GetExperimentsRequest_SORT_BY_RESOURCE_POOL:       rowsBy(func(r row) string { return r.Queue.Pool }),
 		apiv1.GetExperimentsRequest_SORT_BY_PROJECT_ID:          rowsBy(func(r row) int32 { return r.ProjectID }),
-		apiv1.GetExperimentsRequest_SORT_BY_SEARCHER_METRIC_VAL: rowsBy(func(r row) float64 { return metricOr(r.Best) }),
+		apiv1.GetExperimentsRequest_SORT_BY_SEARCHER_METRIC_VAL: rowsBy(func(r row) float64 { return metricOr(r.Best, descending) }),
 	}
 	return orders[key]
 }
@@ -145,14 +145,15 @@ func compareEnds(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// compareBest sorts trials without a validation last.
-func compareBest(a, b *record.Best) int { return cmp.Compare(metricOr(a), metricOr(b)) }
-
-func metricOr(b *record.Best) float64 {
-	if b == nil || math.IsNaN(float64(b.Metric)) {
-		return math.Inf(1)
+// metricOr returns a metric, or the value that sorts last if there is none.
+func metricOr(b *record.Best, descending bool) float64 {
+	switch {
+	case b != nil && !math.IsNaN(float64(b.Metric)):
+		return float64(b.Metric)
+	case descending:
+		return math.Inf(-1)
 	}
-	return float64(b.Metric)
+	return math.Inf(1)
 }
 
 // Count returns the number of experiments by displayed state, in lower case and without STATE_, and

@@ -104,7 +104,7 @@ func (t *Trials) List(ctx context.Context, r *apiv1.GetExperimentTrialsRequest) 
 // chooseTrials returns a function that filters and sorts the trials, or nil if the request selects
 // all trials in the order of their IDs.
 func chooseTrials(r *apiv1.GetExperimentTrialsRequest, now time.Time) func([]experiment.TrialView) []experiment.TrialView {
-	order := trialOrder(r.GetSortBy(), now)
+	order := trialOrder(r.GetSortBy(), r.GetDescending(), now)
 	if order == nil && len(r.GetStates()) == 0 {
 		return nil
 	}
@@ -140,14 +140,14 @@ func filterTrials(all []experiment.TrialView, states []apiv1.Trial_State) []expe
 }
 
 // trialOrder returns nil if the trials are ordered by ID.
-func trialOrder(key apiv1.GetExperimentTrialsRequest_SortBy, now time.Time) order[experiment.TrialView] {
+func trialOrder(key apiv1.GetExperimentTrialsRequest_SortBy, descending bool, now time.Time) order[experiment.TrialView] {
 	type view = experiment.TrialView
 	orders := map[apiv1.GetExperimentTrialsRequest_SortBy]order[view]{
 		apiv1.GetExperimentTrialsRequest_SORT_BY_START_TIME:               func(a, b view) int { return a.Created.Compare(b.Created) },
 		apiv1.GetExperimentTrialsRequest_SORT_BY_END_TIME:                 func(a, b view) int { return compareEnds(a.Ended, b.Ended) },
 		apiv1.GetExperimentTrialsRequest_SORT_BY_STATE:                    by(func(v view) string { return v.Shown }),
-		apiv1.GetExperimentTrialsRequest_SORT_BY_BEST_VALIDATION_METRIC:   func(a, b view) int { return compareBest(a.Best, b.Best) },
-		apiv1.GetExperimentTrialsRequest_SORT_BY_LATEST_VALIDATION_METRIC: func(a, b view) int { return compareBest(a.Latest, b.Latest) },
+		apiv1.GetExperimentTrialsRequest_SORT_BY_BEST_VALIDATION_METRIC:   by(func(v view) float64 { return metricOr(v.Best, descending) }),
+		apiv1.GetExperimentTrialsRequest_SORT_BY_LATEST_VALIDATION_METRIC: by(func(v view) float64 { return metricOr(v.Latest, descending) }),
 		apiv1.GetExperimentTrialsRequest_SORT_BY_BATCHES_PROCESSED:        by(func(v view) int32 { return v.Steps }),
 		apiv1.GetExperimentTrialsRequest_SORT_BY_DURATION:                 by(func(v view) time.Duration { return trainedUntil(v.Trial, now) }),
 		apiv1.GetExperimentTrialsRequest_SORT_BY_RESTARTS:                 by(func(v view) int { return v.Life.Restarts }),

@@ -2,8 +2,10 @@ package view
 
 import (
 	"archive/tar"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -235,6 +237,29 @@ func TestPreviewSearch(t *testing.T) {
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v, want %q", text, err, says)
+		}
+	}
+}
+
+// Trials without a validation are last in both directions.
+func TestOrderOfTrialsByMetric(t *testing.T) {
+	t.Parallel()
+	best := func(metric float64) *record.Best { return &record.Best{Metric: search.Number(metric)} }
+	for _, tt := range []struct {
+		descending bool
+		want       []int32
+	}{{false, []int32{3, 1, 2, 4}}, {true, []int32{1, 3, 2, 4}}} {
+		list := []experiment.TrialView{
+			{Trial: record.Trial{ID: 1, Best: best(0.7)}}, {Trial: record.Trial{ID: 2}}, {Trial: record.Trial{ID: 3, Best: best(0.5)}},
+			{Trial: record.Trial{ID: 4, Best: best(math.NaN())}},
+		}
+		sortBy(list, trialOrder(apiv1.GetExperimentTrialsRequest_SORT_BY_BEST_VALIDATION_METRIC, tt.descending, time.Time{}), tt.descending)
+		var got []int32
+		for _, v := range list {
+			got = append(got, v.ID)
+		}
+		if d := cmp.Diff(got, tt.want); d != "" {
+			t.Errorf("descending %v (-got +want):\n%s", tt.descending, d)
 		}
 	}
 }

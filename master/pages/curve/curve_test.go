@@ -127,7 +127,7 @@ func TestChartEscapesNames(t *testing.T) {
 			t.Errorf("the chart contains %q:\n%s", part, html)
 		}
 	}
-	if !strings.Contains(html, "Smoothed with 90 %") || !strings.Contains(html, "data-log") || strings.Contains(html, "cannot be shown") {
+	if !strings.Contains(html, `wait smoothed">Smoothed with <span>90</span> %`) || !strings.Contains(html, "data-log") || strings.Contains(html, "cannot be shown") {
 		t.Errorf("the chart does not say how it is drawn:\n%s", html)
 	}
 	if got := ReadLook(url.Values{"smooth": {"91"}}); got != (Look{}) {

@@ -13,13 +13,13 @@ type Curve struct {
 	X, Y  []float64
 }
 
-// colours is the number of colours of curves in the style sheet.
-const colours = 10
+// colours are those of curves. They are readable on light and dark pages.
+var colours = []string{"#3b82d8", "#d6549a", "#2f9e4f", "#b8801a", "#9566e0", "#e05252"}
 
 // drawn is a curve as it is drawn.
 type drawn struct {
 	Name, Path, Lost string
-	Class            string
+	Class, Colour    string
 }
 
 // Curves draws curves by step. A value that is not a number interrupts its curve and is marked at the upper edge.
@@ -34,15 +34,15 @@ func Curves(title, x, y string, curves []Curve, log bool) template.HTML {
 
 		Curves []drawn
 	}{frame: newFrame(title, xAxis, yAxis)}
-	colour := 0
+	colour := 0 // the next one
 	for _, others := range []bool{true, false} {
 		for _, c := range curves {
 			if c.Other != others {
 				continue
 			}
 			d := data.draw(c, xAxis, yAxis)
-			if d.Class = "other"; !others {
-				d.Class = "c" + Number(float64(colour%colours))
+			if d.Class, d.Colour = "other", "#8886"; !others {
+				d.Class, d.Colour = "best", colours[colour%len(colours)]
 				colour++
 			}
 			data.Curves = append(data.Curves, d)

@@ -59,6 +59,9 @@ func (f frame) y(at float64) float64 { return f.Base - at*(f.Base-f.Top) }
 // Middle is the middle of the horizontal axis.
 func (f frame) Middle() float64 { return (f.Left + f.Right) / 2 }
 
+// Center is the middle of the vertical axis.
+func (f frame) Center() float64 { return (f.Top + f.Base) / 2 }
+
 // render executes a template, which escapes all texts.
 func render(name string, data any) template.HTML {
 	var out bytes.Buffer

@@ -62,6 +62,19 @@ func Plain(text string) string {
 	}, text)
 }
 
+// PlainLines is Plain for a text of several lines, which keeps their ends and tabs.
+func PlainLines(text string) string {
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	for i, l := range lines {
+		cells := strings.Split(l, "\t")
+		for j, c := range cells {
+			cells[j] = Plain(c)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // name returns text that users wrote, isolated from the direction of the text around it.
 func name(text string) template.HTML {
 	return template.HTML("<bdi>" + template.HTMLEscapeString(Plain(text)) + "</bdi>") //nolint:gosec // it is escaped
@@ -178,7 +191,7 @@ func Percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 0,
 // tones maps states to the tone in which they are shown.
 var tones = map[string]string{
 	"running": "good", "starting": "busy", "pulling": "busy", "queued": "wait", "paused": "wait", "active": "good", "completed": "done",
-	"canceled": "off", "errored": "bad", "error": "bad", "deleted": "off", "stopping": "busy", "terminating": "busy", "terminated": "done", "failed": "bad", "lost": "bad",
+	"canceled": "off", "succeeded": "done", "killed": "off", "stopped": "off", "errored": "bad", "error": "bad", "deleted": "off", "stopping": "busy", "terminating": "busy", "terminated": "done", "failed": "bad", "lost": "bad",
 	"draining": "wait", "disabled": "wait", "enabled": "good", "waiting": "wait", "scheduled": "busy", "joined": "good", "gone": "off", "unprepared": "bad",
 	"succeeded": "done", "killed": "off", "preempted": "wait",
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"html/template"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -103,6 +105,13 @@ func (v *Visit) JSON(data any) error {
 		return nil
 	}
 	_, _ = v.w.Write(b) // the visitor may have left
+	return nil
+}
+
+// SVG writes a drawing.
+func (v *Visit) SVG(drawing template.HTML) error {
+	v.w.Header().Set("Content-Type", "image/svg+xml")
+	_, _ = io.WriteString(v.w, string(drawing)) // the visitor may have left
 	return nil
 }
 

@@ -4,6 +4,8 @@ package pages
 import (
 	"net/http"
 
+	"github.com/det-deploy/det-deploy/master/pages/experiment"
+	"github.com/det-deploy/det-deploy/master/pages/experiments"
 	"github.com/det-deploy/det-deploy/master/pages/overview"
 	"github.com/det-deploy/det-deploy/master/pages/tasks"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
@@ -22,6 +24,8 @@ func pages() []ui.Page {
 	var all []ui.Page
 	for _, part := range [][]ui.Page{
 		overview.Pages(),
+		experiments.Pages(),
+		experiment.Pages(),
 		tasks.Pages(),
 	} {
 		all = append(all, part...)

@@ -201,9 +201,10 @@ func master() []Row {
 		{"master/proxy", []string{"master/api/status", "master/api/v1", "master/rm", "master/server/guard", "master/task", "master/task/jupyter", "master/token"}, "it forwards requests and does not know what a service does"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},
 		{"master/server", with("internal/stream", "internal/stream/frames", "master/store", "master/accounting", "master/auth", "master/checkpoint/storage", "master/checkpoint/view", "master/experiment/lifecycle", "master/experiment/record", "master/log", "master/task", "master/task/lifecycle", "master/certificate", "master/server/body", "master/server/guard", "master/server/query", "master/share"), "it speaks HTTP and decides nothing"},
+		{"master/pages/plot", nil, "a drawing is a pure function of numbers and texts"},
 		{"master/pages/ui", []string{"internal/excerpt", "master/api/client", "master/api/v1"}, "a page is a client of the API, and reads no store"},
 		{"master/pages/logview", []string{"master/api/client", "master/api/v1", "master/pages/ui"}, "it shows a log, whatever wrote it"},
-		{"master/pages/*", []string{"internal/excerpt", "master/api/client", "master/api/v1", "master/pages/logview", "master/pages/ui"}, "a page is a client of the API, and reads no store"},
+		{"master/pages/*", []string{"internal/excerpt", "master/api/client", "master/api/v1", "master/pages/curve", "master/pages/hparam", "master/pages/logview", "master/pages/plot", "master/pages/ui"}, "a page is a client of the API, and reads no store"},
 		{"master/pages", []string{"master/pages/*"}, "it lists the pages"},
 	}
 }

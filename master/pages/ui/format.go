@@ -191,7 +191,7 @@ func Percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 0,
 // tones maps states to the tone in which they are shown.
 var tones = map[string]string{
 	"running": "good", "starting": "busy", "pulling": "busy", "queued": "wait", "paused": "wait", "active": "good", "completed": "done",
-	"canceled": "off", "succeeded": "done", "killed": "off", "stopped": "off", "errored": "bad", "error": "bad", "deleted": "off", "stopping": "busy", "terminating": "busy", "terminated": "done", "failed": "bad", "lost": "bad",
+	"canceled": "off", "stopped": "off", "errored": "bad", "error": "bad", "deleted": "off", "stopping": "busy", "terminating": "busy", "terminated": "done", "failed": "bad", "lost": "bad",
 	"draining": "wait", "disabled": "wait", "enabled": "good", "waiting": "wait", "scheduled": "busy", "joined": "good", "gone": "off", "unprepared": "bad",
 	"succeeded": "done", "killed": "off", "preempted": "wait",
 }

@@ -1,0 +1,98 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
+)
+
+// verb is an action that a button does at once.
+type verb struct {
+	Name string
+	// done is the message afterwards.
+	done string
+	// ask is the question of a button that a script asks; the action can be undone if it is empty.
+	ask string
+}
+
+// verbs are the actions without a page of their own.
+var verbs = []verb{
+	{"pause", "The experiment pauses after a checkpoint.", ""},
+	{"activate", "The experiment is active again.", ""},
+	{"cancel", "The experiment ends after a checkpoint.", "Cancel this experiment?"},
+	{"kill", "The experiment was killed.", "Kill this experiment? Steps since the latest checkpoint are lost."},
+	{"archive", "The experiment is archived.", ""},
+	{"unarchive", "The experiment is no longer archived.", ""},
+}
+
+func (b verb) serve(v *ui.Visit) error {
+	id, err := idOf(v)
+	if err != nil {
+		return err
+	}
+	if err := v.API.ChangeExperiment(v.Context(), id, b.Name); err != nil {
+		return err
+	}
+	return v.Done(address(id), b.done)
+}
+
+// action is a button or a link to the page of an action.
+type action struct {
+	Text, Path string
+	// Ask is the question before it.
+	Ask string
+	// Page is set for a link, and Danger for what cannot be undone.
+	Page, Danger bool
+}
+
+// actionsOn returns the actions that a user may take on an experiment in its state.
+func actionsOn(x *apiv1.Experiment, by *apiv1.User) []action {
+	if !by.GetAdmin() && by.GetId() != x.GetUserId() {
+		return nil
+	}
+	var all []action
+	add := func(names ...string) {
+		for _, name := range names {
+			a := action{Text: strings.ToUpper(name[:1]) + name[1:], Path: address(x.GetId()) + "/" + name, Danger: name == "kill" || name == "delete"}
+			i := slices.IndexFunc(verbs, func(b verb) bool { return b.Name == name })
+			if a.Page = i < 0; !a.Page {
+				a.Ask = verbs[i].ask
+			}
+			all = append(all, a)
+		}
+	}
+	here := !x.GetUnmanaged()
+	switch state := strings.TrimPrefix(x.GetState().String(), "STATE_"); {
+	case state == "PAUSED" && here:
+		add("activate", "cancel", "kill")
+	case strings.HasPrefix(state, "STOPPING") && here:
+		add("kill")
+	case state == "DELETING":
+		return nil
+	case state == "DELETE_FAILED":
+		add("delete")
+		return all
+	case x.GetEndTime() == nil && here:
+		add("pause", "cancel", "kill")
+	case x.GetEndTime() != nil:
+		if here && !x.GetArchived() {
+			add("continue")
+		}
+	}
+	if x.GetOriginalConfig() != "" && here {
+		add("fork")
+	}
+	if !x.GetArchived() {
+		add("move")
+	}
+	if x.GetEndTime() != nil {
+		name := "archive"
+		if x.GetArchived() {
+			name = "unarchive"
+		}
+		add(name, "delete")
+	}
+	return all
+}

@@ -1,0 +1,86 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
+)
+
+// head is what all pages of an experiment begin with.
+type head struct {
+	ID       int32
+	Name     string
+	State    string
+	Archived bool
+	Tabs     []ui.Link
+}
+
+// tabs are the pages of an experiment, with the end of their address.
+var tabs = []struct{ tail, text string }{
+	{"", "Overview"}, {"/configuration", "Configuration"}, {"/files", "Files"},
+}
+
+func newHead(reply *apiv1.GetExperimentResponse, tail string) head {
+	x := reply.GetExperiment()
+	h := head{ID: x.GetId(), Name: x.GetName(), State: stateOf(x), Archived: x.GetArchived()}
+	for _, t := range tabs {
+		h.Tabs = append(h.Tabs, ui.Link{Text: t.text, Href: address(x.GetId()) + t.tail, Current: t.tail == tail})
+	}
+	return h
+}
+
+// stateOf returns the state of an experiment in one word, as the command line has it.
+func stateOf(x *apiv1.Experiment) string {
+	return cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String())))
+}
+
+// waiting is why an experiment waits.
+type waiting struct {
+	Reason string
+	// Ahead is the number of jobs before it, or -1 if that is not known.
+	Ahead   int32
+	Holders []*apiv1.SlotHolder
+	More    int32
+}
+
+// waitingOf returns nil for an experiment that does not wait.
+func waitingOf(reply *apiv1.GetExperimentResponse) *waiting {
+	x := reply.GetExperiment()
+	if x.GetEndTime() != nil {
+		return nil
+	}
+	w := &waiting{Reason: x.GetReason(), Ahead: -1}
+	if q := reply.GetQueue(); q != nil {
+		w.Ahead, w.Holders, w.More = q.GetJobsAhead(), q.GetHolders(), q.GetMore()
+	}
+	if w.Reason == "" && w.Ahead < 0 {
+		return nil
+	}
+	return w
+}
+
+// failureOf returns why an experiment has failed, or "".
+func failureOf(reply *apiv1.GetExperimentResponse) string {
+	x := reply.GetExperiment()
+	if x.GetEndTime() == nil && reply.GetFailure() == "" {
+		return ""
+	}
+	return cmp.Or(reply.GetFailure(), x.GetReason())
+}
+
+// costsOf returns the cost of an experiment, such as "12.50 USD", or "" if no price is known.
+func costsOf(u *apiv1.ResourceUsage) string {
+	text := ""
+	for i, c := range u.GetCosts() {
+		if i > 0 {
+			text += " + "
+		}
+		text += fmt.Sprintf("%.2f %s", c.GetAmount(), c.GetCurrency())
+	}
+	if n := u.GetUnpricedSlotHours(); n > 0 && text != "" {
+		text += fmt.Sprintf(" and %.2f slot-hours without a price", n)
+	}
+	return text
+}

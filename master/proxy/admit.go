@@ -108,7 +108,7 @@ func (p *Proxy) loginOf(r *http.Request) (u *apiv1.User, text string, known bool
 }
 
 // judge returns the decision about a user. Services are for the owner of their task and for
-// administrators, because most give as much access as a shell.
+// administrators, because most give as much access as a shell, except for TensorBoards.
 func judge(s service, u *apiv1.User, known bool) admission {
 	switch {
 	case !known:
@@ -116,7 +116,7 @@ func judge(s service, u *apiv1.User, known bool) admission {
 			status:  http.StatusUnauthorized,
 			refusal: "log in to visit service " + s.name.String() + ": run `" + s.name.command() + "` and open the address that it prints",
 		}
-	case u.GetId() != s.Owner && !u.GetAdmin():
+	case u.GetId() != s.Owner && !u.GetAdmin() && !s.Public:
 		return admission{status: http.StatusForbidden, refusal: "service " + s.name.String() + " is for the owner of its task and for administrators"}
 	}
 	return admission{}

@@ -42,6 +42,10 @@ func TestWhoMayVisit(t *testing.T) {
 	adminsTask := w.services["t2"]
 	adminsTask.Owner = 1
 	w.services["t2"] = adminsTask
+	w.run("board", 2600, http.HandlerFunc(echo))
+	board := adminsTask
+	board.Task, board.Container, board.Port, board.Public = "board", w.services["board"].Container, 2600, true
+	w.services["board"] = board
 	_, inTask, err := w.taskTokens()
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +73,8 @@ func TestWhoMayVisit(t *testing.T) {
 		"a login in a request of a page":      {"/proxy/t1/", []string{"Cookie: auth=" + owner, "Sec-Fetch-Mode: cors"}, 401},
 		"a login beside a planted one":        {"/proxy/t1/", []string{"Cookie: auth=x; auth=" + owner}, 401},
 		"a login of another user":             {"/proxy/t2/", []string{"Cookie: auth=" + owner}, 403},
+		"a TensorBoard of another user":       {"/proxy/board/", []string{bearer(owner)}, 200},
+		"a TensorBoard without login":         {"/proxy/board/", nil, 401},
 		"anyone, without authentication":      {"/proxy/public/", nil, 200},
 		"no service":                          {"/proxy/t3/", []string{bearer(owner)}, 404},
 		"no name":                             {"/proxy//", []string{bearer(owner)}, 404},

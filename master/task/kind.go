@@ -16,6 +16,11 @@ type kind struct {
 	title string
 	// entrypoint is the program of all tasks of the kind; nil if each has its own.
 	entrypoint spec.Entrypoint
+	// ready and waiting are the texts that its program prints when it serves people, and while it has nothing
+	// to show; empty if it reports that by itself.
+	ready, waiting string
+	// slotless reports that its tasks use no slots.
+	slotless bool
 	// waits reports that its program only waits for people: it is ready as soon as it runs.
 	waits bool
 	// takesData reports whether a submission may have data besides its configuration.
@@ -73,6 +78,17 @@ func kindOf(k lifecycle.Kind) kind {
 			noun: "shell", title: "Shell", waits: true, entrypoint: waitForPeople(),
 			prepare: func(_ spec.Config, t *lifecycle.Task) { t.SSHSeed = newSSHSeed() },
 			jobType: apiv1.Job_TYPE_SHELL, taskType: apiv1.TaskType_TASK_TYPE_SHELL, singleNode: true,
+			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
+			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
+			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },
+		}
+	case lifecycle.TensorBoard:
+		return kind{
+			noun: "tensorboard", title: "TensorBoard", entrypoint: spec.Entrypoint{"tensorboard"}, slotless: true,
+			ready: "TensorBoard contains metrics", waiting: "TensorBoard is waiting for metrics",
+			settings: []string{"tensorboard_args"},
+			jobType:  apiv1.Job_TYPE_TENSORBOARD, taskType: apiv1.TaskType_TASK_TYPE_TENSORBOARD, singleNode: true,
+			fixedPaths: true, ports: []spec.Port{{Variable: "TENSORBOARD_PORT", Base: 2600}}, serves: true,
 			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },
 			rerun:      func(t lifecycle.Task) bool { return t.Preemptible },

@@ -11,7 +11,7 @@ import (
 // Every row is complete; otherwise a missing function would only be found by running such a task.
 func TestEveryKindOfTaskIsComplete(t *testing.T) {
 	t.Parallel()
-	for _, name := range []lifecycle.Kind{lifecycle.Command, lifecycle.Shell, lifecycle.Notebook, lifecycle.Generic, lifecycle.Trial, lifecycle.CheckpointGC} {
+	for _, name := range []lifecycle.Kind{lifecycle.Command, lifecycle.Shell, lifecycle.Notebook, lifecycle.TensorBoard, lifecycle.Generic, lifecycle.Trial, lifecycle.CheckpointGC} {
 		k := kindOf(name)
 		if k.noun == "" || k.title == "" || k.job == nil || !k.owned && k.proxyPorts == nil || k.rerun == nil {
 			t.Errorf("%s: got %+v, want every function and name set", name, k)

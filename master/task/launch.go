@@ -150,6 +150,8 @@ type draft struct {
 	req  *apiv1.LaunchCommandRequest
 	// contents are the contents of the files; nil if the files include them.
 	contents archive.Contents
+	// board is the TensorBoard; nil for other kinds.
+	board *Board
 	// config is the request's configuration, merged over its template.
 	config *structpb.Struct
 	// warnings are about the template.
@@ -287,6 +289,32 @@ func judgeRefusal(err error, final bool, task *lifecycle.Task) error {
 	return status.New(status.InvalidArgument, "%v", err)
 }
 
+// asked returns the configuration of a submission as its kind permits it, before the defaults.
+func (d *draft) asked(k kind) (spec.Config, error) {
+	asked, err := spec.Decode(d.config)
+	if err != nil {
+		return asked, err
+	}
+	if d.board != nil {
+		if asked, err = spec.Inherit(asked, d.board.From); err != nil {
+			return asked, err
+		}
+	}
+	if n := asked.Resources.Slots; k.slotless {
+		if n != nil && *n != 0 {
+			d.warnings = append(d.warnings, "resources.slots has no effect: a "+k.noun+" uses no slots")
+		}
+		asked.Resources.Slots = new(0)
+	}
+	if k.entrypoint != nil {
+		if len(asked.Entrypoint) > 0 {
+			d.warnings = append(d.warnings, "entrypoint has no effect: a "+k.noun+" has a program of its own")
+		}
+		asked.Entrypoint = k.entrypoint
+	}
+	return asked, nil
+}
+
 // makeTask builds the task and its configuration from the submission.
 func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle.Task, cfg spec.Config, err error) {
 	k := kindOf(d.kind)
@@ -296,15 +324,9 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 	if err := CheckLabels(d.req.GetLabels()); err != nil {
 		return task, cfg, err
 	}
-	asked, err := spec.Decode(d.config)
+	asked, err := d.asked(k)
 	if err != nil {
 		return task, cfg, status.New(status.InvalidArgument, "%v", err)
-	}
-	if k.entrypoint != nil {
-		if len(asked.Entrypoint) > 0 {
-			d.warnings = append(d.warnings, "entrypoint has no effect: a "+k.noun+" has a program of its own")
-		}
-		asked.Entrypoint = k.entrypoint
 	}
 	at, err := l.policies.findPlace(manager, d.user, d.req.GetWorkspaceId(), asked.Resources)
 	if err != nil {
@@ -348,6 +370,9 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 	}
 	if k.prepare != nil {
 		k.prepare(cfg, &task)
+	}
+	if d.board != nil {
+		task.Board = &d.board.Shows
 	}
 	set(&task.MaxSlots, r.MaxSlots)
 	set(&task.Priority, r.Priority)

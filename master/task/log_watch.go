@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,8 +50,12 @@ type logPattern struct {
 	match  *regexp.Regexp
 }
 
-// watchLines reports the lines that match its policies to a task's owner.
+// watchLines reports the lines that match its policies to a task's owner, and records what the program of a
+// kind prints about its readiness.
 func (w *logWriter) watchLines(ctx context.Context, e *entry, a lifecycle.Allocation, b log.Batch) error {
+	if err := w.noteReadiness(ctx, e, a, b.Lines); err != nil {
+		return err
+	}
 	owner, found := w.reg.ownerOf(e.latestSnapshot().task.Kind)
 	watcher, watches := owner.(LogWatcher)
 	if !found || !watches || len(b.Lines) == 0 {
@@ -85,6 +90,21 @@ func (w *logWriter) watchLines(ctx context.Context, e *entry, a lifecycle.Alloca
 		l.told[key] = true
 	}
 	return nil
+}
+
+// noteReadiness records that the program of a task has printed that it is ready, or that it waits.
+func (w *logWriter) noteReadiness(ctx context.Context, e *entry, a lifecycle.Allocation, lines []log.Line) error {
+	k := kindOf(e.latestSnapshot().task.Kind)
+	if k.ready == "" || a.Ready {
+		return nil
+	}
+	ready := slices.ContainsFunc(lines, func(l log.Line) bool { return strings.HasPrefix(l.Text, k.ready) })
+	waiting := slices.ContainsFunc(lines, func(l log.Line) bool { return strings.HasPrefix(l.Text, k.waiting) })
+	if !ready && (!waiting || a.Waiting) {
+		return nil
+	}
+	now := w.cfg.Now()
+	return w.records.changeAllocation(ctx, a.ID, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(ready, now) })
 }
 
 // agentOf returns the machine that lines came from. Programs that send lines themselves may omit it.

@@ -23,6 +23,8 @@ type runs struct {
 
 	records  *records
 	policies *policies
+	// boards builds the programs of TensorBoards.
+	boards BoardPrograms
 	// last is the configuration that was decoded last: the tasks of an array share one.
 	last atomic.Pointer[decodedConfig]
 }
@@ -128,6 +130,9 @@ func (run *runs) programOf(ctx context.Context, task lifecycle.Task, a lifecycle
 		return owner.Run(ctx, RunOrder{Task: task.ID, Job: task.Job, Run: a.Run, Assignment: as, Unix: task.Unix, Defaults: run.cfg.Defaults(as.Pool)})
 	}
 	cfg, err := run.loadConfig(task.Config)
+	if err == nil && task.Board != nil {
+		return run.boards.Program(ctx, task, cfg)
+	}
 	k := kindOf(task.Kind)
 	p := spec.Program{Config: cfg, Variables: arrayVariables(task.Array), HasContext: task.HasContext, HasHook: task.HasHook, HostNetwork: len(k.ports) > 0}
 	if k.files != nil {

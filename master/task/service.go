@@ -16,6 +16,8 @@ type Service struct {
 	Owner     int32
 	Container rm.ContainerID
 	Port      int
+	// Public reports that it is for all users: it shows what they may read anyway.
+	Public bool
 	// Shell reports that the service is the login to a shell, at no port of the container.
 	Shell bool
 	// Key is what requests need in the header jupyter.Header; empty for most services.
@@ -59,6 +61,7 @@ func (v *views) Service(ctx context.Context, id string, port int) (Service, erro
 	}
 	out := Service{
 		Task: s.task.ID, Owner: s.task.UserID, Container: c, Port: p.Port, TCP: p.TCP, Unauthenticated: p.Unauthenticated,
+		Public: s.task.Board != nil && port == 0,
 	}
 	if port == 0 {
 		out.Key = s.task.Key

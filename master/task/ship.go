@@ -103,7 +103,11 @@ func addLine(list []log.Batch, l *apiv1.TaskLog, line log.Line) []log.Batch {
 const containerSource = "task"
 
 // logWriter writes the output of containers and programs into the logs of their tasks.
-type logWriter struct{ *shared }
+type logWriter struct {
+	*shared
+
+	records *records
+}
 
 // AppendLogs implements rm.Logs.
 func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Logs) (uint64, error) {

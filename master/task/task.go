@@ -125,7 +125,7 @@ func newTasks(cfg Config) (*Tasks, *records) {
 		runs:      runs,
 		programs:  &programs{shared: s, records: records, runs: runs},
 		gathers:   &gathers{shared: s, records: records, open: map[gatherKey]*gathering{}},
-		logWriter: &logWriter{s},
+		logWriter: &logWriter{s, records},
 		views:     views,
 		owners:    &owners{shared: s, records: records, views: views, policies: policies, runs: runs},
 		owned:     &owned{shared: s, records: records, policies: policies, runs: runs},

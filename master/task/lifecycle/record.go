@@ -103,11 +103,26 @@ type Task struct {
 	IdleType    string        `json:"idle_type,omitempty"`
 	// Notes are lines for the beginning of its log.
 	Notes []string `json:"notes,omitempty"`
+	// Board is what a TensorBoard shows; nil for other kinds.
+	Board *Board `json:"board,omitempty"`
 	// Exceeds reports that the task needs more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
 
 	// Last is the last allocation of a task that is no longer listed, without its lines.
 	Last *Allocation `json:"last,omitempty"`
+}
+
+// Board is what a TensorBoard shows. Experiments and Trials are those that its user asked for.
+type Board struct {
+	Experiments []int32     `json:"experiments,omitempty"`
+	Trials      []int32     `json:"trials,omitempty"`
+	Parts       []BoardPart `json:"parts"`
+}
+
+// BoardPart is an experiment that a TensorBoard shows: the trials, or without trials all of it.
+type BoardPart struct {
+	Experiment int32   `json:"experiment"`
+	Trials     []int32 `json:"trials,omitempty"`
 }
 
 // Array is the position of a task within an array submitted at once.

@@ -19,6 +19,8 @@ type Tasks interface {
 	// End kills the run of a task, or ends a task that waits for its next run.
 	End(ctx context.Context, id rm.TaskID, reason string) error
 	Change(ctx context.Context, job rm.JobID, c rm.Change) error
+	// BoardsOf returns the TensorBoards that show an experiment and have not ended.
+	BoardsOf(experiment int32) []rm.TaskID
 }
 
 // Config configures New. Store, Tasks and Workspace are required.

@@ -52,10 +52,34 @@ func cleaned() store.Collection[struct{}] {
 	return store.Collection[struct{}]{Kind: "tensorboard_deleted"}
 }
 
+// CheckTensorBoards returns FailedPrecondition if the TensorBoard files of an experiment are being deleted.
+func CheckTensorBoards(ctx context.Context, r store.Reader, experiment int32) error {
+	waiting, err := deletions().ByParent(ctx, r, record.Key(experiment))
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(waiting, func(d store.Doc[Deletion]) bool { return d.Value.TensorBoards }) {
+		return status.New(status.FailedPrecondition, "cannot show experiment %d: its TensorBoard files are being deleted", experiment)
+	}
+	return nil
+}
+
+// CheckReaders returns FailedPrecondition if a TensorBoard shows an experiment, whose files it reads.
+func (c *Checkpoints) CheckReaders(experiment int32) error {
+	open := c.cfg.Tasks.BoardsOf(experiment)
+	if len(open) == 0 {
+		return nil
+	}
+	return status.New(status.FailedPrecondition, "cannot delete the TensorBoard files of experiment %d: TensorBoard %s shows them; kill it first, or wait until it has ended", experiment, open[0])
+}
+
 // DeleteTensorBoards deletes the TensorBoard files of an experiment and returns when they are deleted.
 // If such a deletion is already pending, it is tried now. If ctx ends first, the deletion continues. It
 // returns FailedPrecondition if the attempt fails; the deletion is then tried again later.
 func (c *Checkpoints) DeleteTensorBoards(ctx context.Context, experiment, user int32) error {
+	if err := c.CheckReaders(experiment); err != nil {
+		return err
+	}
 	var d Deletion
 	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) (err error) {
 		if d, err = c.orderCleaning(ctx, tx, experiment, user); err != nil {
@@ -131,7 +155,7 @@ func (c *Checkpoints) DeleteAll(ctx context.Context, experiment int32) (left int
 	if err != nil {
 		return 0, err
 	}
-	reported, err := everReported(ctx, c.cfg.Store, experiment)
+	reported, err := Reported(ctx, c.cfg.Store, experiment)
 	if err != nil {
 		return 0, err
 	}

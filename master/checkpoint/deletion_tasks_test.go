@@ -23,7 +23,12 @@ import (
 type queue struct {
 	started chan task.StartOrder
 	ended   []rm.TaskID
+	// boards show every experiment.
+	boards []rm.TaskID
 }
+
+// BoardsOf implements checkpoint.Tasks.
+func (q *queue) BoardsOf(int32) []rm.TaskID { return q.boards }
 
 // Start implements checkpoint.Tasks.
 func (q *queue) Start(_ context.Context, o task.StartOrder) error {

@@ -12,10 +12,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// everReported reports whether a program of an experiment has ever reported to the master. The
+// Reported reports whether a program of an experiment has ever reported to the master. The
 // library does so after it has validated the storage and before it stores a file. A run that failed
 // earlier, for example because of its image, has stored nothing.
-func everReported(ctx context.Context, r store.Reader, experiment int32) (bool, error) {
+func Reported(ctx context.Context, r store.Reader, experiment int32) (bool, error) {
 	docs, err := record.Docs().Trials.ByParent(ctx, r, record.Key(experiment))
 	return slices.ContainsFunc(docs, func(d store.Doc[record.Trial]) bool { return !d.Value.Heard.IsZero() }), err
 }
@@ -86,7 +86,7 @@ func Directories(ctx context.Context, s *store.Store, experiment int32) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	reported, err := everReported(ctx, s, experiment)
+	reported, err := Reported(ctx, s, experiment)
 	if err != nil {
 		return nil, err
 	}

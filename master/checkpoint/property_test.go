@@ -71,6 +71,9 @@ func (m *machine) End(context.Context, rm.TaskID, string) error { return nil }
 // Change implements checkpoint.Tasks.
 func (m *machine) Change(context.Context, rm.JobID, rm.Change) error { return nil }
 
+// BoardsOf implements checkpoint.Tasks.
+func (m *machine) BoardsOf(int32) []rm.TaskID { return nil }
+
 func (m *machine) roll(n int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -150,6 +150,8 @@ type Checkpoints interface {
 	// transaction that ends the experiment or changes its policy. Call Wake after the commit.
 	Collect(tx *store.Tx, experiment int32) error
 	Wake()
+	// CheckReaders returns an error if the files of an experiment must not be deleted yet.
+	CheckReaders(experiment int32) error
 	// DeleteAll marks all checkpoints of an experiment for deletion and returns the number of those
 	// that still exist; the caller repeats it until that is 0. The experiment must be DELETING. It
 	// returns FailedPrecondition, and marks no checkpoint, if one of them is in use.

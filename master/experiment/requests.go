@@ -64,8 +64,11 @@ func (r *requests) Ask(ctx context.Context, by *apiv1.User, id int32, request li
 		if _, err := lifecycle.Ask(d.Record.State, request); err != nil {
 			return status.New(status.FailedPrecondition, "cannot %s experiment %d: %v", request, id, err)
 		}
-		if request == lifecycle.Delete && d.Record.State != lifecycle.Deleting {
-			d.Record.KeepFiles = false
+		if request == lifecycle.Delete {
+			if err := r.cfg.Checkpoints.CheckReaders(id); err != nil {
+				return err
+			}
+			d.Record.KeepFiles = d.Record.KeepFiles && d.Record.State == lifecycle.Deleting
 		}
 		return d.Requests().Ask(request, "")
 	}})

@@ -39,9 +39,15 @@ func Library(x config.Experiment, d container.Defaults, args ...string) spec.Pro
 	return spec.Program{
 		Config:     taskConfig(x, d),
 		Storage:    storageMounts(x.CheckpointStorage),
-		Argv:       append([]string{"/bin/sh", "-c", bashForHooks, "det-deploy-task", prepare()}, args...),
+		Argv:       Argv(args...),
 		FixedPaths: true,
 	}
+}
+
+// Argv returns the command of a program of the client library: python3 with the given arguments, in a
+// container that it prepares.
+func Argv(args ...string) []string {
+	return append([]string{"/bin/sh", "-c", bashForHooks, "det-deploy-task", prepare()}, args...)
 }
 
 // Trial describes one run of a trial.

@@ -67,6 +67,14 @@ func (e *Experiments) Owned(by *apiv1.User, r *apiv1.GetExperimentsRequest) (ids
 	return ids
 }
 
+// Matching returns the IDs of the experiments that match a request.
+func Matching(all *experiment.Experiments, r *apiv1.GetExperimentsRequest) (ids []int32) {
+	for _, x := range all.Rows(readFilter(r)) {
+		ids = append(ids, x.ID)
+	}
+	return ids
+}
+
 func readFilter(r *apiv1.GetExperimentsRequest) experiment.Filter {
 	f := experiment.Filter{
 		Archived: r.Archived, Users: r.GetUsers(), UserIDs: r.GetUserIds(), Name: r.GetName(), Description: r.GetDescription(),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	checkpointview "github.com/det-deploy/det-deploy/master/checkpoint/view"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -16,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/quota"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/tensorboard"
 )
 
 // openExperiments opens checkpoints, metrics and experiments.
@@ -46,6 +48,12 @@ func (m *Master) openExperiments(ctx context.Context) error {
 	}
 	m.logs.LimitUsers(m.quota, m.ownerOfLog)
 	m.checkpointView = checkpointview.New(checkpointview.Config{Checkpoints: m.checkpoints, Trials: m.experiments, Store: m.store})
+	m.tensorBoards = tensorboard.New(tensorboard.Config{
+		Store: m.store, Experiments: m.experiments,
+		Matching: func(r *apiv1.GetExperimentsRequest) []int32 { return experimentview.Matching(m.experiments, r) },
+		Tasks:    m.tasks, Storage: storage, Pool: m.poolOrDefault, Defaults: taskDefaults(cfg),
+	})
+	m.tasks.UseBoards(m.tensorBoards)
 	m.tasks.Own(lifecycle.Trial, m.experiments)
 	m.tasks.Own(lifecycle.CheckpointGC, m.checkpoints.Owner())
 	return nil
@@ -64,7 +72,7 @@ func (m *Master) serveExperiments(c *server.Config) {
 	experiments, trials := experimentview.New(experimentview.Config{
 		Experiments: m.experiments, Store: m.store, Metrics: m.trialMetrics, Users: m.auth, Places: m.workspaces, LogDays: logDays(m.parts.Config.RetentionPolicy),
 	})
-	c.Experiments, c.Trials = experiments, trials
+	c.Experiments, c.Trials, c.TensorBoards = experiments, trials, m.tensorBoards
 	c.Logs = experimentview.NewLogs(m.tasks, m.experiments, m.logs)
 	c.TrialMetrics = series.New(series.Config{Experiments: m.experiments, Store: m.store, Metrics: m.trialMetrics})
 	c.Checkpoints = m.checkpointView

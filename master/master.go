@@ -35,6 +35,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/shell"
 	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/template"
+	"github.com/det-deploy/det-deploy/master/tensorboard"
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
@@ -61,6 +62,7 @@ type Master struct {
 	// experiments own the tasks of their trials; trialMetrics stores the metrics of trials, and
 	// checkpoints their checkpoints.
 	experiments  *experiment.Experiments
+	tensorBoards *tensorboard.TensorBoards
 	trialMetrics *metric.Metrics
 	checkpoints  *checkpoint.Checkpoints
 	// checkpointView converts checkpoints for clients.

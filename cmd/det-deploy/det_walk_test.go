@@ -169,9 +169,10 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 		})
 	}
 	w.ok("experiment create "+dir+"/experiment.yaml "+dir+"/model -f", "")
+	board := taskID.FindString(w.ok("tensorboard start 1 --detach", ""))
 	saved := taskID.FindString(w.ok("experiment list-checkpoints 1 --csv", ""))
 	return strings.NewReplacer("{checkpoint}", saved, "{password}", password, "{agent}", "a", "{dir}", dir,
-		"{command}", running, "{shell}", shell, "{ended}", ended, "{short}", ended[:8])
+		"{command}", running, "{shell}", shell, "{tensorboard}", board, "{ended}", ended, "{short}", ended[:8])
 }
 
 // trainingProgram validates twice and saves a checkpoint, with the Core API only.
@@ -235,8 +236,13 @@ func TestWalkOfTheDetClient(t *testing.T) {
 	}
 	start := time.Now()
 	counts := map[outcome]int{}
+	started := ""
 	for _, s := range steps {
+		s.args = strings.ReplaceAll(s.args, "{started}", started)
 		r := w.run(s)
+		if strings.Contains(s.args, "start") && strings.Contains(s.args, "--detach") {
+			started = taskID.FindString(r.Out)
+		}
 		counts[r.outcome()]++
 		if !s.fits(r) {
 			t.Errorf("%s:%d: det %s: got %s, want %s %q\n%s", walkTable, s.line, s.args, r.outcome(), s.want, s.says, r.Out)

@@ -80,7 +80,7 @@ func (g *gatekeeper) recordCall(ctx context.Context, c *call, err error) {
 
 // named returns the object named in the path, for calls that were rejected before their handler ran.
 func (c *call) named() string {
-	for _, name := range []string{"agent", "command", "shell", "notebook", "service", "allocation", "experiment", "trial", "checkpoint", "project", "workspace", "template", "model", "user"} {
+	for _, name := range []string{"agent", "command", "shell", "notebook", "tensorboard", "service", "allocation", "experiment", "trial", "checkpoint", "project", "workspace", "template", "model", "user"} {
 		if v := c.PathValue(name); v != "" {
 			return v
 		}

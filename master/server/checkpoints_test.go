@@ -38,6 +38,7 @@ type noTasks struct{}
 func (noTasks) Start(context.Context, task.StartOrder) error      { return nil }
 func (noTasks) End(context.Context, rm.TaskID, string) error      { return nil }
 func (noTasks) Change(context.Context, rm.JobID, rm.Change) error { return nil }
+func (noTasks) BoardsOf(int32) []rm.TaskID                        { return nil }
 
 // trialNews stores reports in the way that experiments do.
 type trialNews struct{ *store.Store }

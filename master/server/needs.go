@@ -108,6 +108,8 @@ type Tasks interface {
 	OfKind(ctx context.Context, k lifecycle.Kind, id string) (*apiv1.GetCommandResponse, error)
 	KillKind(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string) (*apiv1.Command, error)
 	SetKindPriority(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string, priority int) (*apiv1.Command, error)
+	// Board returns what a TensorBoard shows.
+	Board(ctx context.Context, id string) (*lifecycle.Board, error)
 	// Shell returns a shell, with its key for those who may enter it.
 	Shell(ctx context.Context, by *apiv1.User, id string) (*apiv1.GetShellResponse, error)
 	// ArrayCommands lists the commands of an array by index.

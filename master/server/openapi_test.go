@@ -19,7 +19,7 @@ func TestAPIReferenceIsFresh(t *testing.T) {
 	// It lists the routes of a complete master; no call is made.
 	w := newWorld(t, func(c *Config) {
 		c.Experiments, c.Trials, c.TrialMetrics = struct{ Experiments }{}, struct{ Trials }{}, struct{ TrialMetrics }{}
-		c.Checkpoints = struct{ Checkpoints }{}
+		c.Checkpoints, c.TensorBoards = struct{ Checkpoints }{}, struct{ TensorBoards }{}
 	})
 	want, err := json.MarshalIndent(document(w.routes()), "", "  ")
 	if err != nil {

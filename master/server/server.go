@@ -63,6 +63,8 @@ type Config struct {
 	// Experiments and Trials must be set together.
 	Experiments Experiments
 	Trials      Trials
+	// TensorBoards starts TensorBoards of them. It requires Tasks.
+	TensorBoards TensorBoards
 	// Checkpoints manages the checkpoints of trials.
 	Checkpoints Checkpoints
 	// TrialMetrics manages reported metrics. It requires Trials.

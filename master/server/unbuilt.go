@@ -10,7 +10,6 @@ import (
 
 // Messages for calls of Determined 0.38.1 that are not implemented.
 const (
-	interactive  = "tensorboards are planned for a later version; use a command with environment.proxy_ports instead"
 	asMetrics    = "profilers report metrics of the groups cpu, gpu, memory, disk and network with trials/{trial}/metrics; read them with trials/metrics/trial_metrics"
 	asksItself   = "the master asks the program of a notebook itself whether it is used"
 	afterwards   = "it may come in a later version"
@@ -35,7 +34,6 @@ var unbuilt = []struct{ prefix, comes string }{
 	{"/api/v1/job-queues", otherQueues},
 	{"/experiments", afterwards},
 	{"/api/v1/notebooks", asksItself},
-	{"/api/v1/tensorboards", interactive},
 	{"/api/v1/generic-tasks", afterwards},
 	{"/api/v1/tasks", afterwards},
 	{"/api/v1/webhooks", afterwards},

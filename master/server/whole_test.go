@@ -27,6 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task"
 	tasklife "github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/template"
+	"github.com/det-deploy/det-deploy/master/tensorboard"
 	"github.com/det-deploy/det-deploy/master/workspace"
 )
 
@@ -111,6 +112,10 @@ func (w *whole) withExperiments(t testing.TB, tasks *task.Tasks, spaces *workspa
 	c.Experiments, c.Trials = experimentview.New(experimentview.Config{
 		Experiments: w.x, Store: w.store, Metrics: metrics, Users: w.auth, Places: spaces, LogDays: -1,
 	})
+	c.TensorBoards = tensorboard.New(tensorboard.Config{
+		Store: w.store, Experiments: w.x, Matching: func(*apiv1.GetExperimentsRequest) []int32 { return nil }, Tasks: tasks,
+		Pool: func(name string) string { return name }, Defaults: func(string) container.Defaults { return container.Default() },
+	})
 	c.TrialMetrics = series.New(series.Config{Experiments: w.x, Store: w.store, Metrics: metrics})
 	c.Checkpoints = checkpointview.New(checkpointview.Config{Checkpoints: saved, Trials: w.x, Store: w.store})
 	c.Launches, c.Audit, c.Metrics = launches{}, &notes{}, nil
@@ -171,10 +176,14 @@ func (w *whole) begin(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	board, err := w.tasks.LaunchBoard(t.Context(), owner, task.Board{Shows: tasklife.Board{Parts: []tasklife.BoardPart{{Experiment: made.View.ID}}}}, &apiv1.LaunchCommandRequest{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.experiment, w.trial = made.View.ID, string(text)
 	w.ids = map[string]string{
 		"experiment": strconv.Itoa(int(made.View.ID)), "trial": strconv.Itoa(int(trials[0].ID)), "run": strconv.Itoa(int(trials[0].ID)),
-		"task": trials[0].Task(), "allocation": string(allocation), "command": "t1", "service": "t1", "shell": shell.GetCommand().GetId(), "notebook": notebook.GetCommand().GetId(), "array": "none", "context": "c1", "kind": "tasks", "user": "2", "username": "determined", "session": "none",
+		"task": trials[0].Task(), "allocation": string(allocation), "command": "t1", "service": "t1", "shell": shell.GetCommand().GetId(), "notebook": notebook.GetCommand().GetId(), "tensorboard": board.GetCommand().GetId(), "array": "none", "context": "c1", "kind": "tasks", "user": "2", "username": "determined", "session": "none",
 		"agent": "a", "slot": "0", "pool": "default", "workspace": "99", "project": "99", "key": "none", "template": "none", "model": "none", "version": "1",
 		"checkpoint": checkpointA, "resources": "c1", "label": "blue", "external": "theirs",
 	}

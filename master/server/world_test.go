@@ -291,6 +291,10 @@ func (c *cluster) SetKindPriority(_ context.Context, _ *apiv1.User, k lifecycle.
 	return nil, status.Missing(strings.ToLower(string(k)), id)
 }
 
+func (c *cluster) Board(_ context.Context, id string) (*lifecycle.Board, error) {
+	return nil, status.Missing("tensorboard", id)
+}
+
 func (c *cluster) Shell(_ context.Context, _ *apiv1.User, id string) (*apiv1.GetShellResponse, error) {
 	if id != "s1" {
 		return nil, status.Missing("shell", id)

@@ -38,9 +38,26 @@ func (w *world) experiments(ctx context.Context) {
 	if a, err := w.do(ctx, call{"POST", "/api/v1/checkpoints", checkpointBody, allocating(w.tokens["trial"])}); err != nil || !a.ok() {
 		w.t.Fatalf("report a checkpoint of alice's trial: %s (%v)", a, err)
 	}
+	w.tensorboard(ctx)
 	w.elsewhere(ctx)
 	w.name("label", "vision")
 	w.name("version", "1")
+}
+
+// tensorboard starts a TensorBoard of alice and waits for its end: it lacks the file that stands for Python.
+func (w *world) tensorboard(ctx context.Context) {
+	w.t.Helper()
+	var board struct{ Tensorboard struct{ ID, State string } }
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/tensorboards", body: `{"experimentIds": [{experiment}]}`}, &board)
+	w.name("tensorboard", board.Tensorboard.ID)
+	for board.Tensorboard.State != "STATE_TERMINATED" {
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("alice's TensorBoard does not end: %+v", board)
+		case <-time.After(100 * time.Millisecond):
+		}
+		w.must(ctx, "alice", call{method: "GET", path: "/api/v1/tensorboards/{tensorboard}"}, &board)
+	}
 }
 
 // elsewhereBody is an experiment whose programs run outside of the cluster.
@@ -117,6 +134,11 @@ var experimentRequests = []request{
 	{id: "GET /api/v1/experiments/{experiment}/trials", by: "alice", user: true},
 	{id: "GET /api/v1/experiments/{experiment}/checkpoints", by: "alice", user: true},
 	{id: "GET /api/v1/experiments/{experiment}/validation-history", by: "alice", user: true},
+	{id: "POST /api/v1/tensorboards", by: "alice", user: true, body: `{"experimentIds": [{elsewhere}]}`, unseen: "none of its trials has started"},
+	{id: "GET /api/v1/tensorboards", by: "alice", user: true},
+	{id: "GET /api/v1/tensorboards/{tensorboard}", by: "alice", user: true},
+	{id: "POST /api/v1/tensorboards/{tensorboard}/set_priority", by: "alice", body: `{"priority": 43}`, unseen: "it has ended"},
+	{id: "POST /api/v1/tensorboards/{tensorboard}/kill", by: "alice"},
 	{id: "GET /api/v1/experiments/{experiment}/model_def", by: "alice"},
 	{id: "GET /api/v1/experiments/{experiment}/file_tree", by: "alice"},
 	{id: "POST /api/v1/experiments/{experiment}/file", by: "alice", body: `{"path": "python"}`},

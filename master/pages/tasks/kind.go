@@ -38,6 +38,10 @@ func kinds() map[apiv1.TaskType]kind {
 			Noun: "shell", start: startShell, lost: "Open connections end, and files outside of mounted directories are lost.",
 			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillShell(ctx, id) },
 		},
+		apiv1.TaskType_TASK_TYPE_TENSORBOARD: {
+			Noun: "tensorboard", isPage: true,
+			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillTensorboard(ctx, id) },
+		},
 	}
 }
 

@@ -28,7 +28,7 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 		before, _ := master.Command(ctx, id) // the request itself reports the error
 		c, err := master.Kill(ctx, id)
 		if client.KindOf(err) == client.NotFound {
-			c, err = killShell(ctx, master, id, err)
+			c, err = killService(ctx, master, id, err)
 		}
 		if client.KindOf(err) == client.NotFound {
 			return killArray(ctx, o, master, id, err)
@@ -45,9 +45,9 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: slices.Concat(killed...)}))
 }
 
-// killShell kills a shell. It returns noTask if there is none.
-func killShell(ctx context.Context, master *client.Client, id string, noTask error) (*apiv1.Command, error) {
-	err := master.KillShell(ctx, id)
+// killService kills a shell or a TensorBoard. It returns noTask if there is neither.
+func killService(ctx context.Context, master *client.Client, id string, noTask error) (*apiv1.Command, error) {
+	err := master.KillService(ctx, id)
 	if kind := client.KindOf(err); kind == client.NotFound || kind == client.Unbuilt { // by a master of an earlier version
 		return nil, noTask
 	}

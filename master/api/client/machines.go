@@ -166,6 +166,17 @@ func (q queue) Place(ctx context.Context, pool, job string) (place, total int, e
 	return i + 1, total, err
 }
 
+// QueuedJobs lists the first queued jobs of all pools, next job first, and returns the number of all.
+func (q queue) QueuedJobs(ctx context.Context, limit int) (list []*apiv1.Job, total int, err error) {
+	query := url.Values{"orderBy": {"ORDER_BY_ASC"}, "states": {apiv1.Job_STATE_QUEUED.String()}, "limit": {strconv.Itoa(limit)}}
+	out := &apiv1.GetJobsV2Response{}
+	err = q.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
+	for _, j := range out.GetJobs() {
+		list = append(list, j.GetFull())
+	}
+	return list, int(out.GetPagination().GetTotal()), err
+}
+
 // UpdateJob changes one job's position in the queue.
 func (q queue) UpdateJob(ctx context.Context, change *apiv1.QueueControl) error {
 	return q.do(ctx, call{
@@ -198,4 +209,15 @@ func (r resources) ResourceUsage(ctx context.Context, group apiv1.ResourceUsageG
 	}
 	err := r.do(ctx, call{op: "get the resource usage", method: http.MethodGet, path: "/api/v1/resources/usage", query: query, out: out})
 	return out.GetUsage(), err
+}
+
+// ResourceDays returns the slot seconds of each day from first until last, by the calendar of UTC.
+func (r resources) ResourceDays(ctx context.Context, first, last time.Time) ([]*apiv1.ResourceAllocationAggregatedEntry, error) {
+	out := &apiv1.ResourceAllocationAggregatedResponse{}
+	query := url.Values{
+		"period":    {apiv1.ResourceAllocationAggregationPeriod_RESOURCE_ALLOCATION_AGGREGATION_PERIOD_DAILY.String()},
+		"startDate": {first.UTC().Format(time.DateOnly)}, "endDate": {last.UTC().Format(time.DateOnly)},
+	}
+	err := r.do(ctx, call{op: "get the resource usage by day", method: http.MethodGet, path: "/api/v1/resources/allocation/aggregated", query: query, out: out})
+	return out.GetResourceEntries(), err
 }

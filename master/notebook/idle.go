@@ -6,9 +6,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// notice is how long before its end the log of a notebook warns, or half of a shorter time limit.
-const notice = 5 * time.Minute
-
 // seen is what is known about the use of a notebook at one moment.
 type seen struct {
 	Kernels   []kernel
@@ -55,43 +52,3 @@ func (s seen) lastUse(t spec.IdleType, before, now time.Time) time.Time {
 	}
 	return latest
 }
-
-// use is the use of a notebook over time.
-type use struct {
-	last time.Time
-	// warned is when its log said that it will be ended; zero if it was used since then.
-	warned time.Time
-}
-
-// note returns the use after a look at the notebook.
-func (u use) note(s seen, t spec.IdleType, now time.Time) use {
-	if last := s.lastUse(t, u.last, now); last.After(u.last) {
-		return use{last: last}
-	}
-	return u
-}
-
-// verdict is what to do with a notebook.
-type verdict string
-
-const (
-	keep verdict = "keep"
-	warn verdict = "warn"
-	end  verdict = "end"
-)
-
-// decide returns what to do with a notebook that is ended after a time without use.
-func (u use) decide(limit time.Duration, now time.Time) verdict {
-	idle, ahead := now.Sub(u.last), noticeOf(limit)
-	switch {
-	case idle < limit-ahead:
-		return keep
-	case u.warned.IsZero():
-		return warn
-	case idle >= limit && now.Sub(u.warned) >= ahead:
-		return end
-	}
-	return keep
-}
-
-func noticeOf(limit time.Duration) time.Duration { return min(notice, limit/2) }

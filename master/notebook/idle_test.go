@@ -36,31 +36,3 @@ func TestLastUse(t *testing.T) {
 		}
 	}
 }
-
-func TestDecide(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name  string
-		use   use
-		limit time.Duration
-		now   time.Time
-		want  verdict
-	}{
-		{"used lately", use{last: at(0)}, time.Hour, at(54), keep},
-		{"five minutes before", use{last: at(0)}, time.Hour, at(55), warn},
-		{"warned", use{last: at(0), warned: at(55)}, time.Hour, at(59), keep},
-		{"the end", use{last: at(0), warned: at(55)}, time.Hour, at(60), end},
-		{"half of a short limit", use{last: at(0)}, 4 * time.Minute, at(2), warn},
-		{"its machine was away", use{last: at(0)}, time.Hour, at(300), warn},
-		{"warned only then", use{last: at(0), warned: at(300)}, time.Hour, at(304), keep},
-		{"five minutes later", use{last: at(0), warned: at(300)}, time.Hour, at(305), end},
-	} {
-		if got := tt.use.decide(tt.limit, tt.now); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
-	}
-	warned := use{last: at(0), warned: at(55)}
-	if got := warned.note(seen{Visits: 1}, spec.Activity, at(57)); got != (use{last: at(57)}) {
-		t.Errorf("got %v after another use, want that the warning is void", got)
-	}
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/internal/wait"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/idle"
 )
 
 // Tasks are the notebooks of the cluster. master/task implements it.
@@ -51,7 +52,7 @@ type Watch struct {
 
 // state is what is known about a notebook.
 type state struct {
-	use
+	idle.Use
 
 	// next is when it is looked at again.
 	next time.Time
@@ -121,7 +122,7 @@ func (w *Watch) forgetEnded(list []task.Notebook) {
 func (w *Watch) stateOf(n task.Notebook) *state {
 	s, found := w.of[n.Allocation]
 	if !found {
-		s = &state{use: use{last: w.cfg.Now()}}
+		s = &state{Use: idle.Use{Last: w.cfg.Now()}}
 		w.of[n.Allocation] = s
 	}
 	return s
@@ -135,7 +136,7 @@ func (w *Watch) lookAt(ctx context.Context, n task.Notebook, s *state) {
 	defer q.close()
 	if !n.Ready {
 		if q.answers(ctx) {
-			s.use = use{last: w.cfg.Now()}
+			s.Use = idle.Use{Last: w.cfg.Now()}
 			w.report(n, w.cfg.Tasks.Ready(ctx, string(n.Allocation)))
 		}
 		return
@@ -147,24 +148,23 @@ func (w *Watch) lookAt(ctx context.Context, n task.Notebook, s *state) {
 		return
 	}
 	found.Visits = w.cfg.Visits(n.Container)
-	s.use = s.note(found, n.IdleType, w.cfg.Now())
+	s.Use = s.Note(found.lastUse(n.IdleType, s.Last, w.cfg.Now()))
 	w.report(n, w.apply(ctx, n, s))
 }
 
 // apply carries out the decision about a notebook.
 func (w *Watch) apply(ctx context.Context, n task.Notebook, s *state) error {
 	now := w.cfg.Now()
-	switch s.decide(n.IdleTimeout, now) {
-	case warn:
-		left := max(n.IdleTimeout-now.Sub(s.last), noticeOf(n.IdleTimeout)).Round(time.Second)
-		text := fmt.Sprintf("Nobody uses this notebook: it will be ended in %v. Open its page to keep it", left)
+	switch s.Decide(n.IdleTimeout, now) {
+	case idle.Warn:
+		text := fmt.Sprintf("Nobody uses this notebook: it will be ended in %v. Open its page to keep it", s.Left(n.IdleTimeout, now))
 		if err := w.cfg.Tasks.WarnIdle(ctx, n.Allocation, text); err != nil {
 			return err
 		}
-		s.warned = now
-	case end:
+		s.Warned = now
+	case idle.End:
 		return w.cfg.Tasks.EndIdle(ctx, n.Allocation, fmt.Sprintf("ended after %v without use (idle_timeout)", n.IdleTimeout))
-	case keep:
+	case idle.Keep:
 	}
 	return nil
 }

@@ -23,6 +23,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
@@ -88,9 +91,23 @@ func (w *wire) read(ctx context.Context) ([]byte, error) {
 		case errors.Is(err, context.DeadlineExceeded):
 			return nil, fmt.Errorf("%w: the other end was silent for %v", ErrLost, w.silence)
 		default:
-			return nil, fmt.Errorf("%w: %w", ErrLost, err)
+			return nil, lost(err)
 		}
 	}
+}
+
+// lost returns an error wrapping ErrLost for one of the websocket, without the library's words on where it
+// noticed the end.
+func lost(err error) error {
+	if closed, ok := errors.AsType[websocket.CloseError](err); ok && closed.Reason != "" {
+		return fmt.Errorf("%w: %s", ErrLost, closed.Reason)
+	} else if ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+		return ErrLost
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return fmt.Errorf("%w: %w", ErrLost, errno)
+	}
+	return fmt.Errorf("%w: %w", ErrLost, err)
 }
 
 // readMessage reads a message into w.in. It reads the whole message at once, because the time limit ends

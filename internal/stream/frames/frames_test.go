@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -428,6 +431,20 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); count() > before+2; time.Sleep(time.Millisecond) { //nolint:forbidigo // polls
 		if time.Now().After(deadline) {
 			t.Fatalf("got %d descriptors, %d before", count(), before)
+		}
+	}
+}
+
+func TestLostConnectionsAreToldInOneSentence(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"the connection to the container was lost":                           fmt.Errorf("failed to get reader: failed to read frame header: %w", io.EOF),
+		"the connection to the container was lost: connection reset by peer": fmt.Errorf("failed to read: %w", &net.OpError{Op: "read", Err: syscall.ECONNRESET}),
+		"the connection to the container was lost: upgrade the agent":        fmt.Errorf("failed: %w", websocket.CloseError{Code: websocket.StatusPolicyViolation, Reason: "upgrade the agent"}),
+		"the connection to the container was lost: read limited":             errors.New("read limited"),
+	} {
+		if got := lost(err); got.Error() != want || !errors.Is(got, ErrLost) {
+			t.Errorf("got %v, want %s", got, want)
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (r *remote) send(data []byte) error {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
-		return fmt.Errorf("%w: %w", ErrLost, err)
+		return lost(err)
 	}
 	return nil
 }

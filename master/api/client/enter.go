@@ -154,14 +154,14 @@ type archive struct {
 // Read implements io.Reader.
 func (a *archive) Read(b []byte) (int, error) {
 	n, err := a.resp.Body.Read(b)
-	if err != io.EOF {
+	if err == nil || a.resp.Request.Context().Err() != nil {
 		return n, err
 	}
 	switch result := a.resp.Trailer.Get("Det-Deploy-Result"); result {
 	case "complete":
-		return n, io.EOF
+		return n, err
 	case "":
-		return n, io.ErrUnexpectedEOF
+		return n, fmt.Errorf("%s: the connection to the master was lost before the end; copy again", a.op)
 	default:
 		return n, fmt.Errorf("%s: %s", a.op, result)
 	}

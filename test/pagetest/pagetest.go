@@ -82,7 +82,13 @@ func (s *Site) Sent() []string {
 // Get opens a page and fails the test if its status is not the given one.
 func (s *Site) Get(path string, status int) string {
 	s.t.Helper()
-	return s.visit(httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, path, nil), status).Body.String()
+	return s.Open(path, status).Body.String()
+}
+
+// Open is Get with the whole response.
+func (s *Site) Open(path string, status int) *httptest.ResponseRecorder {
+	s.t.Helper()
+	return s.visit(httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, path, nil), status)
 }
 
 // Post sends a form with the CSRF token, and fails the test if the status is not the given one. It returns the

@@ -21,22 +21,26 @@ const (
 
 func api() pagetest.API {
 	return pagetest.API{
-		"GET /api/v1/resource-pools":      `{"resourcePools": [{"name": "gpu"}, {"name": "cpu"}]}`,
-		"GET /api/v1/templates":           `{"templates": [{"name": "<b>base"}], "pagination": {"total": 1}}`,
-		"GET /api/v1/task-history":        `{"tasks": [` + hostile + `, ` + failed + `], "next": "e5.t2"}`,
-		"GET /api/v1/commands/t1":         `{"command": ` + hostile + `, "config": {"environment": {"image": {"cpu": "<img>"}, "proxy_ports": [{"proxy_port": 80}]}}, "queue": {"jobsAhead": 1}}`,
-		"GET /api/v1/commands/t2":         `{"command": ` + failed + `, "config": {}, "lastLines": ["Killed"]}`,
-		"GET /api/v1/tasks/t1":            `{"task": {"taskId": "t1"}, "resources": [{"agentDevices": {"a<1>": {"devices": [{"id": 4}, {"id": 5}]}}}]}`,
-		"GET /api/v1/tasks/t2":            `{"task": {"taskId": "t2", "endTime": "2026-03-04T05:02:05Z"}}`,
-		"GET /api/v1/tasks/trial":         `{"task": {"taskId": "trial"}}`,
-		"GET /api/v1/tasks/t1/logs":       `{"result": {"id": "7", "log": "<u>one\n", "timestamp": "2026-03-04T05:00:01Z", "message": "[t] <u>one\n"}}` + "\n",
-		"GET /api/v1/tasks/t2/logs":       `403 {"message": "the log of task t2 is visible only to its owner"}`,
-		"GET /api/v1/tasks/t3":            `{"task": {"taskId": "t3", "endTime": "2026-03-04T05:02:05Z"}}`,
-		"GET /api/v1/tasks/t3/logs":       `{"result": {"id": "7", "log": "<u>one\n", "timestamp": "2026-03-04T05:00:01Z"}}` + "\n",
-		"POST /api/v1/commands":           `{"command": {"id": "made"}, "warnings": ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]}`,
-		"POST /api/v1/shells":             `400 {"message": "resources.slots: must be at most 8"}`,
-		"POST /api/v1/commands/{id}/kill": `{}`,
-		"POST /api/v1/shells/{id}/kill":   `{}`,
+		"GET /api/v1/resource-pools":           `{"resourcePools": [{"name": "gpu"}, {"name": "cpu"}]}`,
+		"GET /api/v1/templates":                `{"templates": [{"name": "<b>base"}], "pagination": {"total": 1}}`,
+		"GET /api/v1/task-history":             `{"tasks": [` + hostile + `, ` + failed + `], "next": "e5.t2"}`,
+		"GET /api/v1/commands/t1":              `{"command": ` + hostile + `, "config": {"environment": {"image": {"cpu": "<img>"}, "proxy_ports": [{"proxy_port": 80}]}}, "queue": {"jobsAhead": 1}}`,
+		"GET /api/v1/commands/t2":              `{"command": ` + failed + `, "config": {}, "lastLines": ["Killed"]}`,
+		"GET /api/v1/tasks/t1":                 `{"task": {"taskId": "t1", "allocations": [{"state": "STATE_RUNNING"}]}, "resources": [{"agentDevices": {"a<1>": {"devices": [{"id": 4}, {"id": 5}]}}}]}`,
+		"GET /api/v1/tasks/t2":                 `{"task": {"taskId": "t2", "endTime": "2026-03-04T05:02:05Z"}}`,
+		"GET /api/v1/tasks/trial":              `{"task": {"taskId": "trial"}}`,
+		"GET /api/v1/tasks/t1/logs":            `{"result": {"id": "7", "log": "<u>one\n", "timestamp": "2026-03-04T05:00:01Z", "message": "[t] <u>one\n"}}` + "\n",
+		"GET /api/v1/tasks/t2/logs":            `403 {"message": "the log of task t2 is visible only to its owner"}`,
+		"GET /api/v1/commands/q":               `{"command": {"id": "q", "description": "<q>", "status": "queued", "reason": "no free slots", "resourcePool": "gpu", "taskType": "TASK_TYPE_COMMAND"}, "queue": {"jobsAhead": 2, "holders": [{"name": "<big>", "username": "bob", "slots": 1}]}}`,
+		"GET /api/v1/tasks/q":                  `{"task": {"taskId": "q", "allocations": [{}]}}`,
+		"GET /api/v1/tasks/q/logs":             `{"result": {"id": "1", "log": "Scheduling <q>\n"}}` + "\n",
+		"POST /api/v1/services/{service}/open": `{"address": "/proxy/t1/?token=x"}`,
+		"GET /api/v1/tasks/t3":                 `{"task": {"taskId": "t3", "endTime": "2026-03-04T05:02:05Z"}}`,
+		"GET /api/v1/tasks/t3/logs":            `{"result": {"id": "7", "log": "<u>one\n", "timestamp": "2026-03-04T05:00:01Z"}}` + "\n",
+		"POST /api/v1/commands":                `{"command": {"id": "made"}, "warnings": ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]}`,
+		"POST /api/v1/shells":                  `400 {"message": "resources.slots: must be at most 8"}`,
+		"POST /api/v1/commands/{id}/kill":      `{}`,
+		"POST /api/v1/shells/{id}/kill":        `{}`,
 	}
 }
 
@@ -115,4 +119,24 @@ func TestStart(t *testing.T) {
 	}
 	s.WantTexts(s.Post("/det/tasks/new", url.Values{"kind": {"shell"}, "name": {`"><x>`}}, http.StatusUnprocessableEntity).Body.String(),
 		"Resources.slots: must be at most 8.", "&#34;&gt;&lt;x&gt;")
+}
+
+func TestWaitPage(t *testing.T) {
+	t.Parallel()
+	s := pagetest.New(t, tasks.Pages(), api())
+	page := s.Get("/det/interactive/q/jupyter-lab/name/default/", http.StatusOK)
+	s.WantTexts(page, "waits for its slots in the resource pool gpu", "no free slots", "2 jobs in the queue ahead", "&lt;big&gt;", "Scheduling &lt;q&gt;", `http-equiv="refresh"`, `hx-trigger="poll"`)
+	s.Get("/det/interactive/t2", http.StatusSeeOther) // a shell has no page
+	for path, service := range map[string]string{"t1/": "t1", "t1:80/x": "t1:80"} {
+		rec := s.Open("/det/interactive/"+path, http.StatusSeeOther)
+		if to, sent := rec.Header().Get("Location"), s.Sent(); to != "/proxy/t1/?token=x" || len(sent) != 1 || sent[0] != "POST /api/v1/services/"+service+"/open " {
+			t.Errorf("%s: got %q and the calls %q", path, to, sent)
+		}
+	}
+	ended := api()
+	ended["GET /api/v1/commands/q"] = `{"command": {"id": "q", "status": "failed", "endTime": "2026-03-04T05:02:05Z", "reason": "killed"}}`
+	s = pagetest.New(t, tasks.Pages(), ended)
+	page = s.Get("/det/interactive/q/", http.StatusOK)
+	s.WantTexts(page, "has ended", "killed")
+	s.WantNone(page, `http-equiv="refresh"`, `hx-trigger="poll"`)
 }

@@ -152,7 +152,7 @@ func startTask(v *ui.Visit) error {
 		message = "The " + k.Noun + " waits: there are fewer slots than it asks for."
 	}
 	if k.isPage {
-		return v.Done(ui.Root+"interactive/"+made.id+"/", message)
+		return v.Done(waitPath+made.id+"/", message)
 	}
 	return v.Done(Path(made.id), message)
 }

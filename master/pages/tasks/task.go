@@ -82,7 +82,7 @@ func newTask(detail *apiv1.GetCommandResponse, whole *apiv1.GetTaskResponse, by 
 	mine := by.GetAdmin() || by.GetId() == c.GetUserId()
 	t.MayKill = mine && c.GetEndTime() == nil
 	if t.MayKill && (kindOf(c).isPage || hasWebPage(detail.GetConfig())) {
-		t.Open = ui.Root + "interactive/" + c.GetId() + "/"
+		t.Open = waitPath + c.GetId() + "/"
 	}
 	return t
 }

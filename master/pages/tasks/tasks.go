@@ -33,6 +33,8 @@ func Pages() []ui.Page {
 		{Pattern: "GET " + listPath + "/{id}", Serve: showTask},
 		{Pattern: "GET " + listPath + "/{id}/kill", Serve: askKill},
 		{Pattern: "POST " + listPath + "/{id}/kill", Serve: killTask},
+		{Pattern: "GET " + waitPath + "{id}", Serve: showWait},
+		{Pattern: "GET " + waitPath + "{id}/{rest...}", Serve: showWait},
 	}
 	return append(list, logview.Pages(listPath+"/{id}/logs", openLog)...)
 }

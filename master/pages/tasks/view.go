@@ -37,6 +37,11 @@ func machinesOf(t *apiv1.GetTaskResponse) []machine {
 	return out
 }
 
+// HasFailure reports whether one of the machines has a failure.
+func (t task) HasFailure() bool {
+	return slices.ContainsFunc(t.Machines, func(m machine) bool { return m.Failure != "" })
+}
+
 // attempt is one try to run a task.
 type attempt struct {
 	Number     int

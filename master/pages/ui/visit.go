@@ -123,8 +123,13 @@ func (v *Visit) Attach(name, mediaType string) http.ResponseWriter {
 	return v.Writer()
 }
 
-// Redirect sends the visitor to another page.
+// Redirect sends the visitor to another page, from a block that a script refreshes, too.
 func (v *Visit) Redirect(to string) error {
+	if v.IsLive() {
+		v.w.Header().Set("HX-Redirect", to)
+		v.w.WriteHeader(http.StatusOK)
+		return nil
+	}
 	v.w.Header().Set("Location", to)
 	v.w.WriteHeader(http.StatusSeeOther)
 	return nil

@@ -20,6 +20,12 @@ type row struct {
 func rows(l *lab) []row {
 	return []row{
 		{"/det/", []string{"Overview", "default", "training", "waiting job", "<img src=x onerror=alert(1)>"}},
+		{"/det/tasks?state=open", []string{"New command", "queued"}},
+		{"/det/tasks/new", []string{"Program", "Resource pool"}},
+		{"/det/tasks/" + l.waiting, []string{"Last lines of the log", "Configuration"}},
+		{"/det/tasks/" + l.waiting + "/kill", []string{"Its log stays."}},
+		{"/det/tasks/" + l.waiting + "/logs", []string{"Download", "Scheduling"}},
+		{"/det/interactive/" + l.waiting + "/", []string{"waits for its slots"}},
 		{"/det/nothing", []string{"There is no page at /det/nothing."}},
 	}
 }

@@ -42,11 +42,15 @@ func kinds() map[apiv1.TaskType]kind {
 			Noun: "tensorboard", isPage: true,
 			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillTensorboard(ctx, id) },
 		},
+		apiv1.TaskType_TASK_TYPE_NOTEBOOK: {
+			Noun: "notebook", start: startNotebook, isPage: true, lost: "Files outside of mounted directories are lost.",
+			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillNotebook(ctx, id) },
+		},
 	}
 }
 
 // startable are the kinds with a form, in its order.
-var startable = []apiv1.TaskType{apiv1.TaskType_TASK_TYPE_COMMAND, apiv1.TaskType_TASK_TYPE_SHELL}
+var startable = []apiv1.TaskType{apiv1.TaskType_TASK_TYPE_COMMAND, apiv1.TaskType_TASK_TYPE_NOTEBOOK, apiv1.TaskType_TASK_TYPE_SHELL}
 
 // kindOf returns the kind of a task.
 func kindOf(c *apiv1.Command) kind {
@@ -69,6 +73,11 @@ func startCommand(ctx context.Context, api *client.Client, in *apiv1.LaunchComma
 func startShell(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error) {
 	out, err := api.LaunchShell(ctx, in)
 	return started{out.GetShell().GetId(), exceeds(out.GetWarnings())}, err
+}
+
+func startNotebook(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error) {
+	out, err := api.LaunchNotebook(ctx, &apiv1.LaunchNotebookRequest{Config: in.GetConfig(), TemplateName: in.GetTemplateName()})
+	return started{out.GetNotebook().GetId(), exceeds(out.GetWarnings())}, err
 }
 
 func exceeds(warnings []apiv1.LaunchWarning) bool {

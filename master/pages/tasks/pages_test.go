@@ -40,6 +40,7 @@ func api() pagetest.API {
 		"POST /api/v1/commands":                `{"command": {"id": "made"}, "warnings": ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]}`,
 		"POST /api/v1/shells":                  `400 {"message": "resources.slots: must be at most 8"}`,
 		"POST /api/v1/commands/{id}/kill":      `{}`,
+		"POST /api/v1/notebooks":               `{"notebook": {"id": "book"}}`,
 		"POST /api/v1/shells/{id}/kill":        `{}`,
 	}
 }
@@ -113,6 +114,9 @@ func TestStart(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("got the call %s, want %s in it", got, want)
 		}
+	}
+	if to := s.Post("/det/tasks/new", url.Values{"kind": {"notebook"}}, http.StatusSeeOther).Header().Get("Location"); to != "/det/interactive/book/" {
+		t.Errorf("got %q for a notebook", to)
 	}
 	for _, form := range []url.Values{{"kind": {"command"}}, {"kind": {"command"}, "program": {"x"}, "slots": {"-1"}}, {"kind": {"command"}, "program": {"\xff"}}} {
 		s.WantTexts(s.Post("/det/tasks/new", form, http.StatusUnprocessableEntity).Body.String(), `role="alert"`)

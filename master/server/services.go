@@ -31,12 +31,23 @@ const (
 	interactivePath = "/det/interactive/"
 )
 
+// isService reports whether a request is for a service. The addresses that the client prints are those of the
+// page that waits for a service, unless the visitor has a ticket and no login of the pages.
+func (s *shared) isService(r *http.Request) bool {
+	path := r.URL.EscapedPath()
+	if strings.HasPrefix(path, servicesPath) || !strings.HasPrefix(path, interactivePath) {
+		return strings.HasPrefix(path, servicesPath)
+	}
+	hasTicket := strings.Contains(path, "token%3D")
+	return s.cfg.Pages == nil || hasTicket && len(r.CookiesNamed(pagesCookie)) == 0
+}
+
 // servicesFirst routes the visitors of services before the mux interprets their paths, which belong to the
 // services. They are no requests of the API: none of its rules for other sites applies. Visits end when the
 // master stops.
 func (s *shared) servicesFirst(rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := r.URL.EscapedPath(); !strings.HasPrefix(path, servicesPath) && !strings.HasPrefix(path, interactivePath) {
+		if !s.isService(r) {
 			rest.ServeHTTP(w, r)
 			return
 		}

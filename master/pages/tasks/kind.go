@@ -19,6 +19,8 @@ type kind struct {
 	program bool
 	// isPage reports that each task has a web page.
 	isPage bool
+	// shared reports that all users may open it.
+	shared bool
 	// lost says what a user loses with a task.
 	lost string
 }
@@ -39,7 +41,7 @@ func kinds() map[apiv1.TaskType]kind {
 			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillShell(ctx, id) },
 		},
 		apiv1.TaskType_TASK_TYPE_TENSORBOARD: {
-			Noun: "tensorboard", isPage: true,
+			Noun: "tensorboard", isPage: true, shared: true,
 			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillTensorboard(ctx, id) },
 		},
 		apiv1.TaskType_TASK_TYPE_NOTEBOOK: {

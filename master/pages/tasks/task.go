@@ -81,7 +81,8 @@ func newTask(detail *apiv1.GetCommandResponse, whole *apiv1.GetTaskResponse, by 
 	}
 	mine := by.GetAdmin() || by.GetId() == c.GetUserId()
 	t.MayKill = mine && c.GetEndTime() == nil
-	if t.MayKill && (kindOf(c).isPage || hasWebPage(detail.GetConfig())) {
+	mayOpen := c.GetEndTime() == nil && (mine || kindOf(c).shared)
+	if mayOpen && (kindOf(c).isPage || hasWebPage(detail.GetConfig())) {
 		t.Open = waitPath + c.GetId() + "/"
 	}
 	return t

@@ -7,6 +7,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/experiment"
 	"github.com/det-deploy/det-deploy/master/pages/experiments"
 	"github.com/det-deploy/det-deploy/master/pages/overview"
+	"github.com/det-deploy/det-deploy/master/pages/pools"
+	"github.com/det-deploy/det-deploy/master/pages/queue"
 	"github.com/det-deploy/det-deploy/master/pages/tasks"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
@@ -27,6 +29,8 @@ func pages() []ui.Page {
 		experiments.Pages(),
 		experiment.Pages(),
 		tasks.Pages(),
+		queue.Pages(),
+		pools.Pages(),
 	} {
 		all = append(all, part...)
 	}

@@ -26,6 +26,11 @@ func rows(l *lab) []row {
 		{"/det/tasks/" + l.waiting + "/kill", []string{"Its log stays."}},
 		{"/det/tasks/" + l.waiting + "/logs", []string{"Download", "Scheduling"}},
 		{"/det/interactive/" + l.waiting + "/", []string{"waits for its slots"}},
+		{"/det/queue", []string{"queued", "running", "Set"}},
+		{"/det/pools", []string{"default", "2.5 USD per hour", "2 of 2 slots in use"}},
+		{"/det/pools/default", []string{"gpu-1", "Price of a slot"}},
+		{"/det/machines/gpu-1", []string{"Drain", "Slots"}},
+		{"/det/machines/gpu-1/disable", []string{"will be killed"}},
 		{"/det/nothing", []string{"There is no page at /det/nothing."}},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/pools"
 	"github.com/det-deploy/det-deploy/master/pages/queue"
 	"github.com/det-deploy/det-deploy/master/pages/tasks"
+	"github.com/det-deploy/det-deploy/master/pages/trial"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -28,6 +29,7 @@ func pages() []ui.Page {
 		overview.Pages(),
 		experiments.Pages(),
 		experiment.Pages(),
+		trial.Pages(),
 		tasks.Pages(),
 		queue.Pages(),
 		pools.Pages(),

@@ -88,3 +88,10 @@ func (e experiments) ExperimentFile(ctx context.Context, id int32, path string) 
 	})
 	return out.GetFile(), err
 }
+
+// TrialCheckpoints returns a page of the checkpoints of a trial, the latest first.
+func (p checkpoints) TrialCheckpoints(ctx context.Context, trial int32, offset, limit int) (*apiv1.GetTrialCheckpointsResponse, error) {
+	query, out := url.Values{"sortByAttr": {"SORT_BY_BATCH_NUMBER"}}, &apiv1.GetTrialCheckpointsResponse{}
+	Page{Descending: true, Offset: offset, Limit: limit}.addTo(query)
+	return out, p.do(ctx, call{op: "list checkpoints", method: http.MethodGet, path: trialPath(trial) + "/checkpoints", query: query, out: out})
+}

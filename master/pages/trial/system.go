@@ -1,0 +1,147 @@
+package trial
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/curve"
+	"github.com/det-deploy/det-deploy/master/pages/plot"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
+)
+
+// system is what the page of the machines' metrics shows.
+type system struct {
+	head
+
+	Chart curve.Chart
+}
+
+// reading is a metric of the profiler.
+type reading struct {
+	group, name string
+	// unit is that of the chart, which has one for so many of the profiler.
+	unit string
+	per  float64
+}
+
+// readings are the metrics that the profiler reports.
+var readings = []reading{
+	{"gpu", "gpu_util", "%", 1}, {"gpu", "gpu_free_memory", "GB", 1e9}, {"cpu", "cpu_util_simple", "%", 1}, {"memory", "memory_free", "GB", 1e9},
+	{"network", "net_throughput_sent", "MB/s", 1e6}, {"network", "net_throughput_recv", "MB/s", 1e6},
+	{"disk", "disk_throughput_read", "MB/s", 1e6}, {"disk", "disk_throughput_write", "MB/s", 1e6}, {"disk", "disk_iops", "1/s", 1}, {"disk", "disk_util", "%", 1},
+}
+
+// label returns the name with the unit.
+func (r reading) label() string { return r.name + " (" + r.unit + ")" }
+
+// readingOf returns the reading in an address, or the first.
+func readingOf(v *ui.Visit) reading {
+	for _, r := range readings {
+		if r.name == v.URL.Query().Get("metric") {
+			return r
+		}
+	}
+	return readings[0]
+}
+
+func serveSystem(v *ui.Visit) error {
+	reply, err := read(v)
+	if err != nil {
+		return err
+	}
+	t := reply.GetTrial()
+	r := readingOf(v)
+	data := system{newHead(t, "/system"), curve.Chart{
+		Title: r.label() + " by time", Page: address(t) + "/system", Data: address(t) + "/system/data", Look: curve.ReadLook(v.URL.Query()), Metric: r.name,
+	}}
+	for _, r := range readings {
+		data.Chart.Metrics = append(data.Chart.Metrics, r.name)
+	}
+	return v.Show(systemPage, fmt.Sprintf("System metrics of trial %d", t.GetId()), data)
+}
+
+func serveSystemData(v *ui.Visit) error {
+	all, r, t, err := readSystem(v)
+	if err != nil {
+		return err
+	}
+	d := curve.NewData("time", r.label(), all, t.GetEndTime() == nil)
+	d.Time = true
+	return v.JSON(d)
+}
+
+func serveSystemCSV(v *ui.Visit) error {
+	all, r, t, err := readSystem(v)
+	if err != nil {
+		return err
+	}
+	return curve.WriteCSV(v.Attach(fmt.Sprintf("trial-%d-%s.csv", t.GetId(), r.name), "text/csv; charset=utf-8"), "seconds since 1970", r.label(), all)
+}
+
+func serveSystemSVG(v *ui.Visit) error {
+	all, r, _, err := readSystem(v)
+	if err != nil {
+		return err
+	}
+	return v.SVG(plot.Curves(r.label(), "seconds since 1970", r.label(), curve.Drawing(all), curve.ReadLook(v.URL.Query()).Log))
+}
+
+// readSystem returns the curves of a reading.
+func readSystem(v *ui.Visit) (all []curve.Series, r reading, t *apiv1.Trial, err error) {
+	r = readingOf(v)
+	reply, err := read(v)
+	if err != nil {
+		return nil, r, nil, err
+	}
+	reports, err := v.API.TrialMetrics(v.Context(), reply.GetTrial().GetId(), r.group)
+	if err != nil && !isGone(err) {
+		return nil, r, nil, err
+	}
+	return curve.Smooth(systemSeries(reports, r), curve.ReadLook(v.URL.Query()).Smooth), r, reply.GetTrial(), nil
+}
+
+// mostSystem is the number of curves of a group.
+const mostSystem = 64
+
+// systemSeries returns a curve for each place where reports have a reading, with the names on the way to it, such
+// as agent-1 GPU-7.
+func systemSeries(reports []*apiv1.MetricsReport, r reading) []curve.Series {
+	points := map[string][]curve.Point{}
+	for _, report := range reports {
+		at := report.GetEndTime().AsTime()
+		inner := report.GetMetrics().GetFields()["avg_metrics"].GetStructValue()
+		eachNumber(inner, "", r.name, 0, func(place string, n float64) {
+			if _, known := points[place]; known || len(points) < mostSystem {
+				points[place] = append(points[place], curve.Point{X: float64(at.UnixMilli()) / 1000, Y: n / r.per, At: at})
+			}
+		})
+	}
+	var all []curve.Series
+	for _, name := range slices.Sorted(maps.Keys(points)) {
+		slices.SortStableFunc(points[name], func(a, b curve.Point) int { return cmp.Compare(a.X, b.X) })
+		all = append(all, curve.Series{Name: ui.Plain(name), Points: curve.Reduce(points[name], curve.Most)})
+	}
+	return all
+}
+
+// deepest is the number of levels of a report that are read.
+const deepest = 6
+
+// eachNumber calls do for each number with a name, with the names on the way to it.
+func eachNumber(s *structpb.Struct, place, name string, depth int, do func(place string, n float64)) {
+	for _, key := range slices.Sorted(maps.Keys(s.GetFields())) {
+		v := s.GetFields()[key]
+		if _, isNumber := v.GetKind().(*structpb.Value_NumberValue); isNumber && key == name {
+			do(cmp.Or(place, name), v.GetNumberValue())
+		}
+		if v.GetStructValue() != nil && depth < deepest {
+			eachNumber(v.GetStructValue(), strings.TrimSpace(place+" "+key), name, depth+1, do)
+		}
+	}
+}

@@ -89,12 +89,18 @@ fmt: bin/golangci-lint ## format
 	./bin/golangci-lint fmt ./...
 
 .PHONY: generate
-generate: ## the Go of the .proto files
+generate: ## the Go of the .proto files, and the licenses that the program prints
 	$(GO) run ./test/protogen 'master/api/v1/*.proto' 'master/api/agentv1/*.proto'
+	$(GO) run ./test/notices
 
 .PHONY: generated
 generated: generate ## fail when a generated file is stale
-	git diff --exit-code -- '*.pb.go'
+	git diff --exit-code -- '*.pb.go' '*.txt.gz'
+	cd master/pages/ui/dist && sha256sum --check --quiet SHA256SUMS
+
+.PHONY: dist
+dist: ## the scripts of others in the web pages, from their npm packages of fixed versions
+	./test/setup/dist.sh
 
 .PHONY: golden
 golden: ## write the golden files and the reference pages anew

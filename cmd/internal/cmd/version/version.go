@@ -2,7 +2,12 @@
 package version
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	_ "embed" // for the licenses
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -12,14 +17,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
+// options are the flags of version.
+type options struct {
+	command.Local
+
+	Licenses bool
+}
+
 // New returns `det-deploy version`.
 func New(s *term.Streams) *cobra.Command {
-	return command.New(s, &command.Local{}, run, &cobra.Command{
+	o := &options{}
+	c := command.New(s, o, run, &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Example: `  det-deploy version
-  det-deploy version --output json`,
+  det-deploy version --output json
+  det-deploy version --licenses`,
 	})
+	c.Flags().BoolVar(&o.Licenses, "licenses", false, "print the licenses and notices of everything that the program contains")
+	return c
 }
 
 // Number returns the version of det-deploy.
@@ -33,7 +49,32 @@ type info struct {
 	AgentProtocol int `json:"agent_protocol"`
 }
 
-func run(_ context.Context, o *command.Local) error {
+func run(_ context.Context, o *options) error {
+	if o.Licenses {
+		return printLicenses(o)
+	}
 	i := info{build.Read(), agentv1.Protocol}
 	return o.AnswerLine(i, "det-deploy %s %s %s", i.Version, i.Platform, i.Go)
+}
+
+// packedLicenses is written by make generate.
+//
+//go:embed licenses.txt.gz
+var packedLicenses []byte
+
+// licenses is the JSON output of version --licenses.
+type licenses struct {
+	Licenses string `json:"licenses"`
+}
+
+func printLicenses(o *options) error {
+	z, err := gzip.NewReader(bytes.NewReader(packedLicenses))
+	if err != nil {
+		return fmt.Errorf("read the licenses in this program: %w", err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		return fmt.Errorf("read the licenses in this program: %w", err)
+	}
+	return o.AnswerLine(licenses{string(text)}, "%s", bytes.TrimSpace(text))
 }

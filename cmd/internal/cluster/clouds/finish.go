@@ -117,5 +117,9 @@ func (r *started) Print(s *term.Streams) error {
 	}
 	s.Printf("")
 	s.Printf("  %s", next)
+	if r.c.Awaited {
+		s.Printf("")
+		s.Printf("Or open %s in a browser.", r.URL)
+	}
 	return nil
 }

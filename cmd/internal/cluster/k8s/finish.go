@@ -81,6 +81,8 @@ func (r *started) Print(s *term.Streams) error {
 		s.Printf("You are logged in as %s; show the password with `%s`. Next:", r.User, s.Command("k8s credentials "+flags))
 		s.Printf("")
 		s.Printf("  %s", s.Command("task run -- echo hello"))
+		s.Printf("")
+		s.Printf("Or open %s in a browser.", r.URL)
 		return nil
 	}
 	s.Printf("Show the initial password of %[2]s with `%[1]s`. Next:", s.Command("k8s credentials "+flags), r.User)

@@ -93,6 +93,8 @@ func (r *started) Print(s *term.Streams) error {
 	}
 	s.Printf("")
 	s.Printf("  %s", s.Command(next))
+	s.Printf("")
+	s.Printf("Or open %s in a browser.", r.URL)
 	if r.Join != "" {
 		r.printJoin(s)
 	}

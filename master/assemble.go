@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/admission"
 	"github.com/det-deploy/det-deploy/master/agentrm"
@@ -64,7 +65,7 @@ func (m *Master) openTasks(ctx context.Context) error {
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: m.store, Logs: m.logs, Tokens: m.auth, Log: m.log,
 		Defaults: taskDefaults(resolved), Policy: m.policies, Price: m.priceAssignment, DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
-		AdministratorsOnly: !cfg.Security.TrustUsers, NotebookTimeout: cfg.NotebookLimit(),
+		AdministratorsOnly: !cfg.Security.TrustUsers, NotebookTimeout: cfg.NotebookLimit(), TensorBoardTimeout: time.Duration(cfg.TensorboardTimeout),
 		WorkspaceName: m.workspaces.WorkspaceName, OpenWorkspace: m.workspaces.OpenWorkspace, Template: m.templates.Template,
 		Limits: taskLimits(cfg.Security.Limits), Quota: m.quota, Contexts: m.contexts, Listed: cfg.RetentionPolicy.Listed(), MostListed: cfg.RetentionPolicy.ListedTasks,
 	})
@@ -129,6 +130,7 @@ func (m *Master) serverConfig() server.Config {
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 		SpoolDir: cfg.DataDir, ShellHostKey: m.shells.HostKey(),
 	}
+	m.boards = m.newBoards()
 	m.proxy = m.newProxy()
 	c.Services = m.proxy
 	c.Pages = m.newPages

@@ -63,6 +63,7 @@ type Master struct {
 	// checkpoints their checkpoints.
 	experiments  *experiment.Experiments
 	tensorBoards *tensorboard.TensorBoards
+	boards       *tensorboard.Watch
 	trialMetrics *metric.Metrics
 	checkpoints  *checkpoint.Checkpoints
 	// checkpointView converts checkpoints for clients.
@@ -175,7 +176,7 @@ func (m *Master) Run(ctx context.Context) error {
 	} {
 		g.Go(func() error { return run(ctx) })
 	}
-	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans, m.newNotebooks().Run} {
+	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans, m.newNotebooks().Run, m.boards.Run} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	return g.Wait()

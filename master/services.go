@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/server/guard"
 	"github.com/det-deploy/det-deploy/master/shell"
 	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/tensorboard"
 )
 
 // newProxy returns the proxy of the services of tasks.
@@ -21,7 +22,14 @@ func (m *Master) newProxy() *proxy.Proxy {
 	return proxy.New(proxy.Config{
 		Login:    m.logIn,
 		Services: m.tasks, Visitors: m.auth, Streams: func() rm.Streams { return m.rm },
-		Entered: m.recordVisit, Origin: cfg.Proxy.OriginURL(), Secure: m.certificate != nil, Log: m.log,
+		Entered: m.recordVisit, Visited: m.boards.Visited, Origin: cfg.Proxy.OriginURL(), Secure: m.certificate != nil, Log: m.log,
+	})
+}
+
+// newBoards returns the watch of TensorBoards.
+func (m *Master) newBoards() *tensorboard.Watch {
+	return tensorboard.NewWatch(tensorboard.WatchConfig{
+		Tasks: m.tasks, Visits: func(c rm.ContainerID) int { return m.proxy.Visits(c) }, Log: m.log,
 	})
 }
 

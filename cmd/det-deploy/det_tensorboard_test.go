@@ -58,8 +58,16 @@ func TestTensorBoards(t *testing.T) {
 
 	finish()
 	b.ok("experiment wait 1", "")
+	unused := taskID.FindString(b.ok("tensorboard start -t 1 --no-browser --config idle_timeout=10", ""))
 	finished := taskID.FindString(b.ok("tensorboard start -t 1 --no-browser", ""))
 	b.wantLoss(finished)
+	c.Eventually("the unused TensorBoard ends", time.Minute, func() error {
+		out := b.ok("tensorboard logs "+unused, "")
+		if !strings.Contains(out, "Nobody uses this TensorBoard") || !strings.Contains(out, "ended after 10s without use") {
+			return errors.New(out)
+		}
+		return nil
+	})
 	if out := b.ok("tensorboard config "+finished, ""); !strings.Contains(out, "slots: 0") || strings.Contains(out, "storage.json") {
 		t.Errorf("got the configuration %s", out)
 	}

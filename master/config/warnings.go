@@ -40,7 +40,6 @@ func idleSettings() []idleSetting {
 		{"telemetry.segment_master_key", "this master sends no reports"},
 		{"telemetry.segment_webui_key", "this master sends no reports"},
 		{"webhooks.signing_key", "webhooks are not built yet"},
-		{"tensorboard_timeout", "TensorBoards are not built yet"},
 		{"reserved_ports", "experiments, whose ports these are, are not built yet"},
 		{"security.ssh", "shells, whose keys these are, are not built yet"},
 		{"security.token", "access tokens are not built yet; logins last seven days"},

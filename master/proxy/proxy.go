@@ -59,6 +59,8 @@ type Config struct {
 	Login func(ctx context.Context, s task.Service, address string) net.Conn
 	// Entered is called when a visitor gets a ticket for a service, for the audit log.
 	Entered func(ctx context.Context, r *http.Request, by *apiv1.User, service string)
+	// Visited is called at the end of each request that was forwarded; it may be nil.
+	Visited func(rm.ContainerID)
 	// Origin is where browsers find services, such as https://services.example.com. If its host has a
 	// leading "*.", each service has a name of its own. Nil serves them at every name of the master.
 	Origin *url.URL
@@ -141,6 +143,9 @@ func (p *Proxy) visit(w http.ResponseWriter, r *http.Request, s service) {
 		return
 	}
 	defer leave()
+	if p.cfg.Visited != nil {
+		defer p.cfg.Visited(s.Container)
+	}
 	if !s.Unauthenticated {
 		guard.MarkKnown(r.Context())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -47,10 +48,31 @@ func (v *views) Board(ctx context.Context, id string) (*lifecycle.Board, error) 
 // BoardsOf returns the TensorBoards that show an experiment and have not ended.
 func (v *views) BoardsOf(experiment int32) []rm.TaskID {
 	var ids []rm.TaskID
-	for _, e := range v.reg.listWhere(func(s *snapshot) bool {
-		return s.task.Board != nil && !s.hasEnded() && slices.ContainsFunc(s.task.Board.Parts, func(p lifecycle.BoardPart) bool { return p.Experiment == experiment })
-	}) {
-		ids = append(ids, e.latestSnapshot().task.ID)
+	for _, e := range v.reg.listServing(lifecycle.TensorBoard) {
+		s := e.latestSnapshot()
+		if !s.hasEnded() && slices.ContainsFunc(s.task.Board.Parts, func(p lifecycle.BoardPart) bool { return p.Experiment == experiment }) {
+			ids = append(ids, s.task.ID)
+		}
 	}
 	return ids
+}
+
+// ServedBoard is a TensorBoard that people can visit.
+type ServedBoard struct {
+	Allocation  rm.AllocationID
+	Container   rm.ContainerID
+	IdleTimeout time.Duration
+}
+
+// Boards returns the TensorBoards that are ready.
+func (run *runs) Boards() []ServedBoard {
+	var out []ServedBoard
+	for _, e := range run.reg.listServing(lifecycle.TensorBoard) {
+		s := e.latestSnapshot()
+		a := s.currentAllocation()
+		if c, err := runningContainer(s, 0); err == nil && a.Ready && a.Killed == nil {
+			out = append(out, ServedBoard{a.ID, c, s.task.IdleTimeout})
+		}
+	}
+	return out
 }

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"time"
+
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
@@ -86,7 +88,9 @@ func kindOf(k lifecycle.Kind) kind {
 		return kind{
 			noun: "tensorboard", title: "TensorBoard", entrypoint: spec.Entrypoint{"tensorboard"}, slotless: true,
 			ready: "TensorBoard contains metrics", waiting: "TensorBoard is waiting for metrics",
-			settings: []string{"tensorboard_args"},
+			settings: []string{"idle_timeout", "tensorboard_args"},
+			complete: func(cluster Config, c *spec.Config) error { return c.CompleteTimeout(cluster.TensorBoardTimeout) },
+			prepare:  func(c spec.Config, t *lifecycle.Task) { t.IdleTimeout = time.Duration(*c.IdleTimeout) },
 			jobType:  apiv1.Job_TYPE_TENSORBOARD, taskType: apiv1.TaskType_TASK_TYPE_TENSORBOARD, singleNode: true,
 			fixedPaths: true, ports: []spec.Port{{Variable: "TENSORBOARD_PORT", Base: 2600}}, serves: true,
 			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },

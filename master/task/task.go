@@ -63,6 +63,8 @@ type Config struct {
 	// NotebookTimeout is the time without use after which a notebook that sets none is ended; zero is
 	// never.
 	NotebookTimeout time.Duration
+	// TensorBoardTimeout is the same for TensorBoards; five minutes if zero.
+	TensorBoardTimeout time.Duration
 	// Limits are the limits on the tasks of one user.
 	Limits Limits
 	// Quota counts the bytes that users store; nil has no limit.
@@ -88,6 +90,9 @@ type Config struct {
 	Now func() time.Time
 	Log *slog.Logger
 }
+
+// defaultBoardTimeout is the time without use after which a TensorBoard is ended in Determined 0.38.1.
+const defaultBoardTimeout = 5 * time.Minute
 
 // DefaultListed is the time that an ended task stays listed in Determined 0.38.1.
 const DefaultListed = 24 * time.Hour
@@ -167,6 +172,9 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	}
 	if cfg.Listed == 0 {
 		cfg.Listed = DefaultListed
+	}
+	if cfg.TensorBoardTimeout == 0 {
+		cfg.TensorBoardTimeout = defaultBoardTimeout
 	}
 	if cfg.LateAfter == 0 {
 		cfg.LateAfter = lateAfter

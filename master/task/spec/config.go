@@ -23,9 +23,9 @@ type Config struct {
 	WorkDir     string                `yaml:"work_dir" doc:"Directory in which the program starts"`
 	Debug       bool                  `yaml:"debug" doc:"No effect on commands"`
 
-	IdleTimeout      *document.Seconds `yaml:"idle_timeout" doc:"Notebooks: time without use after which one is ended; notebook_timeout of the cluster by default"`
+	IdleTimeout      *document.Seconds `yaml:"idle_timeout" doc:"Notebooks and TensorBoards: time without use after which one is ended; notebook_timeout or tensorboard_timeout of the cluster by default"`
 	NotebookIdleType IdleType          `yaml:"notebook_idle_type" doc:"Notebooks: what counts as use: kernels_or_terminals, kernel_connections or activity"`
-	TensorboardArgs  []string          `yaml:"tensorboard_args" doc:"No effect on commands"`
+	TensorboardArgs  []string          `yaml:"tensorboard_args" doc:"TensorBoards: arguments of the program"`
 	PBS              document.Raw      `yaml:"pbs" doc:"No effect; for clusters with PBS"`
 	Slurm            document.Raw      `yaml:"slurm" doc:"No effect; for clusters with Slurm"`
 }

@@ -28,16 +28,25 @@ const shortestIdle = 10 * time.Second
 // none. It returns a *DecodeError.
 func (c *Config) CompleteIdle(limit time.Duration) error {
 	c.NotebookIdleType = cmp.Or(c.NotebookIdleType, KernelsOrTerminals)
-	if c.IdleTimeout == nil && limit > 0 {
-		given := document.Seconds(limit)
-		c.IdleTimeout = &given
-	}
 	var e document.Errors
 	switch c.NotebookIdleType {
 	case KernelsOrTerminals, KernelConnections, Activity:
 	default:
 		e.Check(false, "notebook_idle_type", "must be %s, %s or %s (is %q)", KernelsOrTerminals, KernelConnections, Activity, excerpt.Of(c.NotebookIdleType))
 	}
+	if len(e) > 0 {
+		return &DecodeError{e}
+	}
+	return c.CompleteTimeout(limit)
+}
+
+// CompleteTimeout completes the time limit of an unused task with that of the cluster; zero is none. It returns
+// a *DecodeError.
+func (c *Config) CompleteTimeout(limit time.Duration) error {
+	if c.IdleTimeout == nil && limit > 0 {
+		c.IdleTimeout = new(document.Seconds(limit))
+	}
+	var e document.Errors
 	if t := c.IdleTimeout; t != nil {
 		e.Check(time.Duration(*t) >= shortestIdle, "idle_timeout", "must be at least %v (is %v); leave it out for the limit of the cluster", shortestIdle, *t)
 	}

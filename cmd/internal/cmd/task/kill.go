@@ -31,6 +31,9 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 			c, err = killService(ctx, master, id, err)
 		}
 		if client.KindOf(err) == client.NotFound {
+			c, err = killGeneric(ctx, master, id, err)
+		}
+		if client.KindOf(err) == client.NotFound {
 			return killArray(ctx, o, master, id, err)
 		}
 		switch {
@@ -48,6 +51,19 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 // killService kills a shell or a TensorBoard. It returns noTask if there is neither.
 func killService(ctx context.Context, master *client.Client, id string, noTask error) (*apiv1.Command, error) {
 	err := master.KillService(ctx, id)
+	if kind := client.KindOf(err); kind == client.NotFound || kind == client.Unbuilt { // by a master of an earlier version
+		return nil, noTask
+	}
+	if err != nil {
+		return nil, err
+	}
+	reply, err := master.CommandDetail(ctx, id)
+	return reply.GetCommand(), err
+}
+
+// killGeneric kills a generic task with its descendants. It returns noTask if there is none.
+func killGeneric(ctx context.Context, master *client.Client, id string, noTask error) (*apiv1.Command, error) {
+	err := master.KillGeneric(ctx, id)
 	if kind := client.KindOf(err); kind == client.NotFound || kind == client.Unbuilt { // by a master of an earlier version
 		return nil, noTask
 	}

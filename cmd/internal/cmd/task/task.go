@@ -14,7 +14,7 @@ import (
 // New returns `det-deploy task`.
 func New(s *term.Streams) *cobra.Command {
 	return command.NewNoun(s, "task", "Run and manage tasks", "  det-deploy task run --slots 1 -- nvidia-smi\n  det-deploy task list",
-		newRun, newRerun, newList, newLogs, newDescribe, newOpen, newWait, newKill, newExec, newPortForward, newCopy)
+		newRun, newRerun, newList, newLogs, newDescribe, newOpen, newWait, newPause, newResume, newKill, newExec, newPortForward, newCopy)
 }
 
 // NewPS returns the hidden `det-deploy ps`, which is `det-deploy task list`.

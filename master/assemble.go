@@ -128,7 +128,7 @@ func (m *Master) serverConfig() server.Config {
 		Harness:     &m.wheels,
 		PrivateLogs: cfg.Security.Visibility == security.VisibilityPrivate, CORSOrigins: cfg.CORSOrigins, HideMetrics: !cfg.Observability.EnablePrometheus,
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
-		SpoolDir: cfg.DataDir, ShellHostKey: m.shells.HostKey(),
+		SpoolDir: cfg.DataDir, ShellHostKey: m.shells.HostKey(), CleanUpLogs: m.cleanUpLogs,
 	}
 	m.boards = m.newBoards()
 	m.proxy = m.newProxy()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,6 +76,7 @@ type Master struct {
 	agents     *agentrm.RM
 	admissions admission.API
 	server     server.Config
+	cleaning   sync.Mutex // held by cleanUpLogs
 }
 
 // New listens, opens the store and assembles a master on it. It listens first, so that a second
@@ -207,9 +209,9 @@ func (m *Master) sweepExpired(ctx context.Context) {
 	defer tick.Stop()
 	m.admissions.EndRevoked()
 	for {
-		_, err := m.tasks.Collect(ctx, time.Now(), m.parts.Config.RetentionPolicy.Keep())
+		_, err := m.cleanUpLogs(ctx)
 		_, collected := m.contexts.Collect(ctx, time.Now())
-		err = errors.Join(err, collected, m.experiments.SweepLogs(ctx, time.Now(), logDays(m.parts.Config.RetentionPolicy)), m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))
+		err = errors.Join(err, collected, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launchers), m.audit.Sweep(ctx))
 		if err != nil && ctx.Err() == nil {
 			m.log.Warn("cannot delete expired data", "err", err)
 		}
@@ -219,6 +221,16 @@ func (m *Master) sweepExpired(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// cleanUpLogs deletes expired tasks and logs, and returns the number of deleted lines.
+func (m *Master) cleanUpLogs(ctx context.Context) (lines int64, err error) {
+	m.cleaning.Lock()
+	defer m.cleaning.Unlock()
+	before, keep := m.logs.Deleted(), m.parts.Config.RetentionPolicy
+	_, err = m.tasks.Collect(ctx, time.Now(), keep.Keep())
+	err = errors.Join(err, m.experiments.SweepLogs(ctx, time.Now(), logDays(keep)))
+	return m.logs.Deleted() - before, err
 }
 
 // endOrphans terminates machines of pools that were removed from the configuration. Errors do not

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -31,6 +32,7 @@ type Logs struct {
 	limit   int64 // for the log of one task in bytes, 0 for no limit
 	users   users
 	life    context.Context // for flushes, which contain lines of several callers
+	deleted atomic.Int64    // lines
 
 	mu     sync.Mutex // guards the fields below
 	closed bool
@@ -103,9 +105,15 @@ func (l *Logs) AppendUnsequenced(ctx context.Context, b Batch) error {
 // Delete deletes a task's lines. Its containers must have ended and all their lines must be
 // acknowledged; otherwise further lines would cause a GapError.
 func (l *Logs) Delete(ctx context.Context, taskID string) error {
-	_, err := l.enqueueRequest(ctx, &request{batch: Batch{Task: taskID}, remove: true})
+	lines, err := l.enqueueRequest(ctx, &request{batch: Batch{Task: taskID}, remove: true})
+	if err == nil {
+		l.deleted.Add(lines)
+	}
 	return err
 }
+
+// Deleted returns the number of lines that were deleted since New.
+func (l *Logs) Deleted() int64 { return l.deleted.Load() }
 
 // request is one append in the queue.
 type request struct {

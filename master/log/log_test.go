@@ -248,6 +248,9 @@ func testDelete(t *testing.T, cfg store.Config) {
 	if got := texts(t, l, log.Filter{Task: "t"}) + texts(t, l, log.Filter{Task: "u"}); got != "u" {
 		t.Fatalf("got %q, want only the other task's line", got)
 	}
+	if err := l.Delete(t.Context(), "t"); err != nil || l.Deleted() != 1 {
+		t.Errorf("got %d deleted lines and %v, want one", l.Deleted(), err)
+	}
 	appendBatch(t, l, batch("c", 0, "again"), 1)
 }
 

@@ -71,7 +71,7 @@ func (t *task) draftGroup(ctx context.Context, s *store.Store, group []*request,
 	n := &draft{task: t, end: t.end, size: t.size, tail: t.tail, marks: map[string]int64{}, unkept: t.unkept}
 	for _, r := range byContainer(group) {
 		if r.remove {
-			n.remove = true
+			n.remove, r.next = true, t.end
 			continue
 		}
 		r.refusal = n.addRequest(ctx, s, r, now)

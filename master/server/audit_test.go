@@ -15,6 +15,7 @@ var unaudited = map[string]string{
 	"POST tasks/{task}/context_copies":                           "files are copied for a task that is recorded",
 	"POST commands/preview":                                      "nothing is changed",
 	"POST tensorboards":                                          "tasks have logs and records of their own",
+	"POST generic-tasks":                                         "tasks have logs and records of their own",
 	"POST shells":                                                "tasks have logs and records of their own",
 	"POST notebooks":                                             "tasks have logs and records of their own",
 	"POST commands":                                              "tasks have logs and records of their own",

@@ -110,6 +110,14 @@ type Tasks interface {
 	SetKindPriority(ctx context.Context, by *apiv1.User, k lifecycle.Kind, id string, priority int) (*apiv1.Command, error)
 	// Board returns what a TensorBoard shows.
 	Board(ctx context.Context, id string) (*lifecycle.Board, error)
+	// CreateGeneric launches a generic task in a workspace. KillGeneric kills one with its descendants, or with
+	// fromRoot its whole tree. PauseGeneric and UnpauseGeneric change it and its descendants, and may be
+	// repeated.
+	CreateGeneric(ctx context.Context, by *apiv1.User, workspace int32, r *apiv1.CreateGenericTaskRequest, contents func(file int) (io.Reader, int64)) (*apiv1.CreateGenericTaskResponse, error)
+	GenericConfig(ctx context.Context, by *apiv1.User, id string) (*apiv1.GetGenericTaskConfigResponse, error)
+	KillGeneric(ctx context.Context, by *apiv1.User, id string, fromRoot bool) error
+	PauseGeneric(ctx context.Context, by *apiv1.User, id string) error
+	UnpauseGeneric(ctx context.Context, by *apiv1.User, id string) error
 	// Shell returns a shell, with its key for those who may enter it.
 	Shell(ctx context.Context, by *apiv1.User, id string) (*apiv1.GetShellResponse, error)
 	// ArrayCommands lists the commands of an array by index.

@@ -8,7 +8,7 @@ func (s *Server) routes() []route {
 	var all []route
 	for _, part := range []interface{ routes() []route }{
 		&accountCalls{s.shared}, &clusterCalls{s.shared}, &admissionCalls{s.shared}, &auditCalls{s.shared}, &machineCalls{s.shared},
-		&queueCalls{s.shared}, &taskCalls{s.shared}, &shellCalls{s.shared}, &notebookCalls{s.shared}, &tensorboardCalls{s.shared}, &entryCalls{s.shared}, &contextCalls{s.shared}, &allocationCalls{s.shared}, &logCalls{s.shared}, &resourceCalls{s.shared},
+		&queueCalls{s.shared}, &taskCalls{s.shared}, &shellCalls{s.shared}, &notebookCalls{s.shared}, &tensorboardCalls{s.shared}, &genericCalls{s.shared}, &entryCalls{s.shared}, &contextCalls{s.shared}, &allocationCalls{s.shared}, &logCalls{s.shared}, &cleanupCalls{s.shared}, &resourceCalls{s.shared},
 		&workspaceCalls{s.shared}, &projectCalls{s.shared}, &templateCalls{s.shared}, &modelCalls{s.shared},
 		&experimentCalls{s.shared}, &experimentRequestCalls{s.shared}, &bulkCalls{s.shared}, &modelDefinitionCalls{s.shared},
 		&trialCalls{s.shared}, &reportCalls{s.shared}, &trialLogCalls{&logCalls{s.shared}}, &metricCalls{s.shared},

@@ -58,6 +58,9 @@ type Config struct {
 	Logs       TaskLogs
 	// ShellHostKey is the host key of logins to shells, as in a file of authorized keys.
 	ShellHostKey string
+	// CleanUpLogs deletes logs that have expired, and returns the number of deleted lines; nil disables its
+	// call.
+	CleanUpLogs func(context.Context) (int64, error)
 	// Services gives access to the services of tasks.
 	Services Services
 	// Experiments and Trials must be set together.

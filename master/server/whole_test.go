@@ -180,10 +180,14 @@ func (w *whole) begin(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	generic, err := w.tasks.CreateGeneric(t.Context(), owner, 1, &apiv1.CreateGenericTaskRequest{Config: "entrypoint: sleep 9"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.experiment, w.trial = made.View.ID, string(text)
 	w.ids = map[string]string{
 		"experiment": strconv.Itoa(int(made.View.ID)), "trial": strconv.Itoa(int(trials[0].ID)), "run": strconv.Itoa(int(trials[0].ID)),
-		"task": trials[0].Task(), "allocation": string(allocation), "command": "t1", "service": "t1", "shell": shell.GetCommand().GetId(), "notebook": notebook.GetCommand().GetId(), "tensorboard": board.GetCommand().GetId(), "array": "none", "context": "c1", "kind": "tasks", "user": "2", "username": "determined", "session": "none",
+		"task": trials[0].Task(), "allocation": string(allocation), "command": "t1", "service": "t1", "shell": shell.GetCommand().GetId(), "notebook": notebook.GetCommand().GetId(), "generic": generic.GetTaskId(), "tensorboard": board.GetCommand().GetId(), "array": "none", "context": "c1", "kind": "tasks", "user": "2", "username": "determined", "session": "none",
 		"agent": "a", "slot": "0", "pool": "default", "workspace": "99", "project": "99", "key": "none", "template": "none", "model": "none", "version": "1",
 		"checkpoint": checkpointA, "resources": "c1", "label": "blue", "external": "theirs",
 	}

@@ -93,7 +93,7 @@ func newWorld(t testing.TB, edit ...func(*Config)) *world {
 			},
 			Workspace: func(int32) string { return "lab" }, Project: func(int32) string { return "lab / vision" }, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
 		},
-		SpoolDir: t.TempDir(),
+		SpoolDir: t.TempDir(), CleanUpLogs: func(context.Context) (int64, error) { return 42, nil },
 	}
 	for _, change := range edit {
 		change(&cfg)
@@ -293,6 +293,36 @@ func (c *cluster) SetKindPriority(_ context.Context, _ *apiv1.User, k lifecycle.
 
 func (c *cluster) Board(_ context.Context, id string) (*lifecycle.Board, error) {
 	return nil, status.Missing("tensorboard", id)
+}
+
+func (c *cluster) CreateGeneric(_ context.Context, _ *apiv1.User, _ int32, r *apiv1.CreateGenericTaskRequest, _ func(int) (io.Reader, int64)) (*apiv1.CreateGenericTaskResponse, error) {
+	if r.GetConfig() == "" {
+		return nil, status.New(status.InvalidArgument, "config: must be set")
+	}
+	return &apiv1.CreateGenericTaskResponse{TaskId: "g1"}, nil
+}
+
+func (c *cluster) GenericConfig(_ context.Context, _ *apiv1.User, id string) (*apiv1.GetGenericTaskConfigResponse, error) {
+	return &apiv1.GetGenericTaskConfigResponse{Config: "{}"}, missingGeneric(id)
+}
+
+func (c *cluster) KillGeneric(_ context.Context, _ *apiv1.User, id string, _ bool) error {
+	return missingGeneric(id)
+}
+
+func (c *cluster) PauseGeneric(_ context.Context, _ *apiv1.User, id string) error {
+	return missingGeneric(id)
+}
+
+func (c *cluster) UnpauseGeneric(_ context.Context, _ *apiv1.User, id string) error {
+	return missingGeneric(id)
+}
+
+func missingGeneric(id string) error {
+	if id == "g1" {
+		return nil
+	}
+	return status.Missing("generic task", id)
 }
 
 func (c *cluster) Shell(_ context.Context, _ *apiv1.User, id string) (*apiv1.GetShellResponse, error) {

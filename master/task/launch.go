@@ -315,6 +315,18 @@ func (d *draft) asked(k kind) (spec.Config, error) {
 	return asked, nil
 }
 
+// nameOf returns the given name of a task, or a generated one for an empty name.
+func (d *draft) nameOf(given string, k kind) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	id, err := uuid.Parse(string(d.id))
+	if err != nil {
+		return "", fmt.Errorf("name task %s: %w", d.id, err)
+	}
+	return k.title + " (" + petname.Of(id) + ")", nil
+}
+
 // makeTask builds the task and its configuration from the submission.
 func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle.Task, cfg spec.Config, err error) {
 	k := kindOf(d.kind)
@@ -348,12 +360,8 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (task lifecycle
 	if err := checkAsked(allowed, spec.Asks(asked, cfg, at.unix)); err != nil {
 		return task, cfg, err
 	}
-	if cfg.Description == "" {
-		id, err := uuid.Parse(string(d.id))
-		if err != nil {
-			return task, cfg, fmt.Errorf("name task %s: %w", d.id, err)
-		}
-		cfg.Description = k.title + " (" + petname.Of(id) + ")"
+	if cfg.Description, err = d.nameOf(cfg.Description, k); err != nil {
+		return task, cfg, err
 	}
 	stored, err := spec.Store(cfg)
 	if err != nil {

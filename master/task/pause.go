@@ -84,6 +84,10 @@ func killEdit(by *apiv1.User) treeEdit {
 
 // findOpenGeneric returns a generic task that has not ended and that the user may change.
 func (o *owners) findOpenGeneric(ctx context.Context, by *apiv1.User, id, verb string) (*entry, error) {
+	if e, found := o.reg.findTask(rm.TaskID(id)); found && e.latestSnapshot().task.Kind != lifecycle.Generic {
+		k := kindOf(e.latestSnapshot().task.Kind)
+		return nil, status.New(status.NotFound, "generic task '%s' not found: the ID is that of a %s, which cannot be paused", id, k.noun)
+	}
 	e, err := o.views.findKind(ctx, lifecycle.Generic, id)
 	if err != nil {
 		return nil, err

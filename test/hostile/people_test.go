@@ -93,6 +93,9 @@ func (w *world) victims(ctx context.Context) {
 	var notebook struct{ Notebook struct{ ID string } }
 	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/notebooks", body: `{"config": {"resources": {"slots": 0}}}`}, &notebook)
 	w.name("notebook", notebook.Notebook.ID)
+	var generic struct{ TaskID string }
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/generic-tasks", body: genericTask}, &generic)
+	w.name("generic", generic.TaskID)
 	var reply struct{ Command struct{ JobID string } }
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/" + id}, &reply)
 	w.name("job", reply.Command.JobID)
@@ -110,6 +113,9 @@ func (w *world) victims(ctx context.Context) {
 	w.name("victim", allocation)
 	w.name("container", container)
 }
+
+// genericTask is a request for a generic task that runs until it is killed.
+const genericTask = `{"config": "entrypoint: sleep 1000\nresources: {slots: 0}"}`
 
 // belongings creates a workspace, a project, a template and a model of alice.
 func (w *world) belongings(ctx context.Context) {

@@ -545,6 +545,51 @@ func (x *MasterLogsResponse) GetLogEntry() *LogEntry {
 	return nil
 }
 
+type CleanupLogsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// removed_count is the number of deleted lines.
+	RemovedCount  int64 `protobuf:"varint,1,opt,name=removed_count,json=removedCount,proto3" json:"removed_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CleanupLogsResponse) Reset() {
+	*x = CleanupLogsResponse{}
+	mi := &file_master_api_v1_log_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CleanupLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CleanupLogsResponse) ProtoMessage() {}
+
+func (x *CleanupLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_log_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CleanupLogsResponse.ProtoReflect.Descriptor instead.
+func (*CleanupLogsResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_log_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CleanupLogsResponse) GetRemovedCount() int64 {
+	if x != nil {
+		return x.RemovedCount
+	}
+	return 0
+}
+
 type TaskLogsFieldsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	AgentIds      []string               `protobuf:"bytes,1,rep,name=agent_ids,json=agentIds,proto3" json:"agent_ids,omitempty"`
@@ -559,7 +604,7 @@ type TaskLogsFieldsResponse struct {
 
 func (x *TaskLogsFieldsResponse) Reset() {
 	*x = TaskLogsFieldsResponse{}
-	mi := &file_master_api_v1_log_proto_msgTypes[6]
+	mi := &file_master_api_v1_log_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +616,7 @@ func (x *TaskLogsFieldsResponse) String() string {
 func (*TaskLogsFieldsResponse) ProtoMessage() {}
 
 func (x *TaskLogsFieldsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_log_proto_msgTypes[6]
+	mi := &file_master_api_v1_log_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +629,7 @@ func (x *TaskLogsFieldsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskLogsFieldsResponse.ProtoReflect.Descriptor instead.
 func (*TaskLogsFieldsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_log_proto_rawDescGZIP(), []int{6}
+	return file_master_api_v1_log_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TaskLogsFieldsResponse) GetAgentIds() []string {
@@ -691,7 +736,9 @@ const file_master_api_v1_log_proto_rawDesc = "" +
 	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x120\n" +
 	"\x05level\x18\x04 \x01(\x0e2\x1a.detdeploy.api.v1.LogLevelR\x05level\"M\n" +
 	"\x12MasterLogsResponse\x127\n" +
-	"\tlog_entry\x18\x01 \x01(\v2\x1a.detdeploy.api.v1.LogEntryR\blogEntry\"\xd2\x01\n" +
+	"\tlog_entry\x18\x01 \x01(\v2\x1a.detdeploy.api.v1.LogEntryR\blogEntry\":\n" +
+	"\x13CleanupLogsResponse\x12#\n" +
+	"\rremoved_count\x18\x01 \x01(\x03R\fremovedCount\"\xd2\x01\n" +
 	"\x16TaskLogsFieldsResponse\x12\x1b\n" +
 	"\tagent_ids\x18\x01 \x03(\tR\bagentIds\x12#\n" +
 	"\rcontainer_ids\x18\x02 \x03(\tR\fcontainerIds\x12\x19\n" +
@@ -721,7 +768,7 @@ func file_master_api_v1_log_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_log_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_master_api_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_master_api_v1_log_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_master_api_v1_log_proto_goTypes = []any{
 	(LogLevel)(0),                  // 0: detdeploy.api.v1.LogLevel
 	(*TaskLogsResponse)(nil),       // 1: detdeploy.api.v1.TaskLogsResponse
@@ -730,15 +777,16 @@ var file_master_api_v1_log_proto_goTypes = []any{
 	(*PostTaskLogsResponse)(nil),   // 4: detdeploy.api.v1.PostTaskLogsResponse
 	(*LogEntry)(nil),               // 5: detdeploy.api.v1.LogEntry
 	(*MasterLogsResponse)(nil),     // 6: detdeploy.api.v1.MasterLogsResponse
-	(*TaskLogsFieldsResponse)(nil), // 7: detdeploy.api.v1.TaskLogsFieldsResponse
-	(*timestamppb.Timestamp)(nil),  // 8: google.protobuf.Timestamp
+	(*CleanupLogsResponse)(nil),    // 7: detdeploy.api.v1.CleanupLogsResponse
+	(*TaskLogsFieldsResponse)(nil), // 8: detdeploy.api.v1.TaskLogsFieldsResponse
+	(*timestamppb.Timestamp)(nil),  // 9: google.protobuf.Timestamp
 }
 var file_master_api_v1_log_proto_depIdxs = []int32{
-	8, // 0: detdeploy.api.v1.TaskLogsResponse.timestamp:type_name -> google.protobuf.Timestamp
+	9, // 0: detdeploy.api.v1.TaskLogsResponse.timestamp:type_name -> google.protobuf.Timestamp
 	0, // 1: detdeploy.api.v1.TaskLogsResponse.level:type_name -> detdeploy.api.v1.LogLevel
-	8, // 2: detdeploy.api.v1.TaskLog.timestamp:type_name -> google.protobuf.Timestamp
+	9, // 2: detdeploy.api.v1.TaskLog.timestamp:type_name -> google.protobuf.Timestamp
 	2, // 3: detdeploy.api.v1.PostTaskLogsRequest.logs:type_name -> detdeploy.api.v1.TaskLog
-	8, // 4: detdeploy.api.v1.LogEntry.timestamp:type_name -> google.protobuf.Timestamp
+	9, // 4: detdeploy.api.v1.LogEntry.timestamp:type_name -> google.protobuf.Timestamp
 	0, // 5: detdeploy.api.v1.LogEntry.level:type_name -> detdeploy.api.v1.LogLevel
 	5, // 6: detdeploy.api.v1.MasterLogsResponse.log_entry:type_name -> detdeploy.api.v1.LogEntry
 	7, // [7:7] is the sub-list for method output_type
@@ -761,7 +809,7 @@ func file_master_api_v1_log_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_log_proto_rawDesc), len(file_master_api_v1_log_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

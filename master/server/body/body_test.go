@@ -91,7 +91,7 @@ func TestSiftRestoresContents(t *testing.T) {
 // The files of an experiment have a different key, in two spellings.
 func TestSiftModelDefinition(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"modelDefinition", "model_definition"} {
+	for _, name := range []string{"modelDefinition", "model_definition", "contextDirectory", "context_directory"} {
 		text := `{"config":"name: e","` + name + `":[{"path":"d","type":53},{"path":"a","content":"aGk="}]}`
 		s, err := Place{Dir: t.TempDir()}.Spool(int64(len(text)), strings.NewReader(text))
 		if err != nil {

@@ -77,7 +77,11 @@ const files = 3
 
 // holdsFiles reports whether a list with this name holds the files of a task or an experiment.
 func holdsFiles(key string) bool {
-	return key == "files" || key == "modelDefinition" || key == "model_definition"
+	switch key {
+	case "files", "modelDefinition", "model_definition", "contextDirectory", "context_directory":
+		return true
+	}
+	return false
 }
 
 // level is an open object or list.

@@ -133,7 +133,7 @@ func (w *world) openAll(s service) *streams {
 		return err
 	})
 	w.T.Cleanup(func() { _ = all.forward.Close() })
-	ws, _, err := websocket.Dial(w.T.Context(), w.URL+s.path(""), &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + w.token}}}) //nolint:bodyclose // the library closes it
+	ws, _, err := websocket.Dial(w.T.Context(), w.URL+s.path(""), &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + w.token}}})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func (all *streams) end(w *world) {
 
 func (p *program) kill() {
 	_ = p.Process.Kill()
-	<-p.ended
+	_ = <-p.ended // it was killed
 }
 
 // stop ends all streams from this side.

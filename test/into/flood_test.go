@@ -137,11 +137,11 @@ func TestLargeFrames(t *testing.T) {
 func (w *world) sendLargeFrame(path string) {
 	w.T.Helper()
 	var conn net.Conn
-	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-		conn = w.dial()
-		return conn, nil
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
+		return conn, err
 	}}
-	ws, _, err := websocket.Dial(w.T.Context(), w.URL+path, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
+	ws, _, err := websocket.Dial(w.T.Context(), w.URL+path, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport}, HTTPHeader: http.Header{"Authorization": {"Bearer " + w.token}},
 	})
 	if err != nil {

@@ -41,11 +41,17 @@ func newWorld(t *testing.T) *world {
 		t.Skip("agents keep tasks apart as root only; run the tests as root")
 	}
 	w := &world{Cluster: clustertest.New(t, clustertest.Config{Agent: "container_runtime: process\ntrust_users: true\n"})}
+	w.begin()
+	return w
+}
+
+// begin starts the cluster.
+func (w *world) begin() {
+	w.T.Helper()
 	w.StartMaster()
 	w.StartAgent("a", "--artificial-slots", "1")
 	w.Login()
 	w.token = w.login("admin", clustertest.Password)
-	return w
 }
 
 func (w *world) login(name, password string) string {
@@ -83,6 +89,9 @@ func (w *world) post(path, body string) []byte {
 //go:embed testdata/service.py
 var serviceScript string
 
+//go:embed testdata/hostile.html
+var hostilePage string
+
 // service is a task with a program that listens.
 type service struct {
 	task string
@@ -98,7 +107,7 @@ func (w *world) serve(tcp bool) service {
 	s := service{port: port.Free(w.T)}
 	name := fmt.Sprintf("service-%d.yaml", s.port)
 	w.Write(name, fmt.Sprintf("resources: {slots: 0}\nenvironment: {proxy_ports: [{proxy_port: %d, proxy_tcp: %t}]}\n", s.port, tcp))
-	s.task = strings.TrimSpace(w.Run("task", "run", "--detach", "--config", filepath.Join(w.Dir, name), "--", "python3", "-c", serviceScript, strconv.Itoa(s.port)))
+	s.task = strings.TrimSpace(w.Run("task", "run", "--detach", "--config", filepath.Join(w.Dir, name), "--", "python3", "-c", serviceScript, strconv.Itoa(s.port), hostilePage))
 	w.awaitLine(s.task, "listening")
 	return s
 }

@@ -41,6 +41,11 @@ def serve(conn):
             send(conn, "101 Switching Protocols", ["Connection: Upgrade", "Upgrade: h2c"], b"GET /smuggled HTTP/1.1\r\n\r\n")
         elif path.endswith(b"/elsewhere"):
             send(conn, "302 Found", ["Location: https://elsewhere.example/", "Set-Cookie: auth=planted; Path=/", "Content-Length: 0"], b"")
+        elif b"/page?" in path or path.endswith(b"/worker.js"):
+            kind = "text/html" if b"?" in path else "text/javascript"
+            cookies = ["Set-Cookie: auth=planted; Path=/", "Set-Cookie: det_csrf=planted; Path=/; Domain=localhost"]
+            body = sys.argv[2].encode() if b"?" in path else b"// nothing"
+            send(conn, "200 OK", [f"Content-Type: {kind}", "Service-Worker-Allowed: /", f"Content-Length: {len(body)}", *cookies], body)
         else:
             send(conn, "200 OK", ["Content-Length: 5"], b"hello")
 

@@ -2,11 +2,11 @@ package shell
 
 import (
 	"context"
-	"io"
-	"net"
 	"slices"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/det-deploy/det-deploy/internal/stream/frames"
 )
 
 // forwardRequest is the payload of a forwarded connection, as in RFC 4254, 7.2.
@@ -36,30 +36,11 @@ func (l *login) forward(ctx context.Context, c ssh.NewChannel) {
 		_ = c.Reject(ssh.ConnectionFailed, err.Error())
 		return
 	}
-	defer func() { _ = conn.Close() }()
 	channel, requests, err := c.Accept()
 	if err != nil {
+		_ = conn.Close()
 		return
 	}
-	defer func() { _ = channel.Close() }()
 	go ssh.DiscardRequests(requests)
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = io.Copy(conn, channel)
-		closeWrite(conn)
-	}()
-	_, _ = io.Copy(channel, conn)
-	_ = channel.CloseWrite()
-	<-ended
-}
-
-// closeWrite ends the output of a connection, if it can do that alone.
-func closeWrite(conn net.Conn) {
-	if half, ok := conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-		return
-	}
-	_ = conn.Close()
+	frames.Join(ctx, conn, channel)
 }

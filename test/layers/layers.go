@@ -198,7 +198,7 @@ func master() []Row {
 		{"master/server/query", []string{"master/api/status", "master/api/v1"}, "it reads the parameters of a call and knows none"},
 		{"master/experiment/view", with("master/checkpoint", "master/experiment", "master/experiment/*", "master/log", "master/metric", "master/store", "master/workspace"), "it shows clients what experiments keep"},
 		{"master/tensorboard", with("master/checkpoint", "master/experiment", "master/experiment/config", "master/experiment/lifecycle", "master/experiment/program", "master/experiment/record", "master/store", "master/task", "master/task/*"), "it shows files of experiments by a task; neither knows it"},
-		{"master/shell", []string{"internal/stream", "master/rm", "master/store"}, "it speaks SSH and does not know what a shell is for"},
+		{"master/shell", []string{"internal/stream", "internal/stream/frames", "master/rm", "master/store"}, "it speaks SSH and does not know what a shell is for"},
 		{"master/notebook", []string{"internal/wait", "master/rm", "master/task", "master/task/idle", "master/task/jupyter", "master/task/spec"}, "it asks programs of notebooks and does not know who may use them"},
 		{"master/proxy", []string{"master/api/status", "master/api/v1", "master/rm", "master/server/guard", "master/task", "master/task/jupyter", "master/token"}, "it forwards requests and does not know what a service does"},
 		{"master/harness", []string{"master/config/..."}, "wheels are files that the settings name"},

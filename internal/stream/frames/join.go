@@ -11,7 +11,7 @@ import (
 // Join copies between two connections until both directions have ended, and closes both. If one of them
 // breaks, the other does not end in an orderly way: its other end would take a part for the whole. When ctx
 // is done both are aborted. Join returns when nothing of a Conn is left.
-func Join(ctx context.Context, a, b net.Conn) {
+func Join(ctx context.Context, a, b io.ReadWriteCloser) {
 	stop := context.AfterFunc(ctx, func() { abort(a); abort(b) })
 	defer stop()
 	var work sync.WaitGroup
@@ -31,7 +31,7 @@ const lastWrite = 30 * time.Second
 
 // follow closes a connection after the other one if that is a Conn that has ended: its own end may keep it
 // open. passed is closed when everything that was read is written.
-func follow(first, other net.Conn, passed <-chan struct{}) {
+func follow(first, other io.ReadWriteCloser, passed <-chan struct{}) {
 	c, ok := first.(*Conn)
 	if !ok {
 		return
@@ -47,7 +47,7 @@ func follow(first, other net.Conn, passed <-chan struct{}) {
 }
 
 // pass copies one direction.
-func pass(to, from net.Conn) {
+func pass(to, from io.ReadWriteCloser) {
 	r := &failing{Reader: from}
 	_, err := io.Copy(struct{ io.Writer }{to}, r)
 	switch {
@@ -77,7 +77,7 @@ func (f *failing) Read(p []byte) (int, error) {
 }
 
 // abort closes a connection such that its other end notices that something is missing.
-func abort(c net.Conn) {
+func abort(c io.Closer) {
 	switch c := c.(type) {
 	case *Conn:
 		c.Abort()

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -38,8 +39,14 @@ type (
 	exitStatus    struct{ Code uint32 }
 )
 
-// mostVariables is the maximum number of variables that a client may set.
-const mostVariables = 64
+const (
+	// mostVariables is the maximum number of variables that a client may set, and longestValue that of the
+	// characters of one.
+	mostVariables = 64
+	longestValue  = 1024
+	// longestCommand is the maximum length of a command line. Linux takes no argument of 128 KiB.
+	longestCommand = 120 << 10
+)
 
 func (l *login) session(ctx context.Context, c ssh.NewChannel) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,7 +104,7 @@ func (s *session) handle(ctx context.Context, r *ssh.Request) bool {
 		return s.start(ctx, loginShell())
 	case "exec":
 		var in textRequest
-		return ssh.Unmarshal(r.Payload, &in) == nil && s.start(ctx, []string{"/bin/sh", "-c", commandOf(in.Text)})
+		return ssh.Unmarshal(r.Payload, &in) == nil && s.startCommand(ctx, in.Text)
 	case "subsystem":
 		var in textRequest
 		return ssh.Unmarshal(r.Payload, &in) == nil && in.Text == "sftp" && s.transfer(ctx)
@@ -105,9 +112,9 @@ func (s *session) handle(ctx context.Context, r *ssh.Request) bool {
 	return false
 }
 
-// addVariable sets a variable of the program. Its value may have any characters but newlines and NUL.
+// addVariable sets a variable of the program. Its value may have any characters but newlines and zeros.
 func (s *session) addVariable(name, value string) bool {
-	if len(s.variables) >= mostVariables || strings.ContainsAny(value, "\n\x00") {
+	if len(s.variables) >= mostVariables || len(name)+len(value) > longestValue || strings.ContainsAny(value, "\n\x00") {
 		return false
 	}
 	s.variables = append(s.variables, name+"="+value)
@@ -137,6 +144,15 @@ func (s *session) start(ctx context.Context, argv []string) bool {
 // complain tells the client why no program starts.
 func (s *session) complain(err error) {
 	_, _ = io.WriteString(s.channel.Stderr(), "det-deploy: cannot start a program in this shell: "+err.Error()+"\r\n")
+}
+
+// startCommand starts a command line of the client.
+func (s *session) startCommand(ctx context.Context, line string) bool {
+	if len(line) > longestCommand || strings.ContainsRune(line, 0) {
+		s.complain(errors.New("the command line has more than 120 KiB, or a byte that is zero; send a script as standard input, as in: ssh HOST sh <script"))
+		return false
+	}
+	return s.start(ctx, []string{"/bin/sh", "-c", commandOf(line)})
 }
 
 // commandOf returns the command line for a client's. The old protocol of scp needs a program of the image.

@@ -135,7 +135,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, machine: &machine{resized: make(chan stream.Size, 1)}, host: host.PublicKey(), key: newKey(t, 1), private: privateKey(1), entered: make(chan rm.TaskID, 16)}
+	w := &world{t: t, machine: &machine{resized: make(chan stream.Size, 1)}, host: host.PublicKey(), key: newKey(t, 1), private: privateKey(1), entered: make(chan rm.TaskID, 64)}
 	w.server = shell.New(shell.Config{
 		HostKey: host,
 		KeyOf: func(id rm.TaskID) (ssh.PublicKey, rm.ContainerID, bool) {

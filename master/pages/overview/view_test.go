@@ -27,8 +27,11 @@ func TestProblemsAreThoseOfToday(t *testing.T) {
 			{Name: "fine", SlotsAvailable: 4, Stats: &apiv1.QueueStats{QueuedCount: 2}},
 		},
 		agents: []*apiv1.Agent{
-			{Id: "c", NotIsolated: "no user namespaces"}, {Id: "b", Sick: &apiv1.AgentSickness{Reason: "the disk is full"}}, {Id: "a", Lost: true},
-			{Id: "d", NotIsolated: "no user namespaces", TrustsUsers: true}, {Id: "e", Enabled: true},
+			{Id: "c", NotIsolated: "no user namespaces"},
+			{Id: "b", Sick: &apiv1.AgentSickness{Reason: "the disk is full"}},
+			{Id: "a", Lost: true},
+			{Id: "d", NotIsolated: "no user namespaces", TrustsUsers: true},
+			{Id: "e", Enabled: true},
 		},
 		failed: []*apiv1.Experiment{
 			{Id: 7, Name: "digits", Username: "bob", Reason: new("trial 9 failed"), EndTime: at(-23)},
@@ -123,8 +126,10 @@ func TestViewOfACluster(t *testing.T) {
 		}},
 	}, now)
 	if want := []tile{
-		{"Slots in use", "3 of 4", "", "1 agent"}, {"Jobs", "2", "running", "1 waiting"},
-		{"Today", "0.0", "slot-hours", ""}, {"This month", "10.5", "slot-hours", "1.00 USD + 17.00 EUR, and 2.0 slot-hours without a price"},
+		{"Slots in use", "3 of 4", "", "1 agent"},
+		{"Jobs", "2", "running", "1 waiting"},
+		{"Today", "0.0", "slot-hours", ""},
+		{"This month", "10.5", "slot-hours", "1.00 USD + 17.00 EUR, and 2.0 slot-hours without a price"},
 	}; !slices.Equal(v.Tiles, want) {
 		t.Errorf("got the tiles %v, want %v", v.Tiles, want)
 	}

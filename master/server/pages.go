@@ -1,6 +1,9 @@
 package server
 
-import "net/http"
+import (
+	"net"
+	"net/http"
+)
 
 // pagesPath is the path of the web pages.
 const pagesPath = "/det/"
@@ -13,10 +16,29 @@ const pagesCookie = "det_session"
 func (s *Server) pages(api http.Handler) http.Handler {
 	pages := s.cfg.Pages(api)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.cfg.Services != nil && s.cfg.Services.IsServiceHost(r.Host) {
+		if s.cfg.Services == nil || !s.cfg.Services.IsServiceHost(r.Host) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		to, found := otherLoopback(r.Host)
+		if !found || r.Method != http.MethodGet || s.cfg.Services.IsServiceHost(to) {
 			elsewhere(w, r)
 			return
 		}
-		pages.ServeHTTP(w, r)
+		scheme := "http://"
+		if s.cfg.Certificate != nil {
+			scheme = "https://"
+		}
+		http.Redirect(w, r, scheme+to+r.URL.RequestURI(), http.StatusFound) //nolint:gosec // it is a loopback address
 	})
+}
+
+// otherLoopback returns the other of the two names of this machine for itself, of which services have one.
+func otherLoopback(hostport string) (string, bool) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return "", false
+	}
+	others := map[string]string{"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
+	return net.JoinHostPort(others[host], port), others[host] != ""
 }

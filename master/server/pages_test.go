@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/det-deploy/det-deploy/master/proxy"
 )
 
 // newPages returns a world whose pages show the path of the request, and the user by whom the API is called.
@@ -52,6 +55,31 @@ func TestPagesAreNotAtTheHostNamesOfServices(t *testing.T) {
 		w.handler.ServeHTTP(rec, r)
 		if rec.Code != http.StatusNotFound || strings.Contains(rec.Body.String(), "page") {
 			t.Errorf("%s: got %d %s", host, rec.Code, rec.Body)
+		}
+	}
+}
+
+// A cluster of one machine has services at the address that its installer prints.
+func TestPagesAreAtTheOtherNameOfThisMachine(t *testing.T) {
+	t.Parallel()
+	w := newPages(t)
+	for origin, want := range map[string]string{
+		"http://127.0.0.1:8080":   "http://localhost:8080/det/x?a=b",
+		"http://localhost:8080":   "http://127.0.0.1:8080/det/x?a=b",
+		"http://*.localhost:8080": "",
+		"http://10.0.0.1:8080":    "",
+	} {
+		at, err := url.Parse(origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.remake(t, func(c *Config) { c.Services = proxy.New(proxy.Config{Services: w.cluster, Origin: at}) })
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/det/x?a=b", nil)
+		r.Host = strings.Replace(at.Host, "*", "any", 1)
+		rec := httptest.NewRecorder()
+		w.handler.ServeHTTP(rec, r)
+		if got := rec.Header().Get("Location"); got != want || strings.Contains(rec.Body.String(), "page ") {
+			t.Errorf("%s: got %d to %q, want %q", origin, rec.Code, got, want)
 		}
 	}
 }

@@ -138,6 +138,7 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 	dir := w.t.TempDir()
 	for name, text := range map[string]string{
 		"context/hello.txt": "hello from the context\n",
+		"notebook.yaml":     notebookSettings(w.t),
 		"command.yaml":      "description: from a file\nresources: {slots: 0}\n",
 		"generic.yaml":      "description: long\nentrypoint: sleep 3600\nresources: {slots: 0}\n",
 		"short.yaml":        "entrypoint: cat hello.txt\nresources: {slots: 0}\n",
@@ -162,6 +163,7 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 	ended := taskID.FindString(w.ok(launch+"echo hello from the ended task", ""))
 	running := taskID.FindString(w.ok(launch+"sleep 3600", ""))
 	generic := taskID.FindString(w.ok("task create "+dir+"/generic.yaml --context "+dir+"/context", ""))
+	notebook := taskID.FindString(w.ok("notebook start --detach --config-file "+dir+"/notebook.yaml", ""))
 	shell := taskID.FindString(w.ok("shell start --detach --config resources.slots=0", ""))
 	for id, state := range map[string]string{ended: "TERMINATED", running: "RUNNING"} {
 		c.Eventually("command "+id+" is "+state, time.Minute, func() error {
@@ -175,7 +177,7 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 	board := taskID.FindString(w.ok("tensorboard start 1 --detach", ""))
 	saved := taskID.FindString(w.ok("experiment list-checkpoints 1 --csv", ""))
 	return strings.NewReplacer("{checkpoint}", saved, "{password}", password, "{agent}", "a", "{dir}", dir,
-		"{command}", running, "{shell}", shell, "{generic}", generic, "{tensorboard}", board, "{ended}", ended, "{short}", ended[:8])
+		"{command}", running, "{shell}", shell, "{generic}", generic, "{notebook}", notebook, "{tensorboard}", board, "{ended}", ended, "{short}", ended[:8])
 }
 
 // trainingProgram validates twice and saves a checkpoint, with the Core API only.

@@ -57,7 +57,7 @@ func notebookNotes(c spec.Config) []string {
 			kept = append(kept, m.ContainerPath)
 		}
 	}
-	text := "This notebook has no bind mounts: all its files are lost when it ends, so save them elsewhere"
+	text := "This notebook has no bind mounts to write to: all its files are lost when it ends, so save them elsewhere"
 	if len(kept) > 0 {
 		text = "Only files in " + strings.Join(kept, ", ") + " are kept when this notebook ends; all others are lost with its container"
 	}

@@ -5,7 +5,7 @@
 # proxy, and Kubernetes is built into KUBE_LAB_CACHE (8 to 15 minutes, once a machine).
 # Where this may not install anything (not root, not Debian) it prints what is missing
 # and continues; under CI=true a missing part is an error. Only a missing Python index is
-# accepted there: the marker no-index in .cache/{det,harness,moto,google} makes the tests
+# accepted there: the marker no-index in .cache/{det,harness,notebook,moto,google} makes the tests
 # report it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,6 +14,8 @@ DET_VERSION=0.38.1
 DET_HOME=.cache/det
 HARNESS_HOME=.cache/harness
 TENSORBOARD_VERSION=2.21.0
+JUPYTERLAB_VERSION=4.6.6
+JUPYTERLAB_HOME=.cache/notebook
 MOTO_VERSION=5.2.1
 MOTO_HOME=.cache/moto
 GCR_HELPER_VERSION=2.2.1
@@ -140,6 +142,11 @@ harness() {
 		"determined==$DET_VERSION" "setuptools<81" "tensorboard==$TENSORBOARD_VERSION"
 }
 
+# jupyterlab is what the image of a notebook has: Debian's Python, which every user may read.
+jupyterlab() {
+	venv="/usr/bin/python3 -m venv" environment JupyterLab "$JUPYTERLAB_HOME" jupyterlab "$JUPYTERLAB_VERSION" "jupyterlab==$JUPYTERLAB_VERSION"
+}
+
 # google_libraries keeps, of the 110 MB of documents that come with them, the one that the
 # tests use.
 google_libraries() {
@@ -176,6 +183,7 @@ debian_packages
 axe_core
 environment "the det client" "$DET_HOME" determined "$DET_VERSION" "determined==$DET_VERSION" "setuptools<81"
 harness
+jupyterlab
 gcr_helper
 environment moto "$MOTO_HOME" moto "$MOTO_VERSION" "moto[server]==$MOTO_VERSION"
 google_libraries

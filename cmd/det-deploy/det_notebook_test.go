@@ -201,6 +201,30 @@ func TestNotebooksOfTheDetClient(t *testing.T) {
 	})
 	admin.Want([]string{"notebook", "logs", id}, "Service of JupyterLab", "Nobody uses this notebook: it will be ended in 5s", "all its files are lost when it ends")
 
+	c.Login()
+	config = filepath.Join(t.TempDir(), "forever.yaml")
+	if err := os.WriteFile(config, []byte(notebookSettings(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := taskID.FindString(admin.OK("", "notebook", "start", "--detach", "--config-file", config))
+	c.Eventually("another notebook is ready", time.Minute, func() error {
+		if out := admin.OK("", "notebook", "logs", second); !strings.Contains(out, "Service of JupyterLab") {
+			return fmt.Errorf("it is not: %s", out)
+		}
+		return nil
+	})
+	if out := c.Run("task", "list"); !strings.Contains(out, second) {
+		t.Errorf("got %s, want the notebook", out)
+	}
+	openPage(t, strings.TrimSpace(c.Run("task", "open", second)))
+	c.Run("task", "kill", second)
+	c.Eventually("the notebook is killed", time.Minute, func() error {
+		if out := admin.OK("", "notebook", "list"); !strings.Contains(out, "killed by user admin") {
+			return fmt.Errorf("it is not: %s", out)
+		}
+		return nil
+	})
+
 	bare := taskID.FindString(admin.OK("", "notebook", "start", "--detach", "--config", "resources.slots=0"))
 	c.Eventually("a notebook without JupyterLab ends", time.Minute, func() error {
 		if out := admin.OK("", "notebook", "logs", bare); !strings.Contains(out, "JupyterLab is not installed here") || strings.Contains(out, "Traceback") {

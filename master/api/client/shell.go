@@ -34,9 +34,9 @@ func killCall(kind, id string, out proto.Message) call {
 	return call{op: "kill task " + id, method: http.MethodPost, path: "/api/v1/" + kind + "/" + url.PathEscape(id) + "/kill", out: out}
 }
 
-// KillService kills a task that serves people: a shell or a TensorBoard.
+// KillService kills a task that serves people: a shell, a notebook or a TensorBoard.
 func (t tasks) KillService(ctx context.Context, id string) (err error) {
-	for _, kill := range []func(context.Context, string) error{t.KillShell, t.KillTensorboard} {
+	for _, kill := range []func(context.Context, string) error{t.KillShell, t.KillNotebook, t.KillTensorboard} {
 		err = kill(ctx, id)
 		if kind := KindOf(err); kind != NotFound && kind != Unbuilt { // Unbuilt by a master of an earlier version
 			return err

@@ -4,6 +4,7 @@ package pages
 import (
 	"net/http"
 
+	"github.com/det-deploy/det-deploy/master/pages/audit"
 	"github.com/det-deploy/det-deploy/master/pages/experiment"
 	"github.com/det-deploy/det-deploy/master/pages/experiments"
 	"github.com/det-deploy/det-deploy/master/pages/overview"
@@ -12,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/tasks"
 	"github.com/det-deploy/det-deploy/master/pages/trial"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
+	"github.com/det-deploy/det-deploy/master/pages/users"
 )
 
 // Root is the path below which all pages are.
@@ -33,6 +35,8 @@ func pages() []ui.Page {
 		tasks.Pages(),
 		queue.Pages(),
 		pools.Pages(),
+		users.Pages(),
+		audit.Pages(),
 	} {
 		all = append(all, part...)
 	}

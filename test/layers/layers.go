@@ -206,7 +206,7 @@ func master() []Row {
 		{"master/pages/plot", nil, "a drawing is a pure function of numbers and texts"},
 		{"master/pages/ui", []string{"internal/excerpt", "master/api/client", "master/api/v1"}, "a page is a client of the API, and reads no store"},
 		{"master/pages/logview", []string{"master/api/client", "master/api/v1", "master/pages/ui"}, "it shows a log, whatever wrote it"},
-		{"master/pages/*", []string{"internal/excerpt", "master/api/client", "master/api/v1", "master/pages/curve", "master/pages/hparam", "master/pages/logview", "master/pages/plot", "master/pages/ui"}, "a page is a client of the API, and reads no store"},
+		{"master/pages/*", []string{"internal/excerpt", "master/api/client", "master/api/password", "master/api/v1", "master/pages/curve", "master/pages/hparam", "master/pages/logview", "master/pages/plot", "master/pages/ui"}, "a page is a client of the API, and reads no store"},
 		{"master/pages", []string{"master/pages/*"}, "it lists the pages"},
 	}
 }

@@ -31,6 +31,10 @@ func rows(l *lab) []row {
 		{"/det/pools/default", []string{"gpu-1", "Price of a slot"}},
 		{"/det/machines/gpu-1", []string{"Drain", "Slots"}},
 		{"/det/machines/gpu-1/disable", []string{"will be killed"}},
+		{"/det/users?all=1", []string{"determined", "New user"}},
+		{"/det/users/2", []string{"New password", "Sessions"}},
+		{"/det/audit", []string{"login", "experiment.create"}},
+		{"/det/account", []string{"Current password", "this session"}},
 		{"/det/nothing", []string{"There is no page at /det/nothing."}},
 	}
 }

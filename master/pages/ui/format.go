@@ -193,7 +193,7 @@ var tones = map[string]string{
 	"running": "good", "starting": "busy", "pulling": "busy", "queued": "wait", "paused": "wait", "active": "good", "completed": "done",
 	"canceled": "off", "stopped": "off", "errored": "bad", "error": "bad", "deleted": "off", "stopping": "busy", "terminating": "busy", "terminated": "done", "failed": "bad", "lost": "bad",
 	"draining": "wait", "disabled": "wait", "enabled": "good", "waiting": "wait", "scheduled": "busy", "joined": "good", "gone": "off", "unprepared": "bad",
-	"succeeded": "done", "busy": "good", "free": "off", "sick": "bad", "killed": "off", "preempted": "wait",
+	"succeeded": "done", "busy": "good", "done": "done", "refused": "bad", "inactive": "off", "free": "off", "sick": "bad", "killed": "off", "preempted": "wait",
 }
 
 // state returns a state, such as STATE_RUNNING, in small letters with a mark. The text has the meaning; the

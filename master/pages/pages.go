@@ -7,6 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/audit"
 	"github.com/det-deploy/det-deploy/master/pages/experiment"
 	"github.com/det-deploy/det-deploy/master/pages/experiments"
+	"github.com/det-deploy/det-deploy/master/pages/models"
 	"github.com/det-deploy/det-deploy/master/pages/overview"
 	"github.com/det-deploy/det-deploy/master/pages/pools"
 	"github.com/det-deploy/det-deploy/master/pages/queue"
@@ -14,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/trial"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 	"github.com/det-deploy/det-deploy/master/pages/users"
+	"github.com/det-deploy/det-deploy/master/pages/workspaces"
 )
 
 // Root is the path below which all pages are.
@@ -35,6 +37,8 @@ func pages() []ui.Page {
 		tasks.Pages(),
 		queue.Pages(),
 		pools.Pages(),
+		models.Pages(),
+		workspaces.Pages(),
 		users.Pages(),
 		audit.Pages(),
 	} {

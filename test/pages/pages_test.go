@@ -35,6 +35,11 @@ func rows(l *lab) []row {
 		{"/det/users/2", []string{"New password", "Sessions"}},
 		{"/det/audit", []string{"login", "experiment.create"}},
 		{"/det/account", []string{"Current password", "this session"}},
+		{"/det/models", []string{"There are no models."}},
+		{"/det/checkpoints", []string{"completed", "Batches"}},
+		{"/det/workspaces", []string{"Uncategorized", "New workspace"}},
+		{"/det/workspaces/1/projects", []string{"Projects"}},
+		{"/det/projects/1", []string{"Experiments"}},
 		{"/det/nothing", []string{"There is no page at /det/nothing."}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -27,7 +28,37 @@ type CheckpointQuery struct {
 
 // Checkpoints lists checkpoints in the order of their reports, or the best first.
 func (p checkpoints) Checkpoints(ctx context.Context, q CheckpointQuery) (all []*apiv1.Checkpoint, err error) {
-	path, query := "/api/v1/checkpoints", url.Values{}
+	path, query := q.request()
+	err = readPages(q.Best, query, func() (int, *apiv1.Pagination, error) {
+		out, err := p.list(ctx, path, query)
+		all = append(all, out.GetCheckpoints()...)
+		return len(all), out.GetPagination(), err
+	})
+	return all, err
+}
+
+// CheckpointPage returns at most limit checkpoints from an offset on, the latest reports first unless the query
+// sorts by metric, and the number of all.
+func (p checkpoints) CheckpointPage(ctx context.Context, q CheckpointQuery, offset, limit int) (page []*apiv1.Checkpoint, total int, err error) {
+	path, query := q.request()
+	if q.Best == 0 {
+		query.Set("sortByAttr", "SORT_BY_END_TIME")
+		query.Set("orderBy", "ORDER_BY_DESC")
+	}
+	query.Set("offset", strconv.Itoa(offset))
+	query.Set("limit", strconv.Itoa(limit))
+	out, err := p.list(ctx, path, query)
+	return out.GetCheckpoints(), int(out.GetPagination().GetTotal()), err
+}
+
+func (p checkpoints) list(ctx context.Context, path string, query url.Values) (*apiv1.GetCheckpointsResponse, error) {
+	out := &apiv1.GetCheckpointsResponse{}
+	return out, p.do(ctx, call{op: "list checkpoints", method: http.MethodGet, path: path, query: query, out: out})
+}
+
+// request returns the path and the parameters of a query.
+func (q CheckpointQuery) request() (path string, query url.Values) {
+	path, query = "/api/v1/checkpoints", url.Values{}
 	switch {
 	case q.Trial != 0:
 		path = fmt.Sprintf("/api/v1/trials/%d/checkpoints", q.Trial)
@@ -43,13 +74,7 @@ func (p checkpoints) Checkpoints(ctx context.Context, q CheckpointQuery) (all []
 	if q.Best > 0 {
 		query.Set("sortByAttr", "SORT_BY_SEARCHER_METRIC")
 	}
-	err = readPages(q.Best, query, func() (int, *apiv1.Pagination, error) {
-		out := &apiv1.GetCheckpointsResponse{}
-		err := p.do(ctx, call{op: "list checkpoints", method: http.MethodGet, path: path, query: query, out: out})
-		all = append(all, out.GetCheckpoints()...)
-		return len(all), out.GetPagination(), err
-	})
-	return all, err
+	return path, query
 }
 
 // Checkpoint returns one checkpoint.

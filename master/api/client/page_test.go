@@ -43,6 +43,19 @@ func TestPagesOfJobs(t *testing.T) {
 	}
 }
 
+func TestPagesOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	c := dial(t, func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.Query(); r.URL.Path != "/api/v1/trials/3/checkpoints" || q.Get("offset") != "50" || q.Get("orderBy") != "ORDER_BY_DESC" {
+			t.Errorf("got %v", r.URL)
+		}
+		fmt.Fprint(w, `{"checkpoints": [{"uuid": "a"}], "pagination": {"total": 51}}`)
+	})
+	if page, total, err := c.CheckpointPage(t.Context(), client.CheckpointQuery{Trial: 3}, 50, 50); err != nil || total != 51 || len(page) != 1 {
+		t.Errorf("got %v, %d, %v", page, total, err)
+	}
+}
+
 func TestPartsOfLogs(t *testing.T) {
 	t.Parallel()
 	c := dial(t, func(w http.ResponseWriter, r *http.Request) {

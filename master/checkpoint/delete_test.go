@@ -1,9 +1,11 @@
 package checkpoint_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/checkpoint"
 	"github.com/det-deploy/det-deploy/master/experiment/lifecycle"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -125,5 +127,15 @@ func TestPolicyWithoutMetric(t *testing.T) {
 	plan, err := c.Preview(t.Context(), 1, checkpoint.Counts{})
 	if err != nil || len(plan.Delete) != 1 || plan.Delete[0].UUID != "a" {
 		t.Errorf("got %+v, error %v; want the earlier checkpoint deleted", plan, err)
+	}
+}
+
+func TestTensorBoardFilesAreKeptForTheirReaders(t *testing.T) {
+	t.Parallel()
+	c := open(t, checkpoint.Config{Store: storetest.New(t), Tasks: &queue{boards: []rm.TaskID{"board"}}})
+	for _, err := range []error{c.CheckReaders(7), c.DeleteTensorBoards(t.Context(), 7, 1)} {
+		if status.Of(err) != status.FailedPrecondition || !strings.Contains(err.Error(), "TensorBoard board shows them") {
+			t.Errorf("got %v, want a refusal with the reader", err)
+		}
 	}
 }

@@ -23,9 +23,16 @@ const startLimit = time.Minute
 // buckets belong to project number 0.
 func FakeGCS(t testing.TB) *http.Client {
 	t.Helper()
+	client, _ := ServeGCS(t)
+	return client
+}
+
+// ServeGCS is FakeGCS for other programs, which connect to its address, such as 127.0.0.1:4443.
+func ServeGCS(t testing.TB) (client *http.Client, address string) {
+	t.Helper()
 	path := installed.File(t, "fake-gcs-server", "fake-gcs", "fake-gcs-server")
 	number := strconv.Itoa(port.Free(t))
-	address := "127.0.0.1:" + number
+	address = "127.0.0.1:" + number
 	cmd := exec.CommandContext(t.Context(), path, "-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", number,
 		"-public-host", address, "-external-url", "http://"+address, "-log-level", "error")
 	cmd.Stderr = os.Stderr
@@ -36,9 +43,9 @@ func FakeGCS(t testing.TB) *http.Client {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	client := &http.Client{Transport: redirected{host: address, next: &http.Transport{DisableKeepAlives: true}}}
+	client = &http.Client{Transport: redirected{host: address, next: &http.Transport{DisableKeepAlives: true}}}
 	awaitAnswer(t, client)
-	return client
+	return client, address
 }
 
 func awaitAnswer(t testing.TB, client *http.Client) {

@@ -41,16 +41,19 @@ type Config struct {
 	Cluster string
 	// Secure restricts the cookies to TLS.
 	Secure bool
-	Log    *slog.Logger
+	// Reuse is how long a live block is sent again to the same session without asking the API; zero is never.
+	Reuse time.Duration
+	Log   *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 }
 
 // Site serves pages.
 type Site struct {
-	cfg   Config
-	pages []Page
-	mux   *http.ServeMux
+	cfg       Config
+	pages     []Page
+	mux       *http.ServeMux
+	fragments fragments
 }
 
 // New returns a site with the pages, whose links are in the navigation in this order.
@@ -121,6 +124,10 @@ func (s *statusOnly) WriteHeader(status int) { s.status = status }
 // serve admits the visitor of a page and serves it.
 func (s *Site) serve(p Page, w http.ResponseWriter, r *http.Request) {
 	v := s.visit(w, r)
+	if v.reuse() {
+		return
+	}
+	defer v.release()
 	if err := v.admit(p); err != nil {
 		v.fail(err)
 		return

@@ -32,6 +32,8 @@ type Visit struct {
 	session string
 	// done is set if the request has been answered.
 	done bool
+	// rendering is the live block that this visit renders for others too.
+	rendering *fragment
 }
 
 func (s *Site) visit(w http.ResponseWriter, r *http.Request) *Visit {
@@ -73,16 +75,32 @@ func (v *Visit) show(status int, t *Template, title string, data any) error {
 	if err := t.execute(&b, block, f); err != nil {
 		return err
 	}
-	h := v.w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Vary", "HX-Request")
-	if block == "live" && v.isUnchanged(b.Bytes()) {
-		v.w.WriteHeader(http.StatusNotModified)
+	if block == "live" {
+		v.keep(b.Bytes())
+		v.sendLive(b.Bytes())
 		return nil
 	}
+	v.release()
+	v.setHTML()
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write(b.Bytes()) // the visitor may have left
 	return nil
+}
+
+func (v *Visit) setHTML() {
+	h := v.w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Vary", "HX-Request")
+}
+
+// sendLive writes a live block, and nothing while it is unchanged.
+func (v *Visit) sendLive(body []byte) {
+	v.setHTML()
+	if v.isUnchanged(body) {
+		v.w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = v.w.Write(body) // the visitor may have left
 }
 
 // isUnchanged sets the ETag of a response and reports whether the browser has it.

@@ -48,6 +48,10 @@ func kinds() map[apiv1.TaskType]kind {
 			Noun: "notebook", start: startNotebook, isPage: true, lost: "Files outside of mounted directories are lost.",
 			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillNotebook(ctx, id) },
 		},
+		apiv1.TaskType_TASK_TYPE_GENERIC: {
+			Noun: "generic task", lost: "The tasks that it has created are killed, too.",
+			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillGeneric(ctx, id) },
+		},
 	}
 }
 

@@ -99,6 +99,26 @@ func TestKill(t *testing.T) {
 	}
 }
 
+func TestGenericTasksArePaused(t *testing.T) {
+	t.Parallel()
+	with := api()
+	for id, state := range map[string]string{"g1": "running", "g2": "paused"} {
+		with["GET /api/v1/commands/"+id] = `{"command": {"id": "` + id + `", "status": "` + state + `", "taskType": "TASK_TYPE_GENERIC", "userId": 2}}`
+		with["GET /api/v1/tasks/"+id] = `{}`
+		with["GET /api/v1/tasks/"+id+"/logs"] = ``
+	}
+	with["POST /api/v1/tasks/{id}/{verb}"] = `{}`
+	s := pagetest.New(t, tasks.Pages(), with)
+	for path, sent := range map[string]string{"g1/pause": "g1/pause", "g2/resume": "g2/unpause", "g1/kill": "g1/kill"} {
+		s.WantTexts(s.Get("/det/tasks/"+path[:2], http.StatusOK), "/det/tasks/"+path+`"`)
+		s.Post("/det/tasks/"+path, nil, http.StatusSeeOther)
+		if got := s.Sent(); len(got) != 1 || !strings.HasPrefix(got[0], "POST /api/v1/tasks/"+sent+" ") {
+			t.Errorf("%s: got %q", path, got)
+		}
+	}
+	s.WantNone(s.Get("/det/tasks/t1", http.StatusOK), "/pause")
+}
+
 func TestStart(t *testing.T) {
 	t.Parallel()
 	s := pagetest.New(t, tasks.Pages(), api())

@@ -68,6 +68,8 @@ type task struct {
 	Open string
 	// MayKill reports that the visitor may kill it.
 	MayKill bool
+	// Pausing is "pause" or "resume" for a task that the visitor may pause or resume.
+	Pausing string
 
 	Lines      template.HTML
 	PrivateLog bool
@@ -81,11 +83,37 @@ func newTask(detail *apiv1.GetCommandResponse, whole *apiv1.GetTaskResponse, by 
 	}
 	mine := by.GetAdmin() || by.GetId() == c.GetUserId()
 	t.MayKill = mine && c.GetEndTime() == nil
+	t.Pausing = pausing(c, t.MayKill)
 	mayOpen := c.GetEndTime() == nil && (mine || kindOf(c).shared)
 	if mayOpen && (kindOf(c).isPage || hasWebPage(detail.GetConfig())) {
 		t.Open = waitPath + c.GetId() + "/"
 	}
 	return t
+}
+
+// pausing returns what a user who may kill a task can do about its pause. Only generic tasks have pauses.
+func pausing(c *apiv1.Command, mayKill bool) string {
+	switch {
+	case !mayKill || c.GetTaskType() != apiv1.TaskType_TASK_TYPE_GENERIC:
+		return ""
+	case apiv1.Status(c.GetStatus()) == apiv1.StatusPaused:
+		return "resume"
+	}
+	return "pause"
+}
+
+func pauseTask(v *ui.Visit) error {
+	if err := v.API.Pause(v.Context(), v.PathValue("id")); err != nil {
+		return err
+	}
+	return v.Done(Path(v.PathValue("id")), "The task is being paused.")
+}
+
+func resumeTask(v *ui.Visit) error {
+	if err := v.API.Resume(v.Context(), v.PathValue("id")); err != nil {
+		return err
+	}
+	return v.Done(Path(v.PathValue("id")), "The task is queued again.")
 }
 
 func askKill(v *ui.Visit) error {

@@ -33,6 +33,8 @@ func Pages() []ui.Page {
 		{Pattern: "GET " + listPath + "/{id}", Serve: showTask},
 		{Pattern: "GET " + listPath + "/{id}/kill", Serve: askKill},
 		{Pattern: "POST " + listPath + "/{id}/kill", Serve: killTask},
+		{Pattern: "POST " + listPath + "/{id}/pause", Serve: pauseTask},
+		{Pattern: "POST " + listPath + "/{id}/resume", Serve: resumeTask},
 		{Pattern: "GET " + waitPath + "{id}", Serve: showWait},
 		{Pattern: "GET " + waitPath + "{id}/{rest...}", Serve: showWait},
 	}

@@ -18,6 +18,10 @@ const talker = `echo "TOKENS $DET_USER_TOKEN $DET_SESSION_TOKEN $DET_ALLOCATION_
 const victim = `umask 077; echo "$SECRET" >/tmp/hostile-$MARK; echo "$SECRET" >/dev/shm/hostile-$MARK; ` +
 	`echo "the secret is $SECRET"; echo RUNNING; exec sleep 86399`
 
+// waitingNotebook starts a notebook whose Python sleeps, because there is no JupyterLab here.
+const waitingNotebook = `{"config": {"resources": {"slots": 0}, "environment": {"environment_variables": ["DET_PYTHON_EXECUTABLE=./python"]}}, ` +
+	`"files": [{"path": "python", "type": 48, "mode": 493, "content": "IyEvYmluL3NoClsgIiQxIiA9IC1jIF0gfHwgZXhlYyBzbGVlcCAzNjAwCg=="}]}`
+
 // settle creates the users of a world and their tasks.
 func (w *world) settle(adminPassword string) {
 	w.t.Helper()
@@ -91,7 +95,7 @@ func (w *world) victims(ctx context.Context) {
 	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/shells", body: `{"config": {"resources": {"slots": 0}}}`}, &made)
 	w.name("shell", made.Shell.ID)
 	var notebook struct{ Notebook struct{ ID string } }
-	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/notebooks", body: `{"config": {"resources": {"slots": 0}}}`}, &notebook)
+	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/notebooks", body: waitingNotebook}, &notebook)
 	w.name("notebook", notebook.Notebook.ID)
 	var generic struct{ TaskID string }
 	w.must(ctx, "alice", call{method: "POST", path: "/api/v1/generic-tasks", body: genericTask}, &generic)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/det-deploy/det-deploy/master/pages/audit"
+	"github.com/det-deploy/det-deploy/master/pages/compare"
 	"github.com/det-deploy/det-deploy/master/pages/experiment"
 	"github.com/det-deploy/det-deploy/master/pages/experiments"
 	"github.com/det-deploy/det-deploy/master/pages/models"
@@ -34,6 +35,7 @@ func pages() []ui.Page {
 		experiments.Pages(),
 		experiment.Pages(),
 		trial.Pages(),
+		compare.Pages(),
 		tasks.Pages(),
 		queue.Pages(),
 		pools.Pages(),

@@ -29,7 +29,7 @@ var values = regexp.MustCompile(` value="[^"]*"`)
 func (s *Site) WantEscaped(page string) {
 	s.t.Helper()
 	page = values.ReplaceAllString(page, "")
-	for _, part := range []string{"<script>alert", "\u202e", "\x07", `""><`} {
+	for _, part := range []string{"<script>alert", "\u202e", "\x07"} {
 		if i := strings.Index(page, part); i >= 0 {
 			s.t.Errorf("the page has %q:\n%s", part, page[max(0, i-200):min(len(page), i+100)])
 		}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/url"
 	"strconv"
 
@@ -25,7 +26,7 @@ type Chart struct {
 	Metrics    []string
 	Metric     string
 	Look       Look
-	// Kept are other parameters of the page's address.
+	// Kept are other parameters of both addresses.
 	Kept url.Values
 }
 
@@ -71,7 +72,11 @@ func (c Chart) Smoothings() []choice {
 
 // Address returns the address of the data in a format.
 func (c Chart) Address(extension string) string {
-	q := url.Values{"metric": {c.Metric}}
+	q := maps.Clone(c.Kept)
+	if q == nil {
+		q = url.Values{}
+	}
+	q.Set("metric", c.Metric)
 	if c.Look.Log {
 		q.Set("log", "1")
 	}

@@ -22,6 +22,9 @@ var (
 	configPage   = ui.MustParse(files, "head.html", "configuration.html")
 	filesPage    = ui.MustParse(files, "head.html", "files.html")
 	editPage     = ui.MustParse(files, "head.html", "edit.html")
+	searchPage   = ui.MustParse(files, "head.html", "search.html")
+
+	hyperparametersPage = ui.MustParse(files, "head.html", "hyperparameters.html")
 )
 
 // pattern is the path of an experiment's page.
@@ -35,6 +38,9 @@ func Pages() []ui.Page {
 		{Pattern: "GET " + pattern + "/curves.json", Serve: serveCurves},
 		{Pattern: "GET " + pattern + "/curves.csv", Serve: serveCurvesCSV},
 		{Pattern: "GET " + pattern + "/curves.svg", Serve: serveCurvesSVG},
+		{Pattern: "GET " + pattern + "/hyperparameters", Serve: serveHyperparameters},
+		{Pattern: "GET " + pattern + "/hyperparameters.csv", Serve: serveHyperparametersCSV},
+		{Pattern: "GET " + pattern + "/search", Serve: serveSearch},
 		{Pattern: "GET " + pattern + "/configuration", Serve: serveConfiguration},
 		{Pattern: "GET " + pattern + "/files", Serve: serveFiles},
 		{Pattern: "GET " + pattern + "/file", Serve: serveFile},

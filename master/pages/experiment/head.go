@@ -19,7 +19,7 @@ type head struct {
 
 // tabs are the pages of an experiment, with the end of their address.
 var tabs = []struct{ tail, text string }{
-	{"", "Overview"}, {"/configuration", "Configuration"}, {"/files", "Files"},
+	{"", "Overview"}, {"/hyperparameters", "Hyperparameters"}, {"/search", "Search and history"}, {"/configuration", "Configuration"}, {"/files", "Files"},
 }
 
 func newHead(reply *apiv1.GetExperimentResponse, tail string) head {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -71,22 +72,20 @@ func render(name string, data any) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // html/template has escaped it
 }
 
-// path builds the path of an SVG with one digit after the point.
+// path builds the path of an SVG in whole units, so that a thousand trials need little space.
 type path struct{ strings.Builder }
 
 func (p *path) add(command byte, x, y float64) {
 	p.WriteByte(command)
-	fmt.Fprintf(p, "%s %s", short(x), short(y))
+	p.WriteString(strconv.Itoa(int(math.Round(x))))
+	p.WriteByte(' ')
+	p.WriteString(strconv.Itoa(int(math.Round(y))))
 }
 
 // dot adds a point, which the round ends of lines make visible.
 func (p *path) dot(x, y float64) {
 	p.add('M', x, y)
 	p.WriteString("h0")
-}
-
-func short(v float64) string {
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

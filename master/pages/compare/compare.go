@@ -1,0 +1,182 @@
+// Package compare is the page that compares experiments.
+package compare
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/curve"
+	"github.com/det-deploy/det-deploy/master/pages/plot"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
+)
+
+//go:embed compare.html
+var files embed.FS
+
+var comparePage = ui.MustParse(files, "compare.html")
+
+// Pages returns the pages of this package.
+func Pages() []ui.Page {
+	return []ui.Page{
+		{Pattern: "GET /det/compare", Serve: serve},
+		{Pattern: "GET /det/compare/curves.json", Serve: serveCurves},
+		{Pattern: "GET /det/compare/curves.csv", Serve: serveCSV},
+		{Pattern: "GET /det/compare/curves.svg", Serve: serveSVG},
+	}
+}
+
+// most is the number of experiments that are compared.
+const most = 10
+
+// readIDs returns the experiments in an address, whose parameters ids have one or several.
+func readIDs(q url.Values) ([]int32, error) {
+	var ids []int32
+	for _, text := range strings.FieldsFunc(strings.Join(q["ids"], ","), func(r rune) bool { return r == ',' || r == ' ' }) {
+		id, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || id <= 0 {
+			return nil, &ui.Refusal{Status: http.StatusBadRequest, Message: fmt.Sprintf("ids=%s: must be numbers of experiments, such as 7,12.", ui.Plain(text))}
+		}
+		if !slices.Contains(ids, int32(id)) {
+			ids = append(ids, int32(id))
+		}
+		if len(ids) > most {
+			return nil, &ui.Refusal{Status: http.StatusBadRequest, Message: fmt.Sprintf("At most %d experiments can be compared.", most)}
+		}
+	}
+	return ids, nil
+}
+
+func readExperiments(v *ui.Visit) ([]*apiv1.GetExperimentResponse, error) {
+	ids, err := readIDs(v.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*apiv1.GetExperimentResponse, 0, len(ids))
+	for _, id := range ids {
+		x, err := v.API.Experiment(v.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// trialsOf returns the best trial of each experiment, or its first if it has no validation.
+func trialsOf(all []*apiv1.GetExperimentResponse) []int32 {
+	var ids []int32
+	for _, reply := range all {
+		x := reply.GetExperiment()
+		switch {
+		case x.BestTrialId != nil:
+			ids = append(ids, x.GetBestTrialId())
+		case len(x.GetTrialIds()) > 0:
+			ids = append(ids, x.GetTrialIds()[0])
+		}
+	}
+	return ids
+}
+
+// readTrials returns the best trials of experiments.
+func readTrials(v *ui.Visit, all []*apiv1.GetExperimentResponse) ([]*apiv1.Trial, error) {
+	var trials []*apiv1.Trial
+	for _, id := range trialsOf(all) {
+		t, err := v.API.Trial(v.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		trials = append(trials, t)
+	}
+	return trials, nil
+}
+
+// searcherMetric returns the metric of the first experiment's search.
+func searcherMetric(all []*apiv1.GetExperimentResponse) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0].GetExperiment().GetSearcherMetric()
+}
+
+func serve(v *ui.Visit) error {
+	all, err := readExperiments(v)
+	if err != nil {
+		return err
+	}
+	trials, err := readTrials(v, all)
+	if err != nil {
+		return err
+	}
+	q := v.URL.Query()
+	metrics := curve.MetricsOf(trials)
+	c := curve.Chart{
+		Page: "/det/compare", Data: "/det/compare/curves", Look: curve.ReadLook(q), Kept: url.Values{"ids": q["ids"]},
+		Metric: curve.Choose(metrics, q.Get("metric"), searcherMetric(all)).String(),
+	}
+	for _, m := range metrics {
+		c.Metrics = append(c.Metrics, m.String())
+	}
+	c.Title = c.Metric + " of the best trial of each experiment by batches"
+	return v.Show(comparePage, "Compare experiments", newView(all, c))
+}
+
+func serveCurves(v *ui.Visit) error {
+	all, m, live, err := readCurves(v)
+	if err != nil {
+		return err
+	}
+	return v.JSON(curve.NewData("batches", m.String(), all, live))
+}
+
+func serveCSV(v *ui.Visit) error {
+	all, m, _, err := readCurves(v)
+	if err != nil {
+		return err
+	}
+	return curve.WriteCSV(v.Attach("compare.csv", "text/csv; charset=utf-8"), "batches", m.String(), all)
+}
+
+func serveSVG(v *ui.Visit) error {
+	all, m, _, err := readCurves(v)
+	if err != nil {
+		return err
+	}
+	name := ui.Plain(m.String())
+	return v.SVG(plot.Curves(name, "batches", name, curve.Drawing(all), curve.ReadLook(v.URL.Query()).Log))
+}
+
+// readCurves returns the curve of the best trial of each experiment.
+func readCurves(v *ui.Visit) (all []curve.Series, m curve.Metric, live bool, err error) {
+	list, err := readExperiments(v)
+	if err != nil {
+		return nil, m, false, err
+	}
+	trials, err := readTrials(v, list)
+	if err != nil || len(trials) == 0 {
+		return nil, m, false, err
+	}
+	m = curve.Choose(curve.MetricsOf(trials), v.URL.Query().Get("metric"), searcherMetric(list))
+	curves, err := v.API.CompareTrials(v.Context(), trialsOf(list), []string{m.String()}, curve.Most)
+	if err != nil {
+		return nil, m, false, err
+	}
+	for _, reply := range list {
+		x := reply.GetExperiment()
+		live = live || x.GetEndTime() == nil
+		for _, c := range curves {
+			if c.GetTrial().GetExperimentId() == x.GetId() {
+				s := curve.FromTrial(c, m)
+				s.Name = fmt.Sprintf("%d %s, %s", x.GetId(), ui.Plain(cmp.Or(x.GetName(), "?")), s.Name)
+				all = append(all, s)
+			}
+		}
+	}
+	return curve.Smooth(all, curve.ReadLook(v.URL.Query()).Smooth), m, live, nil
+}

@@ -1,0 +1,93 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/curve"
+	"github.com/det-deploy/det-deploy/master/pages/hparam"
+)
+
+// view is what the page shows.
+type view struct {
+	IDs     string
+	Columns []column
+	Chart   curve.Chart
+	// Differences are the settings that are not the same in all experiments; More is the number of those that are
+	// left out.
+	Differences []difference
+	More        int
+}
+
+// column is an experiment.
+type column struct {
+	X     *apiv1.Experiment
+	State string
+	Best  *float64
+	Usage *apiv1.ResourceUsage
+	Costs string
+}
+
+// difference is a setting with its value in each experiment.
+type difference struct {
+	Name   string
+	Values []string
+}
+
+// mostDifferences is the number of settings that the page shows.
+const mostDifferences = 200
+
+func newView(all []*apiv1.GetExperimentResponse, chart curve.Chart) view {
+	v := view{Chart: chart}
+	var ids []string
+	var configs []map[string]*structpb.Value
+	for _, reply := range all {
+		x := reply.GetExperiment()
+		c := column{X: x, State: cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String()))), Usage: reply.GetUsage()}
+		if b := x.GetBestTrialSearcherMetric(); b != nil {
+			c.Best = new(b.GetValue())
+		}
+		var costs []string
+		for _, cost := range reply.GetUsage().GetCosts() {
+			costs = append(costs, fmt.Sprintf("%.2f %s", cost.GetAmount(), cost.GetCurrency()))
+		}
+		c.Costs = strings.Join(costs, " + ")
+		v.Columns = append(v.Columns, c)
+		ids = append(ids, fmt.Sprint(x.GetId()))
+		configs = append(configs, hparam.Flatten(reply.GetConfig()))
+	}
+	v.IDs = strings.Join(ids, ",")
+	v.Differences = differences(configs)
+	v.More = max(0, len(v.Differences)-mostDifferences)
+	v.Differences = v.Differences[:len(v.Differences)-v.More]
+	return v
+}
+
+// differences returns the settings whose values are not the same in all configurations.
+func differences(configs []map[string]*structpb.Value) []difference {
+	names := map[string]bool{}
+	for _, c := range configs {
+		for name := range c {
+			names[name] = true
+		}
+	}
+	var all []difference
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		d := difference{Name: name}
+		same := true
+		for _, c := range configs {
+			d.Values = append(d.Values, hparam.Text(c[name]))
+			same = same && d.Values[0] == d.Values[len(d.Values)-1]
+		}
+		if !same {
+			all = append(all, d)
+		}
+	}
+	return all
+}

@@ -23,7 +23,7 @@ func downloadLog(v *ui.Visit, s Source) error {
 			w = bufio.NewWriter(v.Attach(s.File, "text/plain; charset=utf-8"))
 		}
 		if _, err := w.WriteString(strings.TrimRight(e.GetMessage(), "\n") + "\n"); err != nil {
-			return nil //nolint:nilerr // the visitor has left
+			return nil // the visitor has left
 		}
 	}
 	if w == nil {

@@ -51,7 +51,7 @@ func streamLog(v *ui.Visit, s Source) error {
 	}()
 	defer func() {
 		cancel()
-		for range lines { //nolint:revive // the reader ends
+		for range lines { // the reader ends
 		}
 	}()
 	out.send(lines) // the visitor may have left

@@ -78,10 +78,10 @@ func stateOf(j *apiv1.Job) string {
 
 // pathOf returns the path of the page of a job, or "" if it has none.
 func pathOf(j *apiv1.Job) string {
-	switch j.GetType() {
-	case apiv1.Job_TYPE_EXPERIMENT:
+	switch kind := j.GetType(); {
+	case kind == apiv1.Job_TYPE_EXPERIMENT:
 		return ui.Root + "experiments/" + url.PathEscape(j.GetEntityId())
-	case apiv1.Job_TYPE_CHECKPOINT_GC, apiv1.Job_TYPE_EXTERNAL:
+	case kind == apiv1.Job_TYPE_CHECKPOINT_GC || kind == apiv1.Job_TYPE_EXTERNAL:
 		return ""
 	}
 	return ui.Root + "tasks/" + url.PathEscape(j.GetEntityId())

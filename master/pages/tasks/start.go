@@ -140,8 +140,7 @@ func startTask(v *ui.Visit) error {
 		return showForm(v, in, problem)
 	}
 	made, err := k.start(v.Context(), v.API, req)
-	switch client.KindOf(err) {
-	case client.Invalid, client.NotFound, client.Conflict, client.Forbidden:
+	if ui.IsInvalid(err) || client.KindOf(err) == client.NotFound {
 		return showForm(v, in, ui.Sentence(err))
 	}
 	if err != nil {

@@ -195,6 +195,12 @@ type Refusal struct {
 // Error returns the sentence.
 func (r *Refusal) Error() string { return r.Message }
 
+// IsInvalid reports whether an error of the API is about the values of a form, which is shown again.
+func IsInvalid(err error) bool {
+	kind := client.KindOf(err)
+	return kind == client.Invalid || kind == client.Conflict || kind == client.Forbidden
+}
+
 // Sentence returns the message of an error of the API for people, or "" for another error.
 func Sentence(err error) string {
 	if e, ok := errors.AsType[*client.Error](err); ok {

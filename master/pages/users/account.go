@@ -72,13 +72,12 @@ func changePassword(v *ui.Visit) error {
 	_, err := v.API.PatchUser(v.Context(), v.User.GetId(), &apiv1.PatchUser{
 		Password: proto.String(password.Hash(secret)), CurrentPassword: proto.String(password.Hash(old)), IsHashed: proto.Bool(true),
 	})
-	switch client.KindOf(err) {
-	case client.Forbidden:
+	switch kind := client.KindOf(err); {
+	case kind == client.Forbidden:
 		return showOwn(v, "The current password is not correct.")
-	case client.Invalid, client.TooMany:
+	case kind == client.Invalid || kind == client.TooMany:
 		return showOwn(v, ui.Sentence(err))
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	return v.Done(accountPath, "Your password was changed, and your sessions have ended. Log in with the new password.")

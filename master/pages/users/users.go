@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/det-deploy/det-deploy/master/api/client"
 	"github.com/det-deploy/det-deploy/master/api/password"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
@@ -82,8 +81,7 @@ func createUser(v *ui.Visit) error {
 		return showUsers(v, l)
 	}
 	u, err := v.API.CreateUser(v.Context(), &apiv1.User{Username: l.Username, DisplayName: l.Display, Active: true, Admin: v.PostForm.Has("admin")}, secret)
-	switch client.KindOf(err) {
-	case client.Invalid, client.Conflict:
+	if ui.IsInvalid(err) {
 		l.Problem = ui.Sentence(err)
 		return showUsers(v, l)
 	}
@@ -153,8 +151,7 @@ func patch(v *ui.Visit, change *apiv1.PatchUser, done string) error {
 		return err
 	}
 	_, err = v.API.PatchUser(v.Context(), u.GetId(), change)
-	switch client.KindOf(err) {
-	case client.Invalid, client.Conflict, client.Forbidden:
+	if ui.IsInvalid(err) {
 		return showOne(v, ui.Sentence(err))
 	}
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
@@ -85,19 +84,13 @@ func showWorkspaces(v *ui.Visit, l list) (err error) {
 func createWorkspace(v *ui.Visit) error {
 	name := strings.TrimSpace(v.PostForm.Get("name"))
 	made, err := v.API.CreateWorkspace(v.Context(), &apiv1.PostWorkspaceRequest{Name: name})
-	if isRefused(err) {
+	if ui.IsInvalid(err) {
 		return showWorkspaces(v, list{Name: name, Problem: ui.Sentence(err)})
 	}
 	if err != nil {
 		return err
 	}
 	return v.Done(address(listPath, made.GetId()), "The workspace was created.")
-}
-
-// isRefused reports whether a form is shown again with an error.
-func isRefused(err error) bool {
-	kind := client.KindOf(err)
-	return kind == client.Invalid || kind == client.Conflict || kind == client.Forbidden
 }
 
 // workspace is the data of workspace.html.
@@ -153,7 +146,7 @@ func createProject(v *ui.Visit) error {
 	}
 	w := workspace{ProjectName: strings.TrimSpace(v.PostForm.Get("name")), ProjectText: strings.TrimSpace(v.PostForm.Get("description"))}
 	made, err := v.API.CreateProject(v.Context(), &apiv1.PostProjectRequest{Name: w.ProjectName, Description: w.ProjectText, WorkspaceId: id})
-	if isRefused(err) {
+	if ui.IsInvalid(err) {
 		w.Problem = ui.Sentence(err)
 		return showOne(v, w)
 	}

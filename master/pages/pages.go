@@ -43,6 +43,7 @@ func pages() []ui.Page {
 		workspaces.Pages(),
 		users.Pages(),
 		audit.Pages(),
+		formerPages(),
 	} {
 		all = append(all, part...)
 	}

@@ -29,6 +29,7 @@ func TestStreamsOnARealNode(t *testing.T) {
 	t.Run("exec", func(t *testing.T) { testExec(t, m, c) })
 	t.Run("dial", func(t *testing.T) { testDial(t, m, c) })
 	t.Run("files", func(t *testing.T) { testFiles(t, m, c) })
+	t.Run("shell", func(t *testing.T) { testShell(t, m, c) })
 
 	if _, err := m.rm.Exec(t.Context(), "unknown", stream.Program{Argv: []string{"true"}}); !errors.Is(err, rm.ErrNotRunning) {
 		t.Errorf("got %v for an unknown container", err)

@@ -34,7 +34,7 @@ exec tail -c "+$2" <&3`
 
 	// writeFile writes an empty line as soon as file $1 is open, and then writes its input from byte $2 on.
 	// $3 has the letter c if the file may be created, x if it must be, and t if it is truncated. $4 is the
-	// mode of a new file, which may be empty.
+	// mode of a new file, which may be empty. Its output stays open: a stream into a pod would end with it.
 	writeFile = `[ ! -d "$1" ] || { echo "is a directory" >&2; exit 1; }
 new=; [ -e "$1" ] || new=1
 case $new$3 in 1*c*|1*x*) ;; 1*) echo "no such file" >&2; exit 1;; esac
@@ -45,7 +45,7 @@ if [ "$2" != 0 ]; then
 dd bs=1 skip="$2" count=0 <&3 >/dev/null 2>&1 || exit 1
 fi
 echo
-exec cat >&3`
+exec cat 4>&1 >&3`
 
 	// listFiles writes a record for each file of directory $1. Names have no "/", so that records end with it.
 	listFiles = `[ -e "$1" ] || { echo "no such file" >&2; exit 1; }

@@ -117,7 +117,7 @@ func (h *host) programs() {
 }
 
 func (h *host) terminal() {
-	c := h.command("ssh", "-tt", "det-train-one", `echo ready; until [ "$(stty size)" = "33 91" ]; do sleep 0.1; done; echo sized`)
+	c := h.command("ssh", "-tt", "det-train-one", `echo ready; until [ "$(stty size 2>&1)" = "33 91" ]; do sleep 0.1; done; echo sized`)
 	f, err := pty.StartWithSize(c, &pty.Winsize{Cols: 80, Rows: 24})
 	if err != nil {
 		h.t.Fatal(err)

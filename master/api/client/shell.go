@@ -25,6 +25,12 @@ func (t tasks) KillShell(ctx context.Context, id string) error {
 	return t.do(ctx, killCall("shells", id, &apiv1.KillShellResponse{}))
 }
 
+// LaunchTensorboard submits a TensorBoard. A lost response is an error, because it may have been created.
+func (t tasks) LaunchTensorboard(ctx context.Context, in *apiv1.LaunchTensorboardRequest) (*apiv1.LaunchTensorboardResponse, error) {
+	out := &apiv1.LaunchTensorboardResponse{}
+	return out, t.do(ctx, call{op: "launch TensorBoard", method: http.MethodPost, path: "/api/v1/tensorboards", in: in, out: out, once: true})
+}
+
 // KillTensorboard kills a TensorBoard. Killing an ended one is not an error.
 func (t tasks) KillTensorboard(ctx context.Context, id string) error {
 	return t.do(ctx, killCall("tensorboards", id, &apiv1.KillTensorboardResponse{}))

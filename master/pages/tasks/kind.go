@@ -14,15 +14,23 @@ type kind struct {
 	// kill kills a task of the kind.
 	kill func(ctx context.Context, api *client.Client, id string) error
 	// start launches a task of the kind and returns its ID; nil if there is no form for it.
-	start func(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error)
-	// program reports that the form asks for a program.
-	program bool
+	start func(ctx context.Context, api *client.Client, in order) (started, error)
+	// program reports that the form asks for a program, and subjects that it asks for experiments and trials.
+	program, subjects bool
 	// isPage reports that each task has a web page.
 	isPage bool
 	// shared reports that all users may open it.
 	shared bool
 	// lost says what a user loses with a task.
 	lost string
+}
+
+// order is a task to start.
+type order struct {
+	*apiv1.LaunchCommandRequest
+
+	// experiments and trials are those that a TensorBoard shows.
+	experiments, trials []int32
 }
 
 // started is a task that was launched.
@@ -41,7 +49,7 @@ func kinds() map[apiv1.TaskType]kind {
 			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillShell(ctx, id) },
 		},
 		apiv1.TaskType_TASK_TYPE_TENSORBOARD: {
-			Noun: "tensorboard", isPage: true, shared: true,
+			Noun: "TensorBoard", start: startTensorboard, subjects: true, isPage: true, shared: true,
 			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillTensorboard(ctx, id) },
 		},
 		apiv1.TaskType_TASK_TYPE_NOTEBOOK: {
@@ -56,7 +64,7 @@ func kinds() map[apiv1.TaskType]kind {
 }
 
 // startable are the kinds with a form, in its order.
-var startable = []apiv1.TaskType{apiv1.TaskType_TASK_TYPE_COMMAND, apiv1.TaskType_TASK_TYPE_NOTEBOOK, apiv1.TaskType_TASK_TYPE_SHELL}
+var startable = []apiv1.TaskType{apiv1.TaskType_TASK_TYPE_COMMAND, apiv1.TaskType_TASK_TYPE_NOTEBOOK, apiv1.TaskType_TASK_TYPE_TENSORBOARD, apiv1.TaskType_TASK_TYPE_SHELL}
 
 // kindOf returns the kind of a task.
 func kindOf(c *apiv1.Command) kind {
@@ -71,17 +79,24 @@ func killCommand(ctx context.Context, api *client.Client, id string) error {
 	return err
 }
 
-func startCommand(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error) {
-	out, err := api.Launch(ctx, in)
+func startCommand(ctx context.Context, api *client.Client, in order) (started, error) {
+	out, err := api.Launch(ctx, in.LaunchCommandRequest)
 	return started{out.GetCommand().GetId(), exceeds(out.GetWarnings())}, err
 }
 
-func startShell(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error) {
-	out, err := api.LaunchShell(ctx, in)
+func startShell(ctx context.Context, api *client.Client, in order) (started, error) {
+	out, err := api.LaunchShell(ctx, in.LaunchCommandRequest)
 	return started{out.GetShell().GetId(), exceeds(out.GetWarnings())}, err
 }
 
-func startNotebook(ctx context.Context, api *client.Client, in *apiv1.LaunchCommandRequest) (started, error) {
+func startTensorboard(ctx context.Context, api *client.Client, in order) (started, error) {
+	out, err := api.LaunchTensorboard(ctx, &apiv1.LaunchTensorboardRequest{
+		ExperimentIds: in.experiments, TrialIds: in.trials, Config: in.GetConfig(), TemplateName: in.GetTemplateName(),
+	})
+	return started{out.GetTensorboard().GetId(), exceeds(out.GetWarnings())}, err
+}
+
+func startNotebook(ctx context.Context, api *client.Client, in order) (started, error) {
 	out, err := api.LaunchNotebook(ctx, &apiv1.LaunchNotebookRequest{Config: in.GetConfig(), TemplateName: in.GetTemplateName()})
 	return started{out.GetNotebook().GetId(), exceeds(out.GetWarnings())}, err
 }

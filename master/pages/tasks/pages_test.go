@@ -40,6 +40,7 @@ func api() pagetest.API {
 		"POST /api/v1/commands":                `{"command": {"id": "made"}, "warnings": ["LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED"]}`,
 		"POST /api/v1/shells":                  `400 {"message": "resources.slots: must be at most 8"}`,
 		"POST /api/v1/commands/{id}/kill":      `{}`,
+		"POST /api/v1/tensorboards":            `{"tensorboard": {"id": "board"}}`,
 		"POST /api/v1/notebooks":               `{"notebook": {"id": "book"}}`,
 		"POST /api/v1/shells/{id}/kill":        `{}`,
 	}
@@ -137,6 +138,18 @@ func TestStart(t *testing.T) {
 	}
 	if to := s.Post("/det/tasks/new", url.Values{"kind": {"notebook"}}, http.StatusSeeOther).Header().Get("Location"); to != "/det/interactive/book/" {
 		t.Errorf("got %q for a notebook", to)
+	}
+	s.Sent()
+	s.WantTexts(s.Get("/det/tasks/new?kind=TensorBoard&experiments=3", http.StatusOK), `name="experiments" value="3"`)
+	board := url.Values{"kind": {"TensorBoard"}, "experiments": {"3, 4"}, "trials": {"5"}}
+	if to := s.Post("/det/tasks/new", board, http.StatusSeeOther).Header().Get("Location"); to != "/det/interactive/board/" {
+		t.Errorf("got %q for a TensorBoard", to)
+	}
+	if got := s.Sent(); len(got) != 1 || got[0] != `POST /api/v1/tensorboards {"experimentIds":[3,4],"trialIds":[5],"config":{}}` {
+		t.Errorf("got %q", got)
+	}
+	for _, numbers := range []string{"", "x", "-1", "3;4", strings.Repeat("1,", 101)} {
+		s.Post("/det/tasks/new", url.Values{"kind": {"TensorBoard"}, "experiments": {numbers}}, http.StatusUnprocessableEntity)
 	}
 	for _, form := range []url.Values{{"kind": {"command"}}, {"kind": {"command"}, "program": {"x"}, "slots": {"-1"}}, {"kind": {"command"}, "program": {"\xff"}}} {
 		s.WantTexts(s.Post("/det/tasks/new", form, http.StatusUnprocessableEntity).Body.String(), `role="alert"`)

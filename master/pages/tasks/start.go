@@ -17,6 +17,8 @@ import (
 // values are the fields of the form that starts a task.
 type values struct {
 	Kind, Name, Template, Pool, Slots, Image, Program string
+	// Experiments and Trials are numbers with commas between them.
+	Experiments, Trials string
 	// Request makes a form that is sent twice start one task.
 	Request string
 }
@@ -26,8 +28,8 @@ type form struct {
 	values
 	Kinds            []option
 	Templates, Pools []option
-	// HasProgram reports that the kind runs a program of the form.
-	HasProgram bool
+	// HasProgram reports that the kind runs a program of the form, and HasSubjects that it shows experiments.
+	HasProgram, HasSubjects bool
 	// Problem is the error in the values.
 	Problem string
 }
@@ -37,6 +39,7 @@ func readValues(in url.Values) values {
 	return values{
 		Kind: in.Get("kind"), Name: text("name"), Template: in.Get("template"), Pool: in.Get("pool"), Slots: text("slots"), Image: text("image"),
 		Program: strings.TrimSpace(strings.ReplaceAll(in.Get("program"), "\r\n", "\n")), Request: in.Get("request"),
+		Experiments: text("experiments"), Trials: text("trials"),
 	}
 }
 
@@ -51,12 +54,12 @@ func (v values) kind() (kind, error) {
 }
 
 // request returns the task to launch, or the sentence about a value that is not valid.
-func (v values) request(k kind) (*apiv1.LaunchCommandRequest, string) {
+func (v values) request(k kind) (order, string) {
 	config, resources := map[string]any{}, map[string]any{}
 	if v.Slots != "" {
 		n, err := strconv.ParseUint(v.Slots, 10, 31)
 		if err != nil {
-			return nil, "Slots must be a whole number, 0 or more."
+			return order{}, "Slots must be a whole number, 0 or more."
 		}
 		resources["slots"] = n
 	}
@@ -76,13 +79,36 @@ func (v values) request(k kind) (*apiv1.LaunchCommandRequest, string) {
 	case k.program && v.Program != "":
 		config["entrypoint"] = []any{v.Program}
 	case k.program && v.Template == "":
-		return nil, "Give a program, or a template that has one."
+		return order{}, "Give a program, or a template that has one."
+	}
+	experiments, known := numbers(v.Experiments)
+	trials, alike := numbers(v.Trials)
+	switch {
+	case !known || !alike:
+		return order{}, "Give the numbers of experiments and trials, with commas between them."
+	case k.subjects && len(experiments)+len(trials) == 0:
+		return order{}, "Give the number of an experiment or a trial."
 	}
 	made, err := structpb.NewStruct(config)
 	if err != nil {
-		return nil, "A field has characters that are not text."
+		return order{}, "A field has characters that are not text."
 	}
-	return &apiv1.LaunchCommandRequest{Config: made, TemplateName: v.Template, RequestId: v.Request}, ""
+	return order{&apiv1.LaunchCommandRequest{Config: made, TemplateName: v.Template, RequestId: v.Request}, experiments, trials}, ""
+}
+
+// mostSubjects is the number of experiments or trials of a TensorBoard's form.
+const mostSubjects = 100
+
+// numbers reads numbers with commas or spaces between them.
+func numbers(text string) (list []int32, ok bool) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		n, err := strconv.ParseInt(word, 10, 32)
+		if err != nil || n <= 0 || len(list) == mostSubjects {
+			return nil, false
+		}
+		list = append(list, int32(n))
+	}
+	return list, true
 }
 
 func showStart(v *ui.Visit) error {
@@ -115,7 +141,7 @@ func showForm(v *ui.Visit, in values, problem string) error {
 
 func newForm(in values, k kind, templates []*apiv1.Template, pools []*apiv1.ResourcePool) form {
 	in.Kind = k.Noun
-	f := form{values: in, HasProgram: k.program, Templates: []option{{"", "none", in.Template == ""}}, Pools: []option{{"", "default", in.Pool == ""}}}
+	f := form{values: in, HasProgram: k.program, HasSubjects: k.subjects, Templates: []option{{"", "none", in.Template == ""}}, Pools: []option{{"", "default", in.Pool == ""}}}
 	for _, t := range startable {
 		noun := kinds()[t].Noun
 		f.Kinds = append(f.Kinds, option{noun, strings.ToUpper(noun[:1]) + noun[1:], noun == k.Noun})

@@ -38,7 +38,7 @@ func makeStorage(s *agentv1.Spec) error {
 // makePlace creates the mount point of a checkpoint in the task's own directory.
 func makePlace(own []*agentv1.Mount, m *agentv1.Mount, u *agentv1.User) error {
 	if _, err := os.Stat(m.GetHostPath()); err != nil {
-		return fmt.Errorf("the checkpoint to start from is not on this machine: %w", err)
+		return fmt.Errorf("the files to read are not on this machine: %w", err)
 	}
 	for _, o := range own {
 		if below, found := strings.CutPrefix(path.Clean(m.GetContainerPath()), path.Clean(o.GetContainerPath())+"/"); found {

@@ -73,7 +73,7 @@ func TestCheckpointDirectoryIsNotRedirected(t *testing.T) {
 		"a link in place of its directory":    {func(dir string) error { return os.Symlink("other", filepath.Join(dir, "in")) }, "not a directory"},
 		"a link in place of the checkpoint":   {func(dir string) error { return putInPlace(dir, "../../other") }, "not a directory"},
 		"a file in place of the checkpoint":   {func(dir string) error { return putInPlace(dir, "") }, "not a directory"},
-		"the checkpoint to start from is not": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "other", "u")) }, "the checkpoint to start from is not on this machine"},
+		"the checkpoint to start from is not": {func(dir string) error { return os.RemoveAll(filepath.Join(dir, "other", "u")) }, "the files to read are not on this machine"},
 	} {
 		dir := newStorage(t, 0o700)
 		if err := tc.change(dir); err != nil {

@@ -118,7 +118,7 @@ func TestTensorBoardsOfBuckets(t *testing.T) {
 		t.Fatal(err)
 	}
 	google, address := googletest.ServeGCS(t)
-	res, err := google.Post("http://"+address+"/storage/v1/b?project=p", "application/json", strings.NewReader(`{"name": "boards"}`)) //nolint:noctx // of an emulator
+	res, err := google.Post("http://"+address+"/storage/v1/b?project=p", "application/json", strings.NewReader(`{"name": "boards"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package tensorboard
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -97,6 +98,17 @@ func without(v, has container.Environment) container.Environment {
 		return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return slices.Contains(has, one) })
 	}
 	return container.Environment{CPU: minus(v.CPU, has.CPU), CUDA: minus(v.CUDA, has.CUDA), ROCm: minus(v.ROCm, has.ROCm)}
+}
+
+// notGiven removes the images that a task has anyway, which its user has not chosen.
+func notGiven(i, given container.Images) container.Images {
+	unless := func(image, given string) string {
+		if image == cmp.Or(given, spec.DefaultImage) {
+			return ""
+		}
+		return image
+	}
+	return container.Images{CPU: unless(i.CPU, given.CPU), CUDA: unless(i.CUDA, given.CUDA), ROCm: unless(i.ROCm, given.ROCm)}
 }
 
 // sameKeys reports whether two storages have the same keys.

@@ -33,9 +33,7 @@ func (t *TensorBoards) Program(ctx context.Context, task tasklife.Task, cfg spec
 
 func buildProgram(cluster string, task tasklife.Task, cfg spec.Config, sources []source) (spec.Program, error) {
 	var mounts []*agentv1.Mount
-	var directories []string
 	for _, s := range sources {
-		directories = append(directories, s.place.directories(cluster, s.part)...)
 		if m := s.place.mount(cluster); m != nil {
 			mounts = append(mounts, m)
 		}
@@ -44,7 +42,7 @@ func buildProgram(cluster string, task tasklife.Task, cfg spec.Config, sources [
 	if err != nil {
 		return spec.Program{}, fmt.Errorf("write the storage of TensorBoard %s: %w", task.ID, err)
 	}
-	args := slices.Concat([]string{"-c", launcher, storagePath, strings.Join(directories, ",")}, cfg.TensorboardArgs)
+	args := slices.Concat([]string{"-c", launcher, storagePath, directoriesOf(cluster, sources)}, cfg.TensorboardArgs)
 	return spec.Program{
 		Config: cfg, Argv: program.Argv(args...), Variables: []string{"TF_CPP_MIN_LOG_LEVEL=3"}, FixedPaths: true,
 		HasContext: task.HasContext, Storage: mounts,
@@ -52,4 +50,16 @@ func buildProgram(cluster string, task tasklife.Task, cfg spec.Config, sources [
 			Path: storagePath, Content: storage, Mode: 0o400, Uid: int32(task.Unix.UID), Gid: int32(task.Unix.GID), //nolint:gosec // ids of an account
 		}},
 	}, nil
+}
+
+// longestList is the maximum length of the list of directories: Linux limits an argument to 128 KiB.
+const longestList = 100 << 10
+
+// directoriesOf returns the directories of all sources as an argument of the program.
+func directoriesOf(cluster string, sources []source) string {
+	var all []string
+	for _, s := range sources {
+		all = append(all, s.place.directories(cluster, s.part)...)
+	}
+	return strings.Join(all, ",")
 }

@@ -73,12 +73,17 @@ func (t *TensorBoards) Launch(ctx context.Context, by *apiv1.User, req *apiv1.La
 			return nil, err
 		}
 	}
+	if n := len(directoriesOf(t.cluster(), sources)); n > longestList {
+		return nil, status.New(status.InvalidArgument, "a TensorBoard cannot show that many trials: the list of their directories has %d bytes, and at most %d are possible; choose fewer experiments", n, longestList)
+	}
 	from, err := inherit(by, sources)
 	if err != nil {
 		return nil, err
 	}
 	from.Resources.ResourcePool = t.cfg.Pool(from.Resources.ResourcePool)
-	from.Environment.Variables = without(from.Environment.Variables, t.cfg.Defaults(from.Resources.ResourcePool).Environment)
+	given := t.cfg.Defaults(from.Resources.ResourcePool)
+	from.Environment.Variables = without(from.Environment.Variables, given.Environment)
+	from.Environment.Image = notGiven(from.Environment.Image, given.Image)
 	b := task.Board{From: from}
 	b.Shows.Experiments, b.Shows.Trials, b.Shows.Parts = req.GetExperimentIds(), req.GetTrialIds(), parts
 	return t.cfg.Tasks.LaunchBoard(ctx, by, b, &apiv1.LaunchCommandRequest{

@@ -142,6 +142,18 @@ func TestInheritedSettings(t *testing.T) {
 	}
 }
 
+func TestSettingsOfTheCluster(t *testing.T) {
+	t.Parallel()
+	given := container.Images{CPU: "cluster"}
+	if got, want := notGiven(container.Images{CPU: "cluster", CUDA: "own", ROCm: spec.DefaultImage}, given), (container.Images{CUDA: "own"}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	variables := without(container.Environment{CPU: []string{"A=1", "B=2"}}, container.Environment{CPU: []string{"A=1"}})
+	if !slices.Equal(variables.CPU, []string{"B=2"}) {
+		t.Errorf("got %v, want B alone", variables)
+	}
+}
+
 func TestKeysOfOthers(t *testing.T) {
 	t.Parallel()
 	own := experimentOf(1, s3("b", "", "hush"))

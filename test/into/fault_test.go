@@ -191,7 +191,7 @@ func (all *streams) end(w *world) {
 
 func (p *program) kill() {
 	_ = p.Process.Kill()
-	_ = <-p.ended // it was killed
+	fmt.Fprintln(&p.said, <-p.ended)
 }
 
 // stop ends all streams from this side.

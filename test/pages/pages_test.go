@@ -54,6 +54,9 @@ func TestPages(t *testing.T) {
 	for _, r := range rows(l) {
 		t.Run(r.path, func(t *testing.T) { testPage(t, b, r) })
 	}
+	t.Run("tasks", func(t *testing.T) { testTasks(t, b) })
+	t.Run("machines", func(t *testing.T) { testMachines(t, b) })
+	t.Run("users", func(t *testing.T) { testUsers(t, b) })
 	t.Run("live", func(t *testing.T) { testLive(t, l, b) })
 }
 

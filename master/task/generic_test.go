@@ -110,7 +110,7 @@ func TestPauseOfAGenericTask(t *testing.T) {
 			m.restart()
 		}
 		list := m.history(task.HistoryQuery{Statuses: []apiv1.Status{apiv1.StatusPaused}, Limit: 9})
-		if len(list) != 1 || list[0].GetReason() != "paused by user ann" || list[0].GetState() == apiv1.Task_STATE_TERMINATED {
+		if len(list) != 1 || list[0].GetReason() != "paused by user ann" || list[0].GetState() == apiv1.Task_STATE_TERMINATED || list[0].GetAssignedTime() != nil {
 			t.Errorf("got %v, want the paused task", list)
 		}
 		if s := m.summaries()[id+".1"]; s.GetTaskId() != id || len(s.GetResources()) > 0 {

@@ -94,7 +94,7 @@ func (v *views) showOwnFields(c *apiv1.Command, s *snapshot, a *lifecycle.Alloca
 	if line := commandLine(s.task.Config); line != "" {
 		c.CommandLine = &line
 	}
-	if !a.Assigned.IsZero() {
+	if !a.Assigned.IsZero() && !s.rests() {
 		c.AssignedTime = timestamppb.New(a.Assigned)
 	}
 	if s.hasEnded() {

@@ -102,7 +102,7 @@ func (p *page) connect(ctx context.Context, kernel string) *websocket.Conn {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ws, _, err := websocket.Dial(ctx, p.base+"api/kernels/"+kernel+"/channels", &websocket.DialOptions{ //nolint:bodyclose // it has none
+	ws, _, err := websocket.Dial(ctx, p.base+"api/kernels/"+kernel+"/channels", &websocket.DialOptions{
 		HTTPClient: p.client, HTTPHeader: http.Header{"Origin": {u.Scheme + "://" + u.Host}},
 	})
 	if err != nil {

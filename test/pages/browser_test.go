@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -224,4 +225,28 @@ func (tb *tab) wantAccessible(as string) {
 	if wide := evaluate[int](tb, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
 		tb.t.Errorf("%s: the page is %d pixels wider than the window", as, wide)
 	}
+}
+
+// waitUntil waits until an expression of a script is true.
+func (tb *tab) waitUntil(expression string) {
+	tb.t.Helper()
+	for {
+		done, err := chromedp.Run(tb.ctx, chromedp.Evaluate[bool](`Boolean(`+expression+`)`))
+		if err == nil && done {
+			return
+		}
+		if tb.ctx.Err() != nil {
+			tb.t.Fatalf("never true (%v): %s", err, expression)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// quote returns a text as it is written in a script.
+func quote(text string) string {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // it is a string
+	}
+	return string(b)
 }

@@ -51,9 +51,10 @@ func TestPages(t *testing.T) {
 	l := openLab(t)
 	b := openBrowser(t, l.URL)
 	t.Run("the login", func(t *testing.T) { testLogin(t, b) })
-	for _, r := range rows(l) {
+	for _, r := range append(rows(l), experimentRows(l)...) {
 		t.Run(r.path, func(t *testing.T) { testPage(t, b, r) })
 	}
+	t.Run("experiments", func(t *testing.T) { testExperiments(t, l, b) })
 	t.Run("tasks", func(t *testing.T) { testTasks(t, b) })
 	t.Run("machines", func(t *testing.T) { testMachines(t, b) })
 	t.Run("users", func(t *testing.T) { testUsers(t, b) })

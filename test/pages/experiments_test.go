@@ -1,0 +1,76 @@
+package pages_test
+
+import "testing"
+
+// experimentRows returns the pages of experiments. The search is experiment 1 with trials 1 to 3.
+func experimentRows(l *lab) []row {
+	search, training := "/det/experiments/"+l.search, "/det/experiments/"+l.training
+	trial := search + "/trials/1"
+	const name = `"><img src=x onerror=alert(1)> search`
+	return []row{
+		{"/det/experiments", []string{name, "training", "validation_loss", "Compare the marked ones"}},
+		{"/det/experiments?q=search&state=succeeded&sort=best", []string{name, "1–1 of 1"}},
+		{search, []string{name, "slot-hours", "USD", "Archive", "Trials"}},
+		{training, []string{"running", "Pause"}},
+		{search + "/hyperparameters", []string{"Parallel coordinates", "3 trials of 3"}},
+		{search + "/search", []string{"the search has ended", "Timeline, newest first"}},
+		{search + "/configuration", []string{"max_trials: 3", "As submitted"}},
+		{search + "/files", []string{"It was created without files."}},
+		{search + "/fork", []string{"Configuration", "Check"}},
+		{search + "/continue", []string{"Changes of its configuration"}},
+		{search + "/move", []string{"Uncategorized"}},
+		{search + "/delete", []string{"3 trials with metrics, logs and history"}},
+		{trial, []string{"Hyperparameters", "rate", "There are no checkpoints."}},
+		{trial + "/logs", []string{"batch 10: loss", "Download"}},
+		{trial + "/system", []string{"Reports of the profiler"}},
+		{"/det/compare?ids=" + l.search + "," + l.training, []string{name, "Differences of the configurations", "searcher.name"}},
+	}
+}
+
+// testExperiments does what the owner of experiments can do, with script and without.
+func testExperiments(t *testing.T, l *lab, b *browser) {
+	search, training := "/det/experiments/"+l.search, "/det/experiments/"+l.training
+	t.Run("curves grow", func(t *testing.T) {
+		tb := b.open(t)
+		tb.visit(training)
+		tb.waitUntil(`document.querySelector("figure.curves canvas") && document.querySelectorAll("figure.curves .legend li").length === 1`)
+		before := evaluate[string](tb, `document.querySelector("#live").innerText`)
+		tb.waitUntil(`document.querySelector("#live").innerText !== ` + quote(before))
+		tb.waitUntil(`document.querySelector("figure.curves canvas") !== null`)
+	})
+	t.Run("pause and activate", func(t *testing.T) {
+		tb := b.open(t)
+		tb.visit(training)
+		tb.submit("Pause", nil)
+		tb.await("The experiment pauses after a checkpoint.", "Activate")
+		tb.submit("Activate", nil)
+		tb.await("The experiment is active again.", "Pause")
+	})
+	t.Run("a fork is checked while it is written", func(t *testing.T) {
+		tb := b.open(t)
+		tb.expect("422")
+		tb.visit(search + "/fork")
+		evaluate[bool](tb, `(() => { const e = document.querySelector("#config"); e.value += "\nnonsense: 1\n"; return e.dispatchEvent(new Event("input", {bubbles: true})); })()`)
+		tb.await("nonsense: unknown key")
+		tb.submit("Create", nil)
+		tb.waitUntil(`document.querySelector("#config")?.defaultValue.includes("nonsense")`)
+		tb.await("nonsense: unknown key")
+		tb.submit("Create", map[string]string{"config": "name: forked\nentrypoint: python3 train.py\nsearcher: {name: single, metric: validation_loss}\nhyperparameters: {rate: 0.1, batches: 10, pause: 0}"})
+		tb.await("Forked from experiment "+l.search, "forked")
+	})
+	t.Run("archive and delete without script", func(t *testing.T) {
+		id := l.create("training.yaml")
+		tb := b.open(t)
+		tb.withoutScript()
+		tb.visit("/det/experiments/" + id)
+		tb.submit("Kill", nil)
+		tb.await("The experiment was killed.")
+		l.await("it has ended", func() error { return l.stateIs(id, "killed") })
+		tb.visit("/det/experiments/" + id)
+		tb.submit("Archive", nil)
+		tb.await("The experiment is archived.", "Unarchive")
+		tb.visit("/det/experiments/" + id + "/delete")
+		tb.submit("Delete experiment "+id, nil)
+		tb.await("Experiment " + id + " is being deleted")
+	})
+}

@@ -2,9 +2,12 @@ package shell_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -108,6 +111,26 @@ func TestLongCommandLines(t *testing.T) {
 	}
 	if out, err := w.session(client).Output("echo again"); err != nil || string(out) != "again\n" {
 		t.Errorf("got %q and %v afterwards", out, err)
+	}
+}
+
+// The image is a stranger: its tools may answer anything, and without end.
+func TestImagesThatAnswerAnything(t *testing.T) {
+	t.Parallel()
+	for _, script := range []string{
+		"echo", "echo 81a4 7 0 0 1", "echo 81a4 7 0 0 1/", "echo x y z 0 1 a/", "echo 81a4 7 0 0 99999999999999999999 a/", "yes", "yes 81a4 7 0 0 1", "yes 81a4 7 0 0 1/", "kill -9 $$", "exit 3",
+	} {
+		w := newWorld(t)
+		w.machine.tools = t.TempDir()
+		text := "#!/bin/sh\nPATH=/usr/bin:/bin\n" + `case "$2" in *stat*|*readlink*) ` + script + `;; *) /bin/sh "$@";; esac` + "\n"
+		if err := os.WriteFile(filepath.Join(w.machine.tools, "sh"), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		files, _ := w.files()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, _ = files.ReadDirContext(ctx, "/") // it may have no end
+		cancel()
+		_ = files.Close()
 	}
 }
 

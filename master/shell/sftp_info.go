@@ -2,10 +2,12 @@ package shell
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,18 +35,29 @@ func (i info) Sys() any           { return nil }
 func (i info) Uid() uint32        { return i.user }
 func (i info) Gid() uint32        { return i.group }
 
-// parseInfo reads what stat writes for the format fields.
+// parseInfo reads what stat writes for the format fields. The program is the image's, and may write anything.
 func parseInfo(text string) (info, error) {
-	var mode uint32
-	var seconds int64
-	var i info
-	if _, err := fmt.Sscanf(text, "%x %d %d %d %d", &mode, &i.size, &i.user, &i.group, &seconds); err != nil {
-		return info{}, fmt.Errorf("the image's stat answered %.200q", text)
+	parts := strings.SplitN(text, " ", 6)
+	if len(parts) < 6 {
+		return info{}, wrongInfo(text)
 	}
-	i.name = path.Base(strings.SplitN(text, " ", 6)[5])
-	i.mode, i.modified = modeOf(mode), time.Unix(seconds, 0)
-	return i, nil
+	mode, err := strconv.ParseUint(parts[0], 16, 32)
+	numbers := make([]int64, 4)
+	for n := range numbers {
+		var failed error
+		numbers[n], failed = strconv.ParseInt(parts[n+1], 10, 64)
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return info{}, wrongInfo(text)
+	}
+	return info{
+		name: path.Base(parts[5]), mode: modeOf(uint32(mode)), size: numbers[0], user: uint32(numbers[1]), group: uint32(numbers[2]), //nolint:gosec // 32 bits
+		modified: time.Unix(numbers[3], 0),
+	}, nil
 }
+
+func wrongInfo(text string) error { return fmt.Errorf("the image's stat answered %.200q", text) }
 
 // modeOf returns the mode of a file as Linux has it.
 func modeOf(raw uint32) fs.FileMode {
@@ -72,7 +85,7 @@ func (f *files) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 			return nil, err
 		}
 		_ = s.CloseWrite()
-		l := &listing{script: s, out: bufio.NewReader(s.Stdout())}
+		l := &listing{script: s, out: bufio.NewReaderSize(s.Stdout(), longestRecord)}
 		if _, err := l.out.Peek(1); err != nil { // empty, or not readable
 			l.script = nil
 			return l, s.end()
@@ -116,6 +129,9 @@ func (o one) ListAt(to []fs.FileInfo, at int64) (int, error) {
 	return 1, nil
 }
 
+// longestRecord is the maximum length of a record. Names have at most 255 bytes.
+const longestRecord = 4 << 10
+
 // listing reads the files of a directory, one after the other.
 type listing struct {
 	script *script // nil at the end
@@ -130,6 +146,10 @@ func (l *listing) ListAt(to []fs.FileInfo, _ int64) (int, error) {
 		if err != nil {
 			s := l.script
 			l.script = nil
+			if errors.Is(err, bufio.ErrBufferFull) {
+				s.abort()
+				return n, wrongInfo(record)
+			}
 			if err := s.end(); err != nil {
 				return n, err
 			}
@@ -147,11 +167,12 @@ func (l *listing) ListAt(to []fs.FileInfo, _ int64) (int, error) {
 
 // record returns the next record: a name may have newlines.
 func (l *listing) record() (string, error) {
-	text, err := l.out.ReadString('/')
+	b, err := l.out.ReadSlice('/')
+	text := strings.TrimSuffix(string(b), "/")
 	if err == nil {
 		_, err = l.out.ReadByte() // the newline after it
 	}
-	return strings.TrimSuffix(text, "/"), err
+	return text, err
 }
 
 // Close ends the listing.

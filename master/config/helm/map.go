@@ -40,7 +40,7 @@ func Map(d Document) config.Master {
 	}
 	m.NotebookTimeout = v.NotebookTimeout
 	m.Telemetry.Enabled = v.Telemetry.Enabled
-	m.Observability = v.Observability
+	m.Observability, m.Proxy = v.Observability, v.Proxy
 	if v.Logging.Elastic != nil {
 		m.Logging = v.Logging
 	}

@@ -87,6 +87,9 @@ func TestMap(t *testing.T) {
 		// absent are settings that keep their defaults.
 		absent []string
 	}{
+		{name: "a host name for the pages of tasks", values: `{proxy: {origin: "https://*.services.example.com"}}`, want: map[string]string{
+			"proxy.origin": "https://*.services.example.com",
+		}},
 		{name: "nothing but the slots", values: `{}`, want: map[string]string{
 			"port": "8081", "db.type": "postgres", "db.host": "determined-db-service-lab", "db.password": "file:/run/determined/secrets/db-password",
 			"security.initial_user_password":            "file:/run/determined/secrets/admin-password",

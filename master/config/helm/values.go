@@ -53,6 +53,7 @@ type Values struct {
 	TLSSecret     string               `yaml:"tlsSecret"`
 	Telemetry     Telemetry            `yaml:"telemetry"`
 	Observability config.Observability `yaml:"observability"`
+	Proxy         config.Proxy         `yaml:"proxy"`
 	Logging       config.Logging       `yaml:"logging"`
 
 	Refused    `yaml:",inline"`

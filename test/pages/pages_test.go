@@ -54,11 +54,12 @@ func TestPages(t *testing.T) {
 	for _, r := range append(rows(l), experimentRows(l)...) {
 		t.Run(r.path, func(t *testing.T) { testPage(t, b, r) })
 	}
-	t.Run("experiments", func(t *testing.T) { testExperiments(t, l, b) })
 	t.Run("tasks", func(t *testing.T) { testTasks(t, b) })
 	t.Run("machines", func(t *testing.T) { testMachines(t, b) })
 	t.Run("users", func(t *testing.T) { testUsers(t, b) })
 	t.Run("live", func(t *testing.T) { testLive(t, l, b) })
+	// A pause gives the slots to the waiting command, so that this is last.
+	t.Run("experiments", func(t *testing.T) { testExperiments(t, l, b) })
 }
 
 func testPage(t *testing.T, b *browser, r row) {

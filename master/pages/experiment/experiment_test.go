@@ -201,8 +201,12 @@ func TestReadTrialQuery(t *testing.T) {
 		want            string
 		descending      bool
 	}{
-		{"", true, "BEST_VALIDATION_METRIC", false}, {"", false, "BEST_VALIDATION_METRIC", true}, {"-best", false, "BEST_VALIDATION_METRIC", false},
-		{"-id", false, "ID", true}, {"nonsense", true, "BEST_VALIDATION_METRIC", false}, {"latest", false, "LATEST_VALIDATION_METRIC", true},
+		{"", true, "BEST_VALIDATION_METRIC", false},
+		{"", false, "BEST_VALIDATION_METRIC", true},
+		{"-best", false, "BEST_VALIDATION_METRIC", false},
+		{"-id", false, "ID", true},
+		{"nonsense", true, "BEST_VALIDATION_METRIC", false},
+		{"latest", false, "LATEST_VALIDATION_METRIC", true},
 	} {
 		p := readTrialQuery(url.Values{"sort": {tt.sort}, "offset": {"-3"}}, tt.smallerIsBetter).page()
 		if p.Sort != tt.want || p.Descending != tt.descending || p.Offset != 0 {

@@ -30,7 +30,8 @@ func TestSearchAndHyperparameters(t *testing.T) {
 	known["GET /api/v1/experiments/7/trials"] = pagetest.JSON(t, &apiv1.GetExperimentTrialsResponse{
 		Trials: []*apiv1.Trial{
 			{Id: 3, ExperimentId: 7, Hparams: object(t, map[string]any{hostile: 0.1}), SearcherMetricValue: wrapperspb.Double(0.25)},
-			{Id: 4, ExperimentId: 7, Hparams: object(t, map[string]any{hostile: "=" + hostile}), SearcherMetricValue: wrapperspb.Double(0.5)}, {Id: 5},
+			{Id: 4, ExperimentId: 7, Hparams: object(t, map[string]any{hostile: "=" + hostile}), SearcherMetricValue: wrapperspb.Double(0.5)},
+			{Id: 5},
 		}, Pagination: &apiv1.Pagination{Total: 3},
 	})
 	site := pagetest.New(t, Pages(), known)

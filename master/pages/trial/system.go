@@ -32,9 +32,16 @@ type reading struct {
 
 // readings are the metrics that the profiler reports.
 var readings = []reading{
-	{"gpu", "gpu_util", "%", 1}, {"gpu", "gpu_free_memory", "GB", 1e9}, {"cpu", "cpu_util_simple", "%", 1}, {"memory", "memory_free", "GB", 1e9},
-	{"network", "net_throughput_sent", "MB/s", 1e6}, {"network", "net_throughput_recv", "MB/s", 1e6},
-	{"disk", "disk_throughput_read", "MB/s", 1e6}, {"disk", "disk_throughput_write", "MB/s", 1e6}, {"disk", "disk_iops", "1/s", 1}, {"disk", "disk_util", "%", 1},
+	{"gpu", "gpu_util", "%", 1},
+	{"gpu", "gpu_free_memory", "GB", 1e9},
+	{"cpu", "cpu_util_simple", "%", 1},
+	{"memory", "memory_free", "GB", 1e9},
+	{"network", "net_throughput_sent", "MB/s", 1e6},
+	{"network", "net_throughput_recv", "MB/s", 1e6},
+	{"disk", "disk_throughput_read", "MB/s", 1e6},
+	{"disk", "disk_throughput_write", "MB/s", 1e6},
+	{"disk", "disk_iops", "1/s", 1},
+	{"disk", "disk_util", "%", 1},
 }
 
 // label returns the name with the unit.

@@ -78,10 +78,11 @@ func stateOf(j *apiv1.Job) string {
 
 // pathOf returns the path of the page of a job, or "" if it has none.
 func pathOf(j *apiv1.Job) string {
-	switch kind := j.GetType(); {
-	case kind == apiv1.Job_TYPE_EXPERIMENT:
+	kind := j.GetType()
+	if kind == apiv1.Job_TYPE_EXPERIMENT {
 		return ui.Root + "experiments/" + url.PathEscape(j.GetEntityId())
-	case kind == apiv1.Job_TYPE_CHECKPOINT_GC || kind == apiv1.Job_TYPE_EXTERNAL:
+	}
+	if kind == apiv1.Job_TYPE_CHECKPOINT_GC || kind == apiv1.Job_TYPE_EXTERNAL {
 		return ""
 	}
 	return ui.Root + "tasks/" + url.PathEscape(j.GetEntityId())

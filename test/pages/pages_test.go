@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/det-deploy/det-deploy/test/rest"
 )
 
 // row is a page and texts that it contains.
@@ -48,11 +50,12 @@ func TestPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster; run without -short")
 	}
+	looks := rest.Choose([]look{{1280, "light"}, {360, "dark"}}, []look{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}})
 	l := openLab(t)
 	b := openBrowser(t, l.URL)
 	t.Run("the login", func(t *testing.T) { testLogin(t, b) })
 	for _, r := range append(rows(l), experimentRows(l)...) {
-		t.Run(r.path, func(t *testing.T) { testPage(t, b, r) })
+		t.Run(r.path, func(t *testing.T) { testPage(t, b, r, looks) })
 	}
 	t.Run("tasks", func(t *testing.T) { testTasks(t, b) })
 	t.Run("machines", func(t *testing.T) { testMachines(t, b) })
@@ -62,20 +65,24 @@ func TestPages(t *testing.T) {
 	t.Run("experiments", func(t *testing.T) { testExperiments(t, l, b) })
 }
 
-func testPage(t *testing.T, b *browser, r row) {
+// look is the width of a window and the theme of a visitor.
+type look struct {
+	width int64
+	theme string
+}
+
+func testPage(t *testing.T, b *browser, r row, looks []look) {
 	tb := b.open(t)
 	if r.path == "/det/nothing" {
 		tb.expect("404")
 	}
-	for _, theme := range []string{"light", "dark"} {
-		for _, width := range []int64{1280, 360} {
-			tb.look(width, theme)
-			tb.visit(r.path)
-			tb.await(r.texts...)
-			as := fmt.Sprintf("%s, %d pixels, %s", r.path, width, theme)
-			tb.wantAccessible(as)
-			tb.keep(as)
-		}
+	for _, k := range looks {
+		tb.look(k.width, k.theme)
+		tb.visit(r.path)
+		tb.await(r.texts...)
+		as := fmt.Sprintf("%s, %d pixels, %s", r.path, k.width, k.theme)
+		tb.wantAccessible(as)
+		tb.keep(as)
 	}
 	tb.withoutScript()
 	tb.visit(r.path)

@@ -2,6 +2,7 @@ package agentrm
 
 import (
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -10,13 +11,23 @@ import (
 // highestPort is the highest port number.
 const highestPort = 65535
 
-// choosePorts returns a free number at or above each base, all different. If there is no free number for
-// a base, it returns the base.
-func choosePorts(bases []int, used map[int]bool) []int {
+// portsOfKind is the number of ports from which a cluster takes its first one. Determined reserves as many
+// for notebooks and for TensorBoards.
+const portsOfKind = 300
+
+// firstPort returns the number that a cluster adds to all bases. It makes it unlikely that two clusters,
+// which do not know of each other, use the same port of one machine.
+func firstPort(clusterID string) int {
+	return int(crc32.ChecksumIEEE([]byte(clusterID)) % portsOfKind)
+}
+
+// choosePorts returns a free number at or above each base plus first, all different. If there is no free
+// number for a base, it returns the base.
+func choosePorts(bases []int, first int, used map[int]bool) []int {
 	var out []int
 	mine := make(map[int]bool)
 	for _, base := range bases {
-		n := base
+		n := base + first
 		for n <= highestPort && (used[n] || mine[n]) {
 			n++
 		}

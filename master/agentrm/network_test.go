@@ -13,18 +13,23 @@ import (
 
 func TestPortsAreFreeAndAboveTheirBases(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ bases, used, want []int }{
-		"nothing is used":          {[]int{12350, 29400}, nil, []int{12350, 29400}},
-		"the base is used":         {[]int{12350, 29400}, []int{12350, 12351, 29400}, []int{12352, 29401}},
-		"one base leads to others": {[]int{12360, 12361}, []int{12360}, []int{12361, 12362}},
-		"the last ones are used":   {[]int{65534}, []int{65534, 65535}, []int{65534}},
-		"none is wanted":           {nil, []int{1}, nil},
+	for name, c := range map[string]struct {
+		bases, used []int
+		first       int
+		want        []int
+	}{
+		"nothing is used":          {[]int{12350, 29400}, nil, 0, []int{12350, 29400}},
+		"the base is used":         {[]int{12350, 29400}, []int{12350, 12351, 29400}, 0, []int{12352, 29401}},
+		"one base leads to others": {[]int{12360, 12361}, []int{12360}, 0, []int{12361, 12362}},
+		"the last ones are used":   {[]int{65534}, []int{65534, 65535}, 0, []int{65534}},
+		"none is wanted":           {nil, []int{1}, 0, nil},
+		"a cluster's first ports":  {[]int{2600, 2900}, []int{2607}, 7, []int{2608, 2907}},
 	} {
 		used := map[int]bool{}
 		for _, n := range c.used {
 			used[n] = true
 		}
-		if diff := cmp.Diff(choosePorts(c.bases, used), c.want); diff != "" {
+		if diff := cmp.Diff(choosePorts(c.bases, c.first, used), c.want); diff != "" {
 			t.Errorf("%s: got -, want +:\n%s", name, diff)
 		}
 	}
@@ -44,20 +49,20 @@ func TestAllocationsOnOneMachineHaveDistinctPorts(t *testing.T) {
 	on := func(machine string) func(*agentv1.Hello) {
 		return func(h *agentv1.Hello) { h.Address = machine }
 	}
-	// The master sees them all at loopback; a and b report that they are on one machine.
+	// Cluster "c1" begins 257 above the bases. The master sees them all at loopback; a and b report that they are on one machine.
 	c.join("a", 2, on("10.0.0.1"))
 	c.submit("first", 1, listening)
 	c.await(t, "first.1 assigned")
 	c.submit("second", 1, listening)
 	c.await(t, "second.1 assigned")
 	got := append(c.portsOf("first.1"), c.portsOf("second.1")...)
-	if diff := cmp.Diff(got, []string{"first.1[12350 12351]", "second.1[12352 12353]"}); diff != "" {
+	if diff := cmp.Diff(got, []string{"first.1[12607 12608]", "second.1[12609 12610]"}); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
 	}
 	c.join("b", 2, on("10.0.0.1"))
 	c.submit("gang", 2, listening)
 	c.await(t, "gang.1 assigned")
-	if diff := cmp.Diff(c.portsOf("gang.1"), []string{"gang.1[12354 12355]"}); diff != "" {
+	if diff := cmp.Diff(c.portsOf("gang.1"), []string{"gang.1[12611 12612]"}); diff != "" {
 		t.Errorf("on another agent of the machine: got -, want +:\n%s", diff)
 	}
 	c.restart()

@@ -138,6 +138,6 @@ func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now t
 		agent.containers[c.id] = c
 		s.containers[c.id] = c
 	}
-	a.ports = choosePorts(a.Ports, s.portsNear(a))
+	a.ports = choosePorts(a.Ports, firstPort(s.cfg.ClusterID), s.portsNear(a))
 	s.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return s.runner.launchAllocation(ctx, a) })
 }

@@ -245,8 +245,8 @@ func TestWalkOfTheDetClient(t *testing.T) {
 	for _, s := range steps {
 		s.args = strings.ReplaceAll(s.args, "{started}", started)
 		r := w.run(s)
-		if strings.Contains(s.args, "start") && strings.Contains(s.args, "--detach") {
-			started = taskID.FindString(r.Out)
+		if id := taskID.FindString(r.Out); id != "" && strings.Contains(s.args, " start ") {
+			started = id
 		}
 		counts[r.outcome()]++
 		if !s.fits(r) {

@@ -250,7 +250,9 @@ func TestOrderOfTrialsByMetric(t *testing.T) {
 		want       []int32
 	}{{false, []int32{3, 1, 2, 4}}, {true, []int32{1, 3, 2, 4}}} {
 		list := []experiment.TrialView{
-			{Trial: record.Trial{ID: 1, Best: best(0.7)}}, {Trial: record.Trial{ID: 2}}, {Trial: record.Trial{ID: 3, Best: best(0.5)}},
+			{Trial: record.Trial{ID: 1, Best: best(0.7)}},
+			{Trial: record.Trial{ID: 2}},
+			{Trial: record.Trial{ID: 3, Best: best(0.5)}},
 			{Trial: record.Trial{ID: 4, Best: best(math.NaN())}},
 		}
 		sortBy(list, trialOrder(apiv1.GetExperimentTrialsRequest_SORT_BY_BEST_VALIDATION_METRIC, tt.descending, time.Time{}), tt.descending)

@@ -35,7 +35,8 @@ func TestMetricsOf(t *testing.T) {
 			"avg_metrics": map[string]any{"loss": number, "note": map[string]any{"type": "string"}}, "validation_metrics": map[string]any{"loss": number},
 			"cpu": map[string]any{"agent": number}, "custom": map[string]any{"x": number},
 		})},
-		{SummaryMetrics: object(t, map[string]any{"validation_metrics": map[string]any{"accuracy": number}})}, {},
+		{SummaryMetrics: object(t, map[string]any{"validation_metrics": map[string]any{"accuracy": number}})},
+		{},
 	}
 	want := []Metric{{"validation", "accuracy"}, {"validation", "loss"}, {"training", "loss"}, {"custom", "x"}}
 	got := MetricsOf(trials)
@@ -43,7 +44,10 @@ func TestMetricsOf(t *testing.T) {
 		t.Errorf("(-got +want):\n%s", d)
 	}
 	for _, tt := range []struct{ wanted, searcher, want string }{
-		{"", "loss", "validation.loss"}, {"training.loss", "loss", "training.loss"}, {"", "other", "validation.accuracy"}, {"nonsense", "loss", "validation.loss"},
+		{"", "loss", "validation.loss"},
+		{"training.loss", "loss", "training.loss"},
+		{"", "other", "validation.accuracy"},
+		{"nonsense", "loss", "validation.loss"},
 		{"custom.a.b", "loss", "custom.a.b"},
 	} {
 		if got := Choose(want, tt.wanted, tt.searcher); got.String() != tt.want {

@@ -89,7 +89,8 @@ const hostile = `"><script>alert(1)</script>` + "\u202e\x00"
 func TestPlotsEscapeNames(t *testing.T) {
 	t.Parallel()
 	columns := []Column{
-		{Name: hostile, Values: []any{hostile, "b", nil, true}}, {Name: "lr", Log: true, Values: []any{0.1, 0.0, 1e-5, nil}},
+		{Name: hostile, Values: []any{hostile, "b", nil, true}},
+		{Name: "lr", Log: true, Values: []any{0.1, 0.0, 1e-5, nil}},
 		{Name: "loss", Values: []any{0.5, math.NaN(), math.Inf(1), 3.0}},
 	}
 	marks := []Mark{{Index: 0, Text: hostile, Link: "javascript:alert(1)"}, {Index: 2, Text: "b", Link: "/det/trials/2"}}

@@ -15,17 +15,28 @@ func downsample(points []point, most int) []point {
 	if most < 5 {
 		return largestTriangles(points, most)
 	}
-	chosen := largestTriangles(points, most-2)
-	for _, extreme := range extremes(points) {
-		i, found := slices.BinarySearchFunc(chosen, extreme, func(a, b point) int { return cmp.Compare(a.steps, b.steps) })
-		if !found {
-			chosen = slices.Insert(chosen, i, extreme)
+	for spare := 0; ; spare++ {
+		chosen := largestTriangles(points, most-spare)
+		if missing := extremesBeside(chosen, points); len(missing) <= spare {
+			chosen = append(chosen, missing...)
+			slices.SortFunc(chosen, bySteps)
+			return chosen
 		}
 	}
-	return chosen
 }
 
-// extremes returns the points with the smallest and the largest number, or nil if none is a number.
+func bySteps(a, b point) int { return cmp.Compare(a.steps, b.steps) }
+
+// extremesBeside returns the extremes of points that are not among the chosen ones; there are at most two.
+func extremesBeside(chosen, points []point) []point {
+	return slices.DeleteFunc(extremes(points), func(extreme point) bool {
+		_, found := slices.BinarySearchFunc(chosen, extreme, bySteps)
+		return found
+	})
+}
+
+// extremes returns the points with the smallest and the largest number: one if all are equal, none if none is
+// a number.
 func extremes(points []point) []point {
 	var numbers []point
 	for _, p := range points {
@@ -37,7 +48,11 @@ func extremes(points []point) []point {
 		return nil
 	}
 	byValue := func(a, b point) int { return cmp.Compare(a.value, b.value) }
-	return []point{slices.MinFunc(numbers, byValue), slices.MaxFunc(numbers, byValue)}
+	least, greatest := slices.MinFunc(numbers, byValue), slices.MaxFunc(numbers, byValue)
+	if least.steps == greatest.steps {
+		return []point{least}
+	}
+	return []point{least, greatest}
 }
 
 // largestTriangles reduces a curve to a number of points (largest triangle three buckets): it keeps the

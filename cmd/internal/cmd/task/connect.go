@@ -121,16 +121,13 @@ func (o *runOptions) connect(ctx context.Context, master *client.Client, c *apiv
 	wait := o.showWait(ctx, master, c)
 	defer wait.end()
 	for {
+		before, askErr := master.Command(ctx, c.GetId()) // before Exec, because it may begin to run in between
+		if askErr == nil && hasEnded(before.GetCommand()) {
+			return nil, &failedError{id: c.GetId(), status: before.GetCommand().GetExitStatus()}
+		}
 		p, err := master.Exec(context.WithoutCancel(ctx), client.Process{Task: c.GetId()}, o.program(o.Streams, argv))
-		if client.KindOf(err) != client.Invalid {
+		if client.KindOf(err) != client.Invalid || before.GetCommand().GetState() == apiv1.Task_STATE_RUNNING {
 			return p, err
-		}
-		now, askErr := master.Command(ctx, c.GetId())
-		if askErr == nil && hasEnded(now.GetCommand()) {
-			return nil, &failedError{id: c.GetId(), status: now.GetCommand().GetExitStatus()}
-		}
-		if askErr == nil && now.GetCommand().GetState() == apiv1.Task_STATE_RUNNING {
-			return nil, err // it is not for its state
 		}
 		if err := pause.For(ctx, connectEvery); err != nil {
 			return nil, err

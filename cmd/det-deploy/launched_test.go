@@ -132,10 +132,15 @@ func (c *cluster) endMachines() {
 			}
 		}
 	}
-	// The last processes of a machine may still write for a moment.
+	// The last processes of a machine may still write for a moment, and one that was just launched has no pid
+	// file yet.
 	dir := filepath.Join(c.Dir, "master", "machines")
-	for end := time.Now().Add(30 * time.Second); os.RemoveAll(dir) != nil && time.Now().Before(end); {
-		<-time.After(100 * time.Millisecond)
+	for absent, end := 0, time.Now().Add(30*time.Second); absent < 10 && time.Now().Before(end); <-time.After(100 * time.Millisecond) {
+		absent++
+		if _, err := os.Lstat(dir); err == nil {
+			absent = 0
+			_ = os.RemoveAll(dir) // the next round sees whether it succeeded
+		}
 	}
 }
 

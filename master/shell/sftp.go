@@ -12,6 +12,7 @@ import (
 
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/det-deploy/det-deploy/internal/stream"
 )
@@ -20,6 +21,8 @@ import (
 // user of the shell does.
 type files struct {
 	exec func(argv []string) (stream.Process, error)
+	// opened has room for each open file.
+	opened *semaphore.Weighted
 
 	mu     sync.Mutex // guards writes
 	writes map[*writing]struct{}
@@ -35,7 +38,7 @@ func (s *session) transfer(ctx context.Context) bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	f := &files{exec: s.execIn(ctx), writes: map[*writing]struct{}{}}
+	f := &files{exec: s.execIn(ctx), opened: s.opened, writes: map[*writing]struct{}{}}
 	dir, err := f.run("pwd")
 	if err != nil {
 		s.complain(err)
@@ -57,11 +60,19 @@ func (s *session) transfer(ctx context.Context) bool {
 	return true
 }
 
+// take counts a file that is open until leave is called.
+func (f *files) take() (leave func(), err error) {
+	if !f.opened.TryAcquire(1) {
+		return nil, fmt.Errorf("at most %d files can be open at once", mostFiles)
+	}
+	return sync.OnceFunc(func() { f.opened.Release(1) }), nil
+}
+
 // execIn returns a function that starts a program, which ends with ctx.
 func (s *session) execIn(ctx context.Context) func([]string) (stream.Process, error) {
 	return func(argv []string) (stream.Process, error) {
 		if !s.programs.TryAcquire(1) {
-			return nil, fmt.Errorf("at most %d files can be open at once", mostPrograms)
+			return nil, fmt.Errorf("at most %d programs can run for sftp at once", mostPrograms)
 		}
 		limit, cancel := context.WithTimeout(ctx, openTime)
 		defer cancel()

@@ -80,19 +80,33 @@ func (f *files) Filelist(r *sftp.Request) (sftp.ListerAt, error) {
 	case "Stat":
 		return f.stat(`stat -L -c "$2" -- "$1"`, r.Filepath)
 	case "List":
-		s, err := f.start(listFiles, r.Filepath, fields)
-		if err != nil {
-			return nil, err
-		}
-		_ = s.CloseWrite()
-		l := &listing{script: s, out: bufio.NewReaderSize(s.Stdout(), longestRecord)}
-		if _, err := l.out.Peek(1); err != nil { // empty, or not readable
-			l.script = nil
-			return l, s.end()
-		}
-		return l, nil
+		return f.list(r.Filepath)
 	}
 	return nil, sftp.ErrSSHFxOpUnsupported
+}
+
+// list begins to list a directory.
+func (f *files) list(dir string) (sftp.ListerAt, error) {
+	leave, err := f.take()
+	if err != nil {
+		return nil, err
+	}
+	s, err := f.start(listFiles, dir, fields)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	_ = s.CloseWrite()
+	l := &listing{script: s, out: bufio.NewReaderSize(s.Stdout(), longestRecord), leave: leave}
+	if _, err := l.out.Peek(1); err == nil {
+		return l, nil
+	}
+	l.script = nil // the directory is empty, or not readable
+	if err := s.end(); err != nil {
+		leave()
+		return nil, err
+	}
+	return l, nil
 }
 
 // Lstat describes a file. It does not follow symbolic links.
@@ -136,6 +150,7 @@ const longestRecord = 4 << 10
 type listing struct {
 	script *script // nil at the end
 	out    *bufio.Reader
+	leave  func()
 }
 
 // ListAt returns the next files. Clients cannot go back.
@@ -177,6 +192,7 @@ func (l *listing) record() (string, error) {
 
 // Close ends the listing.
 func (l *listing) Close() error {
+	defer l.leave()
 	if l.script != nil {
 		l.script.abort()
 		l.script = nil

@@ -17,6 +17,7 @@ const window = 512 << 10
 type reading struct {
 	files *files
 	path  string
+	leave func()
 
 	mu     sync.Mutex
 	script *script // nil at the end of the file
@@ -30,8 +31,16 @@ func (f *files) Fileread(r *sftp.Request) (io.ReaderAt, error) {
 	if err := f.settle(r.Filepath); err != nil {
 		return nil, err
 	}
-	out := &reading{files: f, path: r.Filepath}
-	return out, out.seek(0)
+	leave, err := f.take()
+	if err != nil {
+		return nil, err
+	}
+	out := &reading{files: f, path: r.Filepath, leave: leave}
+	if err := out.seek(0); err != nil {
+		leave()
+		return nil, err
+	}
+	return out, nil
 }
 
 // seek continues at another offset.
@@ -104,6 +113,7 @@ func (r *reading) keep(to int64) error {
 func (r *reading) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer r.leave()
 	r.stop()
 	r.kept = nil
 	return nil

@@ -302,6 +302,51 @@ func TestTransfersAreLimited(t *testing.T) {
 	}
 }
 
+// A file is counted until it is closed, even if no program holds it open meanwhile: parts of it are in memory.
+func TestOpenFilesAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	client, dir := w.files()
+	var last *sftp.File
+	for i := range 32 {
+		f, err := client.Create(filepath.Join(dir, strconv.Itoa(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Stat(); err != nil { // the program ends
+			t.Fatal(err)
+		}
+		last = f
+	}
+	name := filepath.Join(dir, "0")
+	if _, err := client.Create(name); err == nil {
+		t.Error("one file more is opened for writing")
+	}
+	if _, err := client.Open(name); err == nil {
+		t.Error("one file more is opened for reading")
+	}
+	if _, err := client.ReadDir(dir); err == nil {
+		t.Error("a directory is listed with one file more")
+	}
+	if err := last.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f, err := client.Open(name)
+		if err != nil {
+			t.Fatalf("got %v after a file was closed", err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = client.Open(filepath.Join(dir, "none"))
+		if _, err := client.ReadDir(dir); err != nil {
+			t.Errorf("got %v after a file was closed", err)
+		}
+		_, _ = client.ReadDir(filepath.Join(dir, "none"))
+	}
+}
+
 // openSSH runs a program of OpenSSH in a directory. Its arguments follow the options for the server.
 func (w *world) openSSH(dir, name, input string, args ...string) (string, error) {
 	w.t.Helper()

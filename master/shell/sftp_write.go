@@ -23,6 +23,7 @@ const mostWaiting = 512 << 10
 type writing struct {
 	files *files
 	path  string
+	leave func()
 
 	mu     sync.Mutex
 	script *script // nil while nothing is written
@@ -40,13 +41,18 @@ func (f *files) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 	if err := f.settle(r.Filepath); err != nil {
 		return nil, err
 	}
-	w, flags, letters := &writing{files: f, path: r.Filepath, waiting: map[int64][]byte{}}, r.Pflags(), ""
+	leave, err := f.take()
+	if err != nil {
+		return nil, err
+	}
+	w, flags, letters := &writing{files: f, path: r.Filepath, leave: leave, waiting: map[int64][]byte{}}, r.Pflags(), ""
 	for letter, is := range map[string]bool{"c": flags.Creat, "x": flags.Creat && flags.Excl, "t": flags.Trunc} {
 		if is {
 			letters += letter
 		}
 	}
 	if err := w.open(letters, modeAtOpening(r)); err != nil {
+		leave()
 		return nil, err
 	}
 	f.mu.Lock()
@@ -157,6 +163,7 @@ func (w *writing) settle() error {
 
 // Close writes everything, and closes the file.
 func (w *writing) Close() error {
+	defer w.leave()
 	w.files.mu.Lock()
 	delete(w.files.writes, w)
 	w.files.mu.Unlock()

@@ -46,9 +46,11 @@ const (
 	mostTries = 6
 	// mostChannels is the maximum number of sessions and forwarded connections of one login.
 	mostChannels = 64
-	// mostTransfers is the maximum number of sessions of sftp of one login, and mostPrograms that of the
-	// programs that these run at once, as one for each open file.
+	// mostTransfers is the maximum number of sessions of sftp of one login, mostFiles that of the files that
+	// these have open, of which parts are in memory, and mostPrograms that of the programs that they run at
+	// once.
 	mostTransfers = 8
+	mostFiles     = 32
 	mostPrograms  = 32
 )
 
@@ -75,6 +77,7 @@ type login struct {
 	container rm.ContainerID
 	channels  *semaphore.Weighted
 	transfers *semaphore.Weighted
+	opened    *semaphore.Weighted
 	programs  *semaphore.Weighted
 }
 
@@ -86,7 +89,7 @@ func (s *Server) Serve(ctx context.Context, conn net.Conn, id rm.TaskID, address
 	defer func() { _ = conn.Close() }()
 	l := &login{
 		Server: s, channels: semaphore.NewWeighted(mostChannels),
-		transfers: semaphore.NewWeighted(mostTransfers), programs: semaphore.NewWeighted(mostPrograms),
+		transfers: semaphore.NewWeighted(mostTransfers), opened: semaphore.NewWeighted(mostFiles), programs: semaphore.NewWeighted(mostPrograms),
 	}
 	_ = conn.SetDeadline(time.Now().Add(loginTime))
 	client, channels, requests, err := ssh.NewServerConn(conn, l.config(id))

@@ -112,7 +112,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == strings.TrimSuffix(name.path(), "/") {
-		redirect(w, r, name.path())
+		redirect(w, r, (&url.URL{Path: name.path(), RawQuery: r.URL.RawQuery}).String())
 		return
 	}
 	s, err := p.cfg.Services.Service(r.Context(), name.task, name.port)

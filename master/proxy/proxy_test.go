@@ -190,6 +190,16 @@ func TestPathsAreForwardedUnchanged(t *testing.T) {
 	}
 }
 
+func TestAddressesWithoutASlash(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for path, want := range map[string]string{"/proxy/t1": "/proxy/t1/", "/proxy/t1?token=x&a=1": "/proxy/t1/?token=x&a=1", "/proxy/t1:80?a;b": "/proxy/t1:80/?a;b"} {
+		if res := w.get(path); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != want {
+			t.Errorf("%s: got status %d and %q, want %q", path, res.StatusCode, res.Header.Get("Location"), want)
+		}
+	}
+}
+
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

@@ -32,7 +32,8 @@ func keysIn(getenv func(string) string, cluster string) (keys, error) {
 // alias is the name of the cluster among the known hosts.
 func (k keys) alias() string { return "det-deploy-" + filepath.Base(string(k)) }
 
-func (k keys) knownHosts() string { return filepath.Join(string(k), "known_hosts") }
+// knownHosts is the file with the host key. No host has its name, whatever the prefix is.
+func (k keys) knownHosts() string { return filepath.Join(string(k), ".known_hosts") }
 
 // write writes the key of a shell for a host name, and the host key of the cluster.
 func (k keys) write(host, key, hostKey string) error {

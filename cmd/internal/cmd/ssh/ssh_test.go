@@ -56,7 +56,7 @@ func TestRender(t *testing.T) {
 	const want = `# Shells of cluster lab, by det-deploy ssh-config.
 Host det-* "!*'*"
   HostKeyAlias det-deploy-c1
-  UserKnownHostsFile "/home/ada lovelace/ssh/c1/known_hosts"
+  UserKnownHostsFile "/home/ada lovelace/ssh/c1/.known_hosts"
   StrictHostKeyChecking yes
   IdentityFile "/home/ada lovelace/ssh/c1/%n"
   IdentitiesOnly yes
@@ -99,8 +99,14 @@ func TestKeys(t *testing.T) {
 		t.Error(err)
 	}
 	entries, err := os.ReadDir(string(k))
-	if err != nil || len(entries) != 3 || entries[0].Name() != "det-b" || entries[1].Name() != "known_hosts" || entries[2].Name() != "lab-c" {
+	if err != nil || len(entries) != 3 || entries[0].Name() != ".known_hosts" || entries[1].Name() != "det-b" || entries[2].Name() != "lab-c" {
 		t.Errorf("got %v and %v", entries, err)
+	}
+	if err := k.prune("k", func(string) bool { return false }); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(k.knownHosts()); err != nil {
+		t.Errorf("the host key is removed with the keys of a prefix: %v", err)
 	}
 	for _, cluster := range []string{"", "..", "a/b"} {
 		if _, err := keysIn(os.Getenv, cluster); err == nil {

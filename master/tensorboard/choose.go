@@ -21,31 +21,33 @@ const (
 	mostExperiments = 100
 )
 
-// chooseParts returns what a request selects, ordered by experiment.
-func (t *TensorBoards) chooseParts(ctx context.Context, req *apiv1.LaunchTensorboardRequest) ([]tasklife.BoardPart, error) {
-	ids := append(slices.Clone(req.GetExperimentIds()), t.matching(req.GetFilters())...)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+// choose returns what a request selects, ordered by experiment.
+func (t *TensorBoards) choose(ctx context.Context, req *apiv1.LaunchTensorboardRequest) (b tasklife.Board, err error) {
+	ids := sortedSet(slices.Concat(req.GetExperimentIds(), t.matching(req.GetFilters())))
+	trials := sortedSet(req.GetTrialIds())
 	switch {
-	case len(ids) == 0 && req.GetFilters() != nil && len(req.GetTrialIds()) == 0:
-		return nil, status.New(status.NotFound, "no experiment matches the filters")
-	case len(ids) == 0 && len(req.GetTrialIds()) == 0:
-		return nil, status.New(status.InvalidArgument, "experimentIds: a TensorBoard needs an experiment or a trial to show")
+	case len(ids) == 0 && req.GetFilters() != nil && len(trials) == 0:
+		return b, status.New(status.NotFound, "no experiment matches the filters")
+	case len(ids) == 0 && len(trials) == 0:
+		return b, status.New(status.InvalidArgument, "experimentIds: a TensorBoard needs an experiment or a trial to show")
 	case len(ids) > mostExperiments:
-		return nil, status.New(status.InvalidArgument, "experimentIds: a TensorBoard shows at most %d experiments (got %d); choose some of them", mostExperiments, len(ids))
-	case len(req.GetTrialIds()) > mostTrials:
-		return nil, status.New(status.InvalidArgument, "trialIds: a TensorBoard shows at most %d trials (got %d); choose some of them, or their experiment", mostTrials, len(req.GetTrialIds()))
+		return b, status.New(status.InvalidArgument, "experimentIds: a TensorBoard shows at most %d experiments (got %d); choose some of them", mostExperiments, len(ids))
+	case len(trials) > mostTrials:
+		return b, status.New(status.InvalidArgument, "trialIds: a TensorBoard shows at most %d trials (got %d); choose some of them, or their experiment", mostTrials, len(trials))
 	}
 	var parts []tasklife.BoardPart
 	for _, id := range ids {
 		p, err := t.partOf(ctx, id)
 		if err != nil {
-			return nil, err
+			return b, err
 		}
 		parts = append(parts, p)
 	}
-	return t.addTrials(ctx, parts, req.GetTrialIds())
+	parts, err = t.addTrials(ctx, parts, trials)
+	return tasklife.Board{Experiments: ids, Trials: trials, Parts: parts}, err
 }
+
+func sortedSet(ids []int32) []int32 { return slices.Compact(slices.Sorted(slices.Values(ids))) }
 
 // matching returns the experiments that filters select; none without filters.
 func (t *TensorBoards) matching(f *apiv1.BulkExperimentFilters) (ids []int32) {

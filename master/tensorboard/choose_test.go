@@ -2,6 +2,7 @@ package tensorboard
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -62,16 +63,30 @@ func TestChosenParts(t *testing.T) {
 		"too many trials":              {&apiv1.LaunchTensorboardRequest{TrialIds: many}, nil, status.InvalidArgument},
 		"too many experiments":         {&apiv1.LaunchTensorboardRequest{ExperimentIds: many}, nil, status.InvalidArgument},
 	} {
-		got, err := boards.chooseParts(t.Context(), tc.request)
+		got, err := boards.choose(t.Context(), tc.request)
 		if tc.refusal != 0 {
 			if status.Of(err) != tc.refusal {
 				t.Errorf("%s: got %v, want the code %s", name, err, tc.refusal)
 			}
 			continue
 		}
-		if diff := cmp.Diff(got, tc.want); err != nil || diff != "" {
+		if diff := cmp.Diff(got.Parts, tc.want); err != nil || diff != "" {
 			t.Errorf("%s: %v (-got +want):\n%s", name, err, diff)
 		}
+	}
+}
+
+// The IDs of a request are kept once each, however often it has them.
+func TestChosenIDs(t *testing.T) {
+	t.Parallel()
+	boards := New(Config{Experiments: experiments{}, Matching: func(*apiv1.GetExperimentsRequest) []int32 { return []int32{2} }})
+	got, err := boards.choose(t.Context(), &apiv1.LaunchTensorboardRequest{
+		ExperimentIds: slices.Repeat([]int32{1}, 1000), TrialIds: slices.Repeat([]int32{12, 11}, 1000), Filters: &apiv1.BulkExperimentFilters{},
+	})
+	if want := (tasklife.Board{
+		Experiments: []int32{1, 2}, Trials: []int32{11, 12}, Parts: []tasklife.BoardPart{{Experiment: 1}, {Experiment: 2}},
+	}); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("got %+v and %v, want %+v", got, err, want)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package tensorboard starts TensorBoards: tasks that run the client library's program on the TensorBoard
 // files of experiments.
 //
-//	request ─▶ chooseParts: experiments, best trials ─▶ inherit: image, mounts, variables ─▶ task
+//	request ─▶ choose: experiments, best trials ─▶ inherit: image, mounts, variables ─▶ task
 //	start of the task ─▶ locate: the storages as they are now ─▶ Program: mounts, storage file, arguments
 //
 // The keys of a storage are read from the store whenever a task starts. They are in a file of its container,
@@ -60,11 +60,11 @@ func New(cfg Config) *TensorBoards { return &TensorBoards{cfg} }
 func (t *TensorBoards) Launch(ctx context.Context, by *apiv1.User, req *apiv1.LaunchTensorboardRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
-	parts, err := t.chooseParts(ctx, req)
+	shows, err := t.choose(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	sources, err := t.readSources(ctx, parts)
+	sources, err := t.readSources(ctx, shows.Parts)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +84,7 @@ func (t *TensorBoards) Launch(ctx context.Context, by *apiv1.User, req *apiv1.La
 	given := t.cfg.Defaults(from.Resources.ResourcePool)
 	from.Environment.Variables = without(from.Environment.Variables, given.Environment)
 	from.Environment.Image = notGiven(from.Environment.Image, given.Image)
-	b := task.Board{From: from}
-	b.Shows.Experiments, b.Shows.Trials, b.Shows.Parts = req.GetExperimentIds(), req.GetTrialIds(), parts
-	return t.cfg.Tasks.LaunchBoard(ctx, by, b, &apiv1.LaunchCommandRequest{
+	return t.cfg.Tasks.LaunchBoard(ctx, by, task.Board{Shows: shows, From: from}, &apiv1.LaunchCommandRequest{
 		Config: req.GetConfig(), TemplateName: req.GetTemplateName(), Files: req.GetFiles(), WorkspaceId: req.GetWorkspaceId(),
 	}, contents)
 }

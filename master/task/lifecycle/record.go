@@ -112,7 +112,7 @@ type Task struct {
 	Last *Allocation `json:"last,omitempty"`
 }
 
-// Board is what a TensorBoard shows. Experiments and Trials are those that its user asked for.
+// Board is what a TensorBoard shows. Experiments and Trials are those that its user has selected.
 type Board struct {
 	Experiments []int32     `json:"experiments,omitempty"`
 	Trials      []int32     `json:"trials,omitempty"`

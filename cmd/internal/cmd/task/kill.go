@@ -25,7 +25,7 @@ func newKill(s *term.Streams) *cobra.Command {
 
 func runKill(ctx context.Context, o *command.Remote, master *client.Client) error {
 	killed, err := command.ForEach(o.Args, func(id string) ([]*apiv1.Command, error) {
-		before, _ := master.Command(ctx, id) // the request itself reports the error
+		before, _ := master.CommandDetail(ctx, id) // the request itself reports the error
 		c, err := master.Kill(ctx, id)
 		if client.KindOf(err) == client.NotFound {
 			c, err = killService(ctx, master, id, err)
@@ -36,16 +36,23 @@ func runKill(ctx context.Context, o *command.Remote, master *client.Client) erro
 		if client.KindOf(err) == client.NotFound {
 			return killArray(ctx, o, master, id, err)
 		}
-		switch {
-		case err != nil:
-		case hasEnded(before.GetCommand()):
-			o.Tell("Task %s has already ended.", id)
-		default:
-			o.Tell("Killed task %s.", id)
+		if err == nil {
+			o.Tell(killNote(before.GetCommand()), id)
 		}
 		return []*apiv1.Command{c}, err
 	})
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: slices.Concat(killed...)}))
+}
+
+// killNote returns the message about a task that was killed, from its state before.
+func killNote(before *apiv1.Command) string {
+	switch {
+	case !hasEnded(before):
+		return "Killed task %s."
+	case before.GetTaskType() == apiv1.TaskType_TASK_TYPE_GENERIC:
+		return "Task %s had already ended. Its children, if any still ran, are killed."
+	}
+	return "Task %s has already ended."
 }
 
 // killService kills a shell or a TensorBoard. It returns noTask if there is neither.

@@ -53,6 +53,7 @@ func (t inProcess) RoundTrip(out *http.Request) (*http.Response, error) {
 	case <-a.begun:
 	case <-ctx.Done():
 		cancel()
+		_ = body.CloseWithError(ctx.Err()) // the API must not wait for a reader; it returns nil
 		return nil, ctx.Err()
 	}
 	return &http.Response{
@@ -64,15 +65,14 @@ func (t inProcess) RoundTrip(out *http.Request) (*http.Response, error) {
 // serve calls the API. A panic ends only the response, as in a server.
 func (t inProcess) serve(a *answer, in *http.Request) {
 	defer func() {
-		var err error
+		status, err := http.StatusOK, error(nil)
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the call of the API ended early: %v", p)
+			status, err = http.StatusInternalServerError, fmt.Errorf("the call of the API ended early: %v", p)
 			if p != http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
 				t.log.Error("the API panicked", "panic", p, "stack", string(debug.Stack()))
 			}
-			a.status = http.StatusInternalServerError
 		}
-		a.begin(http.StatusOK)
+		a.begin(status)
 		_ = a.body.CloseWithError(err) // it returns nil
 	}()
 	t.api.ServeHTTP(a, in)
@@ -101,10 +101,7 @@ func (a *answer) WriteHeader(status int) {
 
 func (a *answer) begin(status int) {
 	a.once.Do(func() {
-		if a.status == 0 {
-			a.status = status
-		}
-		a.sent = a.header.Clone()
+		a.status, a.sent = status, a.header.Clone()
 		close(a.begun)
 	})
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -304,4 +305,50 @@ func TestResponsesInProcessAreStreamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ended
+}
+
+// The API answers a visitor who has left, and must not wait for a reader.
+func TestCallsOfVisitorsWhoLeaveEnd(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+		_, err := io.WriteString(w, "late")
+		ended <- err
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	visitor := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	out, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://master/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-begun
+		leave()
+	}()
+	if r, err := (inProcess{api: api, visitor: visitor, log: slog.New(slog.DiscardHandler)}).RoundTrip(out); err == nil { //nolint:bodyclose // there is none
+		t.Errorf("got %v", r)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A panic behind the header ends the response, whose status has been read.
+func TestResponsesInProcessKeepTheirStatus(t *testing.T) {
+	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+		panic(http.ErrAbortHandler)
+	})
+	visitor := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	for range 100 {
+		r, err := (inProcess{api: api, visitor: visitor, log: slog.New(slog.DiscardHandler)}).RoundTrip(visitor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(r.Body); err == nil || r.StatusCode != http.StatusAccepted {
+			t.Fatalf("got %d and %v", r.StatusCode, err)
+		}
+		_ = r.Body.Close()
+	}
 }

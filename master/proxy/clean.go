@@ -56,7 +56,7 @@ func withoutParameter(u *url.URL) string {
 
 // siteHeaders are the headers of a response that would change the behavior of a browser for other paths.
 var siteHeaders = []string{
-	"Accept-Ch", "Alt-Svc", "Clear-Site-Data", "Nel", "Origin-Agent-Cluster", "Public-Key-Pins", "Report-To", "Reporting-Endpoints",
+	"Accept-Ch", "Alt-Svc", "Clear-Site-Data", "Cross-Origin-Opener-Policy", "Nel", "Origin-Agent-Cluster", "Public-Key-Pins", "Report-To", "Reporting-Endpoints",
 	"Sec-Session-Registration", "Secure-Session-Registration", "Service-Worker-Allowed", "Set-Login", "Strict-Transport-Security", "Use-As-Dictionary",
 }
 

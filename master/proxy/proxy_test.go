@@ -160,6 +160,7 @@ func TestServicesCannotAffectOtherPaths(t *testing.T) {
 		}
 		rw.Header().Set("Clear-Site-Data", `"cookies"`)
 		rw.Header().Set("Service-Worker-Allowed", "/")
+		rw.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
 		rw.Header().Set("Strict-Transport-Security", "max-age=1")
 		rw.Header().Set("Content-Type", "text/x")
 	}))
@@ -168,7 +169,7 @@ func TestServicesCannotAffectOtherPaths(t *testing.T) {
 	if got := res.Header["Set-Cookie"]; !slices.Equal(got, want) {
 		t.Errorf("got cookies %q, want %q", got, want)
 	}
-	for _, name := range []string{"Clear-Site-Data", "Service-Worker-Allowed", "Strict-Transport-Security"} {
+	for _, name := range []string{"Clear-Site-Data", "Cross-Origin-Opener-Policy", "Service-Worker-Allowed", "Strict-Transport-Security"} {
 		if res.Header.Get(name) != "" {
 			t.Errorf("the header %s passes", name)
 		}

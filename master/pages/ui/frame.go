@@ -18,7 +18,8 @@ type Frame struct {
 	Nav     []Link
 	// User is the visitor, or nil before the login.
 	User *apiv1.User
-	// CSRF is the token of forms; the template "csrf" is the field with it.
+	// CSRF is the token of forms; the template "csrf" is the field with it. It is empty in what a script asks
+	// for: a page of a task at the same host name could read it there.
 	CSRF string
 	// Message is the result of an action.
 	Message string
@@ -37,7 +38,9 @@ type Link struct {
 func (v *Visit) frame(title string, data any) *Frame {
 	f := &Frame{Title: title, Cluster: v.site.cfg.Cluster, User: v.User, Data: data, Message: v.takeMessage(), url: v.URL}
 	if v.User != nil {
-		f.CSRF = v.site.cfg.CSRFToken(v.session)
+		if v.isOpened() {
+			f.CSRF = v.site.cfg.CSRFToken(v.session)
+		}
 		f.Nav = links(v.site.pages, v.URL.Path, v.User.GetAdmin())
 	}
 	return f

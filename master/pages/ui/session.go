@@ -120,6 +120,13 @@ func (v *Visit) reload() error {
 	return v.Show(reloadPage, "Opening", nil)
 }
 
+// isOpened reports whether the browser opens the page, and no script reads it. Browsers send the header to
+// addresses with TLS, and to this machine.
+func (v *Visit) isOpened() bool {
+	to := v.Header.Get("Sec-Fetch-Dest")
+	return !v.IsLive() && (to == "" || to == "document")
+}
+
 // checkOrigin returns an error for a form of another site.
 func (v *Visit) checkOrigin() error {
 	if http.NewCrossOriginProtection().Check(v.Request) != nil {

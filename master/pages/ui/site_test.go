@@ -185,6 +185,27 @@ func TestFormsNeedTheirToken(t *testing.T) {
 	}
 }
 
+// A page of a task at the same host name can read pages with a script, but not the token of forms.
+func TestScriptsGetNoToken(t *testing.T) {
+	s := newSite(t)
+	for _, tt := range []struct {
+		path   string
+		header map[string]string
+		want   bool
+	}{
+		{"/det/", nil, true},
+		{"/det/", map[string]string{"Sec-Fetch-Dest": "document"}, true},
+		{"/det/", map[string]string{"Sec-Fetch-Dest": "empty"}, false},
+		{"/det/", map[string]string{"HX-Request": "true"}, false},
+		{"/det/nothing", map[string]string{"HX-Request": "true"}, false},
+		{"/det/nothing", map[string]string{"Sec-Fetch-Dest": "iframe"}, false},
+	} {
+		if text := bodyOf(t, s.do(t, request{path: tt.path, header: tt.header})); strings.Contains(text, "token of secret") != tt.want {
+			t.Errorf("%+v: got %s", tt, text)
+		}
+	}
+}
+
 func TestPagesCannotBeFramedCachedOrSniffed(t *testing.T) {
 	s := newSite(t)
 	for _, path := range []string{"/det/", "/det/login", "/det/nothing", staticAddress("style.css")} {

@@ -75,6 +75,9 @@
   document.addEventListener("submit", (e) => {
     const question = e.target.getAttribute("data-confirm");
     if (question && !window.confirm(question)) e.preventDefault();
+    // A block that was refreshed has no token.
+    const token = e.target.querySelector('input[name="csrf"]');
+    if (token && !token.value) token.value = document.querySelector('.visitor input[name="csrf"]').value;
   });
 
   document.addEventListener("det:added", (e) => localTimes(e.target));

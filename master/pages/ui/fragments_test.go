@@ -3,8 +3,12 @@ package ui
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
 func TestTabsOfASessionShareALiveBlock(t *testing.T) {
@@ -50,5 +54,51 @@ func TestTabsOfASessionShareALiveBlock(t *testing.T) {
 	}
 	if n := len(s.fragments.byKey); n > kept {
 		t.Errorf("got %d fragments, want at most %d", n, kept)
+	}
+}
+
+// A stream keeps no other request of its session waiting.
+func TestStreamsAreNoLiveBlocks(t *testing.T) {
+	var s *site
+	opened := 0
+	stream := request{path: "/det/stream", header: map[string]string{"HX-Request": "true"}}
+	s = newSite(t, Page{Pattern: "GET /det/stream", Serve: func(v *Visit) error {
+		v.Writer()
+		if opened++; opened == 1 {
+			s.do(t, stream)
+		}
+		return nil
+	}})
+	s.cfg.Reuse = time.Second
+	if s.do(t, stream); opened != 2 {
+		t.Errorf("got %d streams, want 2", opened)
+	}
+}
+
+// timed is a response that counts its deadlines.
+type timed struct {
+	*httptest.ResponseRecorder
+
+	deadlines int
+}
+
+func (w *timed) SetWriteDeadline(time.Time) error {
+	w.deadlines++
+	return nil
+}
+
+func TestEachPartOfAFileHasItsTime(t *testing.T) {
+	w := &timed{ResponseRecorder: httptest.NewRecorder()}
+	text := strings.Repeat("x", 3*partBytes)
+	if n, err := (paced{w}).Write([]byte(text)); n != len(text) || err != nil || w.Body.String() != text || w.deadlines != 3 {
+		t.Errorf("got %d bytes, %v, and %d deadlines", n, err, w.deadlines)
+	}
+}
+
+func TestSentences(t *testing.T) {
+	for message, want := range map[string]string{"no pool": "No pool.", "über": "Über.", "Done.": "Done.", "'a' exists": "'a' exists."} {
+		if got := sentence(&client.Error{Message: message}); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
@@ -158,6 +159,11 @@ func (v *Visit) readForm(limit int64) error {
 	}
 	if err != nil {
 		return &Refusal{http.StatusBadRequest, "The form cannot be read."}
+	}
+	for _, values := range v.PostForm {
+		if !utf8.ValidString(strings.Join(values, "")) {
+			return &Refusal{http.StatusBadRequest, "The form has characters that are not text."}
+		}
 	}
 	return nil
 }

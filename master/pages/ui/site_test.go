@@ -166,6 +166,7 @@ func TestFormsNeedTheirToken(t *testing.T) {
 		{"another origin", request{form: good, header: map[string]string{"Origin": "https://evil.example"}}, http.StatusForbidden, 0},
 		{"no session", request{form: good, out: true}, http.StatusSeeOther, 0},
 		{"two sessions", request{form: good, header: map[string]string{"Cookie": "det_session=planted"}}, http.StatusSeeOther, 0},
+		{"no text", request{form: url.Values{"csrf": good["csrf"], "a": {"\xff"}}}, http.StatusBadRequest, 0},
 		{"too large", request{form: url.Values{"csrf": good["csrf"], "a": {strings.Repeat("x", formLimit)}}}, http.StatusRequestEntityTooLarge, 0},
 		{"the form", request{form: good}, http.StatusSeeOther, 1},
 	} {

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -45,6 +47,7 @@ func (s *Site) visit(w http.ResponseWriter, r *http.Request) *Visit {
 // Writer returns the response, for a page that streams. Its limits of time are removed: that of reading would
 // end the request, too.
 func (v *Visit) Writer() http.ResponseWriter {
+	v.release()
 	limits := http.NewResponseController(v.w)
 	_ = limits.SetWriteDeadline(time.Time{}) // not supported by recorders in tests
 	_ = limits.SetReadDeadline(time.Time{})
@@ -133,12 +136,28 @@ func (v *Visit) SVG(drawing template.HTML) error {
 	return nil
 }
 
-// Attach returns the response for a file that the browser saves under the name.
-func (v *Visit) Attach(name, mediaType string) http.ResponseWriter {
+// Attach returns the response for a file that the browser saves under the name. Each part of it must arrive
+// in the time for a page.
+func (v *Visit) Attach(name, mediaType string) io.Writer {
 	h := v.w.Header()
 	h.Set("Content-Type", mediaType)
 	h.Set("Content-Disposition", attachment(name))
-	return v.Writer()
+	return paced{v.Writer()}
+}
+
+// paced is a response that ends when the visitor does not take more of it.
+type paced struct{ w http.ResponseWriter }
+
+// partBytes is the size of the parts that must arrive in time.
+const partBytes = 64 << 10
+
+// Write implements io.Writer.
+func (p paced) Write(b []byte) (done int, err error) {
+	for n := 0; done < len(b) && err == nil; done += n {
+		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(writeTime)) // not supported by recorders in tests
+		n, err = p.w.Write(b[done:min(len(b), done+partBytes)])
+	}
+	return done, err
 }
 
 // Redirect sends the visitor to another page, from a block that a script refreshes, too.
@@ -217,7 +236,8 @@ func sentence(e *client.Error) string {
 	if text = strings.TrimRight(text, "."); text == "" {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:] + "."
 }
 
 // showError shows the page of an error. A page that a script refreshes stays as it is.

@@ -2,6 +2,7 @@
 package audit
 
 import (
+	"context"
 	"embed"
 	"net/url"
 	"strings"
@@ -20,8 +21,16 @@ var auditPage = ui.MustParse(files, "audit.html")
 const path = ui.Root + "audit"
 
 // Pages returns the page.
-func Pages() []ui.Page {
-	return []ui.Page{{Pattern: "GET " + path, Nav: "Audit", Admin: true, Serve: show}}
+func Pages() []ui.Page { return page{readTime}.pages() }
+
+// readTime is how long a page reads the log for entries that match its filter.
+const readTime = 3 * time.Second
+
+// page reads the log for a limited time.
+type page struct{ within time.Duration }
+
+func (p page) pages() []ui.Page {
+	return []ui.Page{{Pattern: "GET " + path, Nav: "Audit", Admin: true, Serve: p.show}}
 }
 
 // pageRows is the number of entries of a page.
@@ -36,6 +45,8 @@ type view struct {
 	Before string
 	// Next is the entry that the next page begins before, or "".
 	Next string
+	// Cut reports that earlier entries were not read for lack of time.
+	Cut bool
 }
 
 // age is a choice of the oldest entry.
@@ -58,9 +69,15 @@ func ages(chosen string) []age {
 	return list
 }
 
-func show(v *ui.Visit) error {
+func (p page) show(v *ui.Visit) error {
 	w := newView(v.URL.Query())
-	for e, err := range v.API.Audit(v.Context(), w.query(v.Now)) {
+	ctx, cancel := context.WithTimeout(v.Context(), p.within)
+	defer cancel()
+	for e, err := range v.API.Audit(ctx, w.query(v.Now)) {
+		if err != nil && ctx.Err() != nil && v.Context().Err() == nil {
+			w.cut()
+			break
+		}
 		if err != nil {
 			return err
 		}
@@ -92,4 +109,12 @@ func (w *view) add(e *apiv1.AuditEntry) {
 		return
 	}
 	w.Entries = append(w.Entries, e)
+}
+
+// cut ends the page before all of its entries were read.
+func (w *view) cut() {
+	w.Cut = true
+	if n := len(w.Entries); n > 0 {
+		w.Next = w.Entries[n-1].GetId()
+	}
 }

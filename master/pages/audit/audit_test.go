@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -57,5 +58,19 @@ func TestPages(t *testing.T) {
 	}
 	if len(w.Entries) != pageRows || w.Next != fmt.Sprint(pageRows-1) {
 		t.Errorf("got %d entries and the next page before %q", len(w.Entries), w.Next)
+	}
+}
+
+// A filter that matches next to nothing does not read the log for longer than a page may.
+func TestReadingEnds(t *testing.T) {
+	t.Parallel()
+	s := pagetest.New(t, page{time.Nanosecond}.pages(), pagetest.API{
+		"GET /api/v1/me": `{"user": {"id": 1, "username": "admin", "admin": true}}`, "GET /api/v1/audit": ``,
+	})
+	s.WantTexts(s.Get("/det/audit?action=rare", http.StatusOK), "only a part of it was searched", "No entry of that part matches")
+	w := newView(nil)
+	w.add(&apiv1.AuditEntry{Id: "7"})
+	if w.cut(); w.Next != "7" {
+		t.Errorf("got the next page before %q", w.Next)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/curve"
@@ -36,8 +38,10 @@ type chosen struct {
 }
 
 const (
-	// mostDrawn is the number of trials in plots, and shownAtFirst and mostShown those of hyperparameters.
+	// mostDrawn is the number of trials in plots, which are read in parts of trialsOfPart. shownAtFirst and
+	// mostShown are numbers of hyperparameters.
 	mostDrawn    = 1000
+	trialsOfPart = 100
 	shownAtFirst = 4
 	mostShown    = 8
 	// marked is the number of trials with links.
@@ -56,19 +60,25 @@ func serveHyperparameters(v *ui.Visit) error {
 	return v.Show(hyperparametersPage, title(reply), newHyperparameters(v.URL.Query(), reply, trials, total))
 }
 
-// readAllTrials returns the first trials of an experiment, and the number of all.
+// readAllTrials returns the first trials of an experiment with their hyperparameters and results, and the number
+// of all. It reads them in parts, of which it keeps little: an answer has all metrics of each trial.
 func readAllTrials(v *ui.Visit, reply *apiv1.GetExperimentResponse) (all []*apiv1.Trial, total int, err error) {
 	for len(all) < mostDrawn {
-		page, err := v.API.TrialPage(v.Context(), reply.GetExperiment().GetId(), client.Page{Sort: "ID", Offset: len(all), Limit: mostDrawn - len(all)})
+		page, err := v.API.TrialPage(v.Context(), reply.GetExperiment().GetId(), client.Page{Sort: "ID", Offset: len(all), Limit: trialsOfPart})
 		if err != nil {
 			return nil, 0, err
 		}
-		all, total = append(all, page.GetTrials()...), int(page.GetPagination().GetTotal())
+		for _, t := range page.GetTrials() {
+			all = append(all, &apiv1.Trial{
+				Id: t.GetId(), ExperimentId: t.GetExperimentId(), State: t.GetState(), Hparams: t.GetHparams(), SearcherMetricValue: t.GetSearcherMetricValue(),
+			})
+		}
+		total = int(page.GetPagination().GetTotal())
 		if len(page.GetTrials()) == 0 || len(all) >= total {
 			break
 		}
 	}
-	return all, total, nil
+	return all[:min(len(all), mostDrawn)], total, nil
 }
 
 func newHyperparameters(q url.Values, reply *apiv1.GetExperimentResponse, trials []*apiv1.Trial, total int) hyperparameters {
@@ -86,9 +96,9 @@ func newHyperparameters(q url.Values, reply *apiv1.GetExperimentResponse, trials
 	}
 	metric := metricColumn(ui.Plain(h.Metric), valid)
 	marks := marksOf(valid, smallerIsBetter(reply.GetConfig()), h.Metric)
-	columns := make([]plot.Column, 0, len(shown)+1)
+	columns, flat := make([]plot.Column, 0, len(shown)+1), flatten(valid)
 	for _, s := range shown {
-		c := columnOf(s, valid)
+		c := columnOf(s, flat)
 		columns = append(columns, c)
 		h.Plots = append(h.Plots, plot.Scatter(metric.Name+" by "+c.Name, c, metric, marks))
 	}
@@ -113,10 +123,19 @@ func chooseSpecs(all []hparam.Spec, names []string) []hparam.Spec {
 	return out
 }
 
-func columnOf(s hparam.Spec, trials []*apiv1.Trial) plot.Column {
-	c := plot.Column{Name: ui.Plain(s.Name), Log: s.Log}
+// flatten returns the hyperparameters of each trial by name.
+func flatten(trials []*apiv1.Trial) []map[string]*structpb.Value {
+	out := make([]map[string]*structpb.Value, 0, len(trials))
 	for _, t := range trials {
-		value := hparam.Value(hparam.Flatten(t.GetHparams())[s.Name])
+		out = append(out, hparam.Flatten(t.GetHparams()))
+	}
+	return out
+}
+
+func columnOf(s hparam.Spec, flat []map[string]*structpb.Value) plot.Column {
+	c := plot.Column{Name: ui.Plain(s.Name), Log: s.Log}
+	for _, of := range flat {
+		value := hparam.Value(of[s.Name])
 		if text, ok := value.(string); ok {
 			value = ui.Plain(text)
 		}

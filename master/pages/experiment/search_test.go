@@ -2,7 +2,9 @@ package experiment
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +12,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/hparam"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
 	"github.com/det-deploy/det-deploy/test/pagetest"
 )
 
@@ -67,5 +71,33 @@ func TestChooseSpecs(t *testing.T) {
 		if got := chooseSpecs(all, strings.Fields(text)); len(got) != want {
 			t.Errorf("%q: got %v", text, got)
 		}
+	}
+}
+
+// An experiment may have more trials than are drawn, with many metrics.
+func TestTrialsAreReadInParts(t *testing.T) {
+	t.Parallel()
+	const total = mostDrawn + 234
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		if limit > trialsOfPart {
+			t.Errorf("got a part of %d trials", limit)
+		}
+		list := &apiv1.GetExperimentTrialsResponse{Pagination: &apiv1.Pagination{Total: total}}
+		for id := offset; id < min(offset+limit, total); id++ {
+			list.Trials = append(list.Trials, &apiv1.Trial{Id: int32(id), SummaryMetrics: object(t, map[string]any{"loss": 1})})
+		}
+		_, _ = w.Write([]byte(pagetest.JSON(t, list)))
+	}))
+	defer api.Close()
+	c, err := client.New(client.Config{URL: api.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &ui.Visit{Request: httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), API: c}
+	all, n, err := readAllTrials(v, &apiv1.GetExperimentResponse{Experiment: &apiv1.Experiment{Id: 7}})
+	if err != nil || n != total || len(all) != mostDrawn || all[mostDrawn-1].GetId() != mostDrawn-1 || all[0].GetSummaryMetrics() != nil {
+		t.Errorf("got %d of %d trials, %v", len(all), n, err)
 	}
 }

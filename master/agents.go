@@ -32,7 +32,8 @@ func (m *Master) agentConfig() (agentrm.Config, error) {
 	return agentrm.Config{
 		Log: m.log, Store: m.store, Gate: admission.NewGate(m.auth, m.launchers, m.audit), Tasks: m.tasks, Logs: m.tasks,
 		Pools: agentPools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
-		ClusterID: m.identity.ClusterID, ClusterName: m.identity.ClusterName, MasterID: m.identity.MasterID, Version: m.identity.Version,
+		ReservedPorts: cfg.ReservedPorts,
+		ClusterID:     m.identity.ClusterID, ClusterName: m.identity.ClusterName, MasterID: m.identity.MasterID, Version: m.identity.Version,
 		Programs: m.env.Programs, Limits: linkLimits(cfg.Security.Limits), Admitted: guard.MarkKnown,
 		AgentConfig: func(who agentrm.Identity) []byte {
 			if !who.Launched {

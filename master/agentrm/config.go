@@ -31,6 +31,9 @@ type Config struct {
 	DefaultAux     string
 	DefaultCompute string
 
+	// ReservedPorts are never assigned to the programs of allocations.
+	ReservedPorts []int
+
 	// The cluster's identity, which each connecting agent receives.
 	ClusterID   string
 	ClusterName string

@@ -40,11 +40,15 @@ func choosePorts(bases []int, first int, used map[int]bool) []int {
 	return out
 }
 
-// portsNear returns the ports of other allocations on the machines of a. The caller holds mu.
+// portsNear returns the reserved ports, and those of other allocations on the machines of a. The caller
+// holds mu.
 func (s *state) portsNear(a *allocation) map[int]bool {
 	used := make(map[int]bool)
 	if len(a.Ports) == 0 {
 		return used
+	}
+	for _, n := range s.cfg.ReservedPorts {
+		used[n] = true
 	}
 	for _, agent := range s.agents {
 		if !s.sharesMachine(a, agent) {

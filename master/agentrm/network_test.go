@@ -45,7 +45,7 @@ func (o *owner) portsOf(id rm.AllocationID) []string {
 
 func TestAllocationsOnOneMachineHaveDistinctPorts(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newCluster(t, func(cfg *Config) { cfg.ReservedPorts = []int{12609} })
 	on := func(machine string) func(*agentv1.Hello) {
 		return func(h *agentv1.Hello) { h.Address = machine }
 	}
@@ -56,13 +56,13 @@ func TestAllocationsOnOneMachineHaveDistinctPorts(t *testing.T) {
 	c.submit("second", 1, listening)
 	c.await(t, "second.1 assigned")
 	got := append(c.portsOf("first.1"), c.portsOf("second.1")...)
-	if diff := cmp.Diff(got, []string{"first.1[12607 12608]", "second.1[12609 12610]"}); diff != "" {
+	if diff := cmp.Diff(got, []string{"first.1[12607 12608]", "second.1[12610 12611]"}); diff != "" {
 		t.Errorf("got -, want +:\n%s", diff)
 	}
 	c.join("b", 2, on("10.0.0.1"))
 	c.submit("gang", 2, listening)
 	c.await(t, "gang.1 assigned")
-	if diff := cmp.Diff(c.portsOf("gang.1"), []string{"gang.1[12611 12612]"}); diff != "" {
+	if diff := cmp.Diff(c.portsOf("gang.1"), []string{"gang.1[12612 12613]"}); diff != "" {
 		t.Errorf("on another agent of the machine: got -, want +:\n%s", diff)
 	}
 	c.restart()

@@ -21,7 +21,7 @@ type Master struct {
 	Log        Log    `yaml:"log" doc:"Log of the master"`
 	Port       int    `yaml:"port" doc:"Port for the API, agents and tasks; 0 means 8443 with TLS and 8080 without"`
 	BindIP     string `yaml:"bind_ip" doc:"Address to listen on; by default all"`
-	Root       string `yaml:"root" doc:"Directory of a web UI's static files; none is shipped"`
+	Root       string `yaml:"root" doc:"Directory of the web UI's static files; has no effect, because the program contains them"`
 	DataDir    string `yaml:"data_dir" doc:"Directory of the embedded database, the cluster's keys and certificates"`
 	Binaries   string `yaml:"binaries_dir" doc:"Directory of det-deploy programs for agents, each named after its platform, such as linux-arm64; by default the master serves its own program"`
 	DB         DB     `yaml:"db" doc:"Database of the master"`
@@ -44,7 +44,7 @@ type Master struct {
 	Webhooks        Webhooks          `yaml:"webhooks" doc:"Notifications of other systems about task events"`
 
 	FeatureSwitches []string `yaml:"feature_switches" doc:"Switches of Determined 0.38.1; prevent_blank_password is the default here"`
-	ReservedPorts   []int    `yaml:"reserved_ports" doc:"Ports never given to tasks automatically"`
+	ReservedPorts   []int    `yaml:"reserved_ports" doc:"Ports that are never assigned to programs of tasks on agents"`
 
 	CheckpointStorage     *CheckpointStorage `yaml:"checkpoint_storage" doc:"Default storage of checkpoints"`
 	TaskContainerDefaults container.Defaults `yaml:"task_container_defaults" doc:"Defaults of task containers"`

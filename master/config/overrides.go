@@ -14,7 +14,7 @@ func Overrides() []document.Override {
 		{Path: "log.level", Usage: "trace, debug, info, warn, error or fatal"},
 		{Path: "log.color", Usage: "use colors on a terminal", Bool: true},
 		{Path: "port", Usage: "port to listen on; 0 means 8443 with TLS and 8080 without"},
-		{Path: "root", Usage: "directory of a web UI's static files"},
+		{Path: "root", Usage: "no effect: the web pages are part of the program"},
 		{Path: "data_dir", Usage: "directory of the embedded database and the cluster's keys"},
 		{Path: "cluster_name", Usage: "name of the cluster shown to users"},
 		{Path: "db.type", Usage: "embedded or postgres"},

@@ -30,18 +30,17 @@ type idleSetting struct{ path, why string }
 func idleSettings() []idleSetting {
 	return []idleSetting{
 		{"config_file", "the file is chosen by --config-file or DET_CONFIG_FILE"},
-		{"root", "no web UI is shipped"},
+		{"root", "the web pages are part of the program"},
 		{"cache.cache_dir", "this master caches nothing on disk"},
-		{"ui_customization", "no web UI is shipped"},
-		{"security.authz.rbac_ui_enabled", "no web UI is shipped"},
+		{"ui_customization", "the web pages cannot be customized"},
+		{"security.authz.rbac_ui_enabled", "roles belong to authz type rbac"},
 		{"security.authz.fallback", "there is no other authorization to fall back from"},
 		{"security.authz.workspace_creator_assign_role", "roles belong to authz type rbac"},
 		{"telemetry.enabled", "this master sends no reports"},
 		{"telemetry.segment_master_key", "this master sends no reports"},
 		{"telemetry.segment_webui_key", "this master sends no reports"},
 		{"webhooks.signing_key", "webhooks are not built yet"},
-		{"reserved_ports", "experiments, whose ports these are, are not built yet"},
-		{"security.ssh", "shells, whose keys these are, are not built yet"},
+		{"security.ssh", "the keys of shells are of type Ed25519"},
 		{"security.token", "access tokens are not built yet; logins last seven days"},
 		{"resource_manager.require_authentication", "agents are always authenticated"},
 	}

@@ -57,21 +57,23 @@ func (v *views) BoardsOf(experiment int32) []rm.TaskID {
 	return ids
 }
 
-// ServedBoard is a TensorBoard that people can visit.
+// ServedBoard is a running TensorBoard.
 type ServedBoard struct {
 	Allocation  rm.AllocationID
 	Container   rm.ContainerID
 	IdleTimeout time.Duration
+	// Ready reports that it has something to show.
+	Ready bool
 }
 
-// Boards returns the TensorBoards that are ready.
+// Boards returns the running TensorBoards.
 func (run *runs) Boards() []ServedBoard {
 	var out []ServedBoard
 	for _, e := range run.reg.listServing(lifecycle.TensorBoard) {
 		s := e.latestSnapshot()
 		a := s.currentAllocation()
-		if c, err := runningContainer(s, 0); err == nil && a.Ready && a.Killed == nil {
-			out = append(out, ServedBoard{a.ID, c, s.task.IdleTimeout})
+		if c, err := runningContainer(s, 0); err == nil && a.Killed == nil {
+			out = append(out, ServedBoard{a.ID, c, s.task.IdleTimeout, a.Ready})
 		}
 	}
 	return out

@@ -53,6 +53,9 @@ func TestTensorBoards(t *testing.T) {
 		if got, err := m.tasks.Task(t.Context(), id); err != nil || got.GetTask().GetAllocations()[0].GetIsReady() != tc.ready {
 			t.Errorf("after %q: got %v and %v, want it ready: %t", tc.line, got, err, tc.ready)
 		}
+		if got := m.tasks.Boards(); len(got) != 1 || got[0].Ready != tc.ready {
+			t.Errorf("after %q: got %+v, want it listed, and ready: %t", tc.line, got, tc.ready)
+		}
 	}
 	if got, err := m.tasks.Service(t.Context(), id, 0); err != nil || got.Port != 2600 || !got.Public || got.Unauthenticated {
 		t.Errorf("got %+v and %v, want a service for all users", got, err)

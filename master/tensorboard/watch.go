@@ -18,7 +18,7 @@ const every = time.Second
 
 // Served are the running TensorBoards. *task.Tasks implements it.
 type Served interface {
-	// Boards returns those that are ready.
+	// Boards returns all of them.
 	Boards() []task.ServedBoard
 	// WarnIdle adds a warning to the log of an allocation, and EndIdle kills it.
 	WarnIdle(ctx context.Context, id rm.AllocationID, text string) error
@@ -40,7 +40,14 @@ type Watch struct {
 	cfg WatchConfig
 
 	mu sync.Mutex // guards of
-	of map[rm.ContainerID]*idle.Use
+	of map[rm.ContainerID]*use
+}
+
+// use is that of one TensorBoard.
+type use struct {
+	idle.Use
+
+	ready bool
 }
 
 // NewWatch returns a watch that has looked at nothing yet.
@@ -51,7 +58,7 @@ func NewWatch(cfg WatchConfig) *Watch {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Watch{cfg: cfg, of: map[rm.ContainerID]*idle.Use{}}
+	return &Watch{cfg: cfg, of: map[rm.ContainerID]*use{}}
 }
 
 // Visited notes that a visitor's request to a container has ended. Other containers are ignored.
@@ -59,7 +66,7 @@ func (w *Watch) Visited(c rm.ContainerID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if u, found := w.of[c]; found {
-		*u = u.Note(w.cfg.Now())
+		u.Use = u.Note(w.cfg.Now())
 	}
 }
 
@@ -95,45 +102,60 @@ func (w *Watch) forgetEnded(list []task.ServedBoard) {
 	}
 }
 
+// longestStart is how long clients wait for a TensorBoard that has nothing to show yet.
+const longestStart = 30 * time.Minute
+
+// limitOf returns the time without use after which a TensorBoard is ended.
+func limitOf(b task.ServedBoard) time.Duration {
+	if b.Ready {
+		return b.IdleTimeout
+	}
+	return max(b.IdleTimeout, longestStart)
+}
+
 // lookAt carries out the decision about one TensorBoard.
 func (w *Watch) lookAt(ctx context.Context, b task.ServedBoard) error {
-	now := w.cfg.Now()
-	u := w.noteUse(b.Container, now)
-	switch u.Decide(b.IdleTimeout, now) {
+	now, limit := w.cfg.Now(), limitOf(b)
+	u := w.noteUse(b, now)
+	switch u.Decide(limit, now) {
 	case idle.Warn:
-		text := fmt.Sprintf("Nobody uses this TensorBoard: it will be ended in %v. Open its page to keep it", u.Left(b.IdleTimeout, now))
+		text := fmt.Sprintf("Nobody uses this TensorBoard: it will be ended in %v. Open its page to keep it", u.Left(limit, now))
 		if err := w.cfg.Tasks.WarnIdle(ctx, b.Allocation, text); err != nil {
 			return err
 		}
 		w.noteWarning(b.Container, u, now)
 	case idle.End:
-		return w.cfg.Tasks.EndIdle(ctx, b.Allocation, fmt.Sprintf("ended after %v without use (idle_timeout)", b.IdleTimeout))
+		reason := fmt.Sprintf("ended after %v without use (idle_timeout)", limit)
+		if !b.Ready {
+			reason = fmt.Sprintf("ended after %v without metrics to show", limit)
+		}
+		return w.cfg.Tasks.EndIdle(ctx, b.Allocation, reason)
 	case idle.Keep:
 	}
 	return nil
 }
 
-// noteUse returns the use of a TensorBoard, which counts as used when it is first seen and while a request is
-// open.
-func (w *Watch) noteUse(c rm.ContainerID, now time.Time) idle.Use {
+// noteUse returns the use of a TensorBoard, which counts as used when it is first seen, when it is ready and while
+// a request is open.
+func (w *Watch) noteUse(b task.ServedBoard, now time.Time) idle.Use {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	u, found := w.of[c]
+	u, found := w.of[b.Container]
 	switch {
-	case !found:
-		u = &idle.Use{Last: now}
-		w.of[c] = u
-	case w.cfg.Visits(c) > 0:
-		*u = u.Note(now)
+	case !found || u.ready != b.Ready:
+		u = &use{idle.Use{Last: now}, b.Ready}
+		w.of[b.Container] = u
+	case w.cfg.Visits(b.Container) > 0:
+		u.Use = u.Note(now)
 	}
-	return *u
+	return u.Use
 }
 
 // noteWarning records the warning, unless the TensorBoard was used meanwhile.
 func (w *Watch) noteWarning(c rm.ContainerID, as idle.Use, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if u, found := w.of[c]; found && *u == as {
+	if u, found := w.of[c]; found && u.Use == as {
 		u.Warned = now
 	}
 }

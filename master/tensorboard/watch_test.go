@@ -33,7 +33,7 @@ func TestUnusedTensorBoardsEnd(t *testing.T) {
 	t.Parallel()
 	s := &served{}
 	for _, name := range []string{"unused", "visited", "open"} {
-		s.boards = append(s.boards, task.ServedBoard{Allocation: rm.AllocationID(name), Container: rm.ContainerID(name), IdleTimeout: 5 * time.Minute})
+		s.boards = append(s.boards, task.ServedBoard{Allocation: rm.AllocationID(name), Container: rm.ContainerID(name), IdleTimeout: 5 * time.Minute, Ready: true})
 	}
 	now := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
 	w := NewWatch(WatchConfig{
@@ -64,5 +64,33 @@ func TestUnusedTensorBoardsEnd(t *testing.T) {
 	}
 	if look(0); len(w.of) != 2 {
 		t.Errorf("got %v, want what has ended forgotten", w.of)
+	}
+}
+
+// One without anything to show ends when clients no longer wait for it, and has its whole time once it is ready.
+func TestTensorBoardsThatWaitForMetricsEnd(t *testing.T) {
+	t.Parallel()
+	s := &served{boards: []task.ServedBoard{
+		{Allocation: "empty", Container: "empty", IdleTimeout: 5 * time.Minute},
+		{Allocation: "late", Container: "late", IdleTimeout: 5 * time.Minute},
+	}}
+	now := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	w := NewWatch(WatchConfig{Tasks: s, Now: func() time.Time { return now }, Visits: func(rm.ContainerID) int { return 0 }})
+	look := func(after time.Duration) {
+		now = now.Add(after)
+		w.lookAtAll(t.Context())
+	}
+	look(0)
+	look(24 * time.Minute)
+	s.boards[1].Ready = true
+	look(time.Minute)
+	want := []string{"warn empty: Nobody uses this TensorBoard: it will be ended in 5m0s. Open its page to keep it"}
+	if !slices.Equal(s.done, want) {
+		t.Errorf("got %q, want %q", s.done, want)
+	}
+	look(5 * time.Minute)
+	want = append(want, "end empty: ended after 30m0s without metrics to show", "warn late: Nobody uses this TensorBoard: it will be ended in 2m30s. Open its page to keep it")
+	if !slices.Equal(s.done, want) {
+		t.Errorf("got %q, want %q", s.done, want)
 	}
 }

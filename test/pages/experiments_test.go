@@ -41,6 +41,7 @@ func testExperiments(t *testing.T, l *lab, b *browser) {
 	t.Run("pause and activate", func(t *testing.T) {
 		tb := b.open(t)
 		tb.visit(training)
+		tb.waitUntil(`document.querySelector('#live input[name="csrf"]')?.value === ""`) // the block was refreshed
 		tb.submit("Pause", nil)
 		tb.await("The experiment pauses after a checkpoint.", "Activate")
 		tb.submit("Activate", nil)

@@ -15,6 +15,6 @@ const reuse = 500 * time.Millisecond
 // newPages returns the web pages on the API.
 func (m *Master) newPages(api http.Handler) http.Handler {
 	return pages.New(ui.Config{
-		API: api, CSRFToken: server.CSRFToken, Cluster: m.parts.Config.ClusterName, Secure: m.certificate != nil, Reuse: reuse, Log: m.log, Now: time.Now,
+		API: api, CSRFToken: server.CSRFToken, SessionCookie: server.PagesCookie, Cluster: m.parts.Config.ClusterName, Secure: m.certificate != nil, Reuse: reuse, Log: m.log, Now: time.Now,
 	})
 }

@@ -1,15 +1,25 @@
 package server
 
 import (
+	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 )
 
 // pagesPath is the path of the web pages.
 const pagesPath = "/det/"
 
-// pagesCookie is the cookie of a login of the pages.
-const pagesCookie = "det_session"
+// PagesCookie returns the name of the cookie with a login of the pages, which is another one for each port:
+// browsers send cookies to all ports of a host, such as those of several clusters on one machine.
+func PagesCookie(hostport string) string {
+	const name = "det_session"
+	_, port, err := net.SplitHostPort(hostport)
+	if n, bad := strconv.ParseUint(port, 10, 16); err == nil && bad == nil {
+		return fmt.Sprintf("%s_%d", name, n)
+	}
+	return name
+}
 
 // pages returns the handler of the web pages. They are not at the host names of services, whose pages could
 // use the cookie of a login there.

@@ -88,7 +88,7 @@ func TestTheAPIDoesNotAcceptTheCookieOfThePages(t *testing.T) {
 	t.Parallel()
 	w := newPages(t)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/me", nil)
-	r.AddCookie(&http.Cookie{Name: pagesCookie, Value: w.user})
+	r.AddCookie(&http.Cookie{Name: PagesCookie(r.Host), Value: w.user})
 	r.Header.Set(csrfHeader, CSRFToken(w.user))
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
@@ -108,6 +108,17 @@ func TestOtherSitesCannotReadPages(t *testing.T) {
 		w.handler.ServeHTTP(rec, r)
 		if rec.Header().Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s: got %v", origin, rec.Header())
+		}
+	}
+}
+
+func TestEachPortHasItsCookie(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[string]string{
+		"localhost:8080": "det_session_8080", "[::1]:8081": "det_session_8081", "det.example.com": "det_session", "": "det_session", "a:b;c": "det_session",
+	} {
+		if got := PagesCookie(at); got != want {
+			t.Errorf("%q: got %s, want %s", at, got, want)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (s *shared) isService(r *http.Request) bool {
 		return strings.HasPrefix(path, servicesPath)
 	}
 	hasTicket := strings.Contains(path, "token%3D")
-	return s.cfg.Pages == nil || hasTicket && len(r.CookiesNamed(pagesCookie)) == 0
+	return s.cfg.Pages == nil || hasTicket && len(r.CookiesNamed(PagesCookie(r.Host))) == 0
 }
 
 // servicesFirst routes the visitors of services before the mux interprets their paths, which belong to the

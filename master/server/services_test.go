@@ -23,7 +23,7 @@ func TestAddressesOfServices(t *testing.T) {
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, tt.path, nil)
 		if tt.cookie != "" {
-			r.AddCookie(&http.Cookie{Name: pagesCookie, Value: tt.cookie})
+			r.AddCookie(&http.Cookie{Name: PagesCookie(r.Host), Value: tt.cookie})
 		}
 		if got := s.isService(r); got != tt.want {
 			t.Errorf("%s: got %v", name, got)

@@ -49,7 +49,7 @@ func New(t *testing.T, pages []ui.Page, api API) *Site {
 		s.answer(w, r, `404 {"message": "`+r.Method+" "+r.URL.Path+` not found"}`)
 	})
 	s.site = ui.New(ui.Config{
-		API: mux, CSRFToken: func(session string) string { return "token of " + session }, Cluster: "test",
+		API: mux, CSRFToken: func(session string) string { return "token of " + session }, SessionCookie: func(string) string { return "det_session" }, Cluster: "test",
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return Now },
 	}, pages)
 	return s

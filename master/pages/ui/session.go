@@ -13,9 +13,6 @@ import (
 )
 
 const (
-	// sessionCookie has the token of the session. The API does not accept it, and the proxy of services
-	// removes all cookies that begin with "det_".
-	sessionCookie = "det_session"
 	// messageCookie has the message that the next page shows.
 	messageCookie = "det_message"
 	// csrfField is the field of the CSRF token in forms.
@@ -24,10 +21,10 @@ const (
 	loginPath = Root + "login"
 )
 
-// sessionOf returns the session of a request, or "". Two cookies of the name mean that another site has
-// planted one.
-func sessionOf(r *http.Request) string {
-	cookies := r.CookiesNamed(sessionCookie)
+// sessionOf returns the session of a request, or "". The API does not accept its cookie, and the proxy of services
+// removes all cookies that begin with "det_". Two cookies of the name mean that another site has planted one.
+func (s *Site) sessionOf(r *http.Request) string {
+	cookies := r.CookiesNamed(s.cfg.SessionCookie(r.Host))
 	if len(cookies) != 1 {
 		return ""
 	}
@@ -46,7 +43,8 @@ func (v *Visit) setCookie(name, value string) {
 	http.SetCookie(v.w, c)
 }
 
-func (v *Visit) dropSession() { v.setCookie(sessionCookie, "") }
+// setSession sets the cookie of the session, and removes it if token is "".
+func (v *Visit) setSession(token string) { v.setCookie(v.site.cfg.SessionCookie(v.Host), token) }
 
 // messageLimit is the length of a message in its cookie.
 const messageLimit = 1 << 10
@@ -224,7 +222,7 @@ func logIn(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	v.setCookie(sessionCookie, out.GetToken())
+	v.setSession(out.GetToken())
 	return v.Redirect(to)
 }
 
@@ -232,7 +230,7 @@ func logOut(v *Visit) error {
 	if err := v.API.Logout(v.Context()); err != nil {
 		return err
 	}
-	v.dropSession()
+	v.setSession("")
 	return v.Redirect(loginPath)
 }
 

@@ -37,6 +37,8 @@ type Config struct {
 	API http.Handler
 	// CSRFToken returns the token of a session that its forms carry.
 	CSRFToken func(session string) string
+	// SessionCookie returns the name of the cookie of a session at a host name with its port.
+	SessionCookie func(hostport string) string
 	// Cluster is the name in the header of the pages.
 	Cluster string
 	// Secure restricts the cookies to TLS.

@@ -26,6 +26,8 @@ var testPage = MustParse(fstest.MapFS{"a.html": {Data: []byte(
 	`{{define "content"}}<form method="post">{{template "csrf" .}}</form><div id="live">{{template "live" .}}</div>{{end}}{{define "live"}}{{name .Data}}{{end}}`,
 )}}, "a.html")
 
+func sessionCookie(hostport string) string { return "det_session_" + hostport }
+
 func newSite(t *testing.T, pages ...Page) *site {
 	t.Helper()
 	s := &site{sessions: map[string]bool{}}
@@ -53,7 +55,7 @@ func newSite(t *testing.T, pages ...Page) *site {
 	api.HandleFunc("GET /api/v1/agents", func(http.ResponseWriter, *http.Request) { panic("a test") })
 	pages = append(pages, Page{Pattern: "GET /det/{$}", Nav: "Overview", Serve: func(v *Visit) error { return v.Show(testPage, "Overview", "state") }})
 	s.Site = New(Config{
-		API: api, CSRFToken: func(session string) string { return "token of " + session }, Cluster: "test",
+		API: api, CSRFToken: func(session string) string { return "token of " + session }, SessionCookie: sessionCookie, Cluster: "test",
 		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	}, pages)
 	return s
@@ -79,7 +81,7 @@ func (s *site) do(t *testing.T, r request) *http.Response {
 	}
 	if !r.out {
 		s.sessions["secret"] = true
-		req.AddCookie(&http.Cookie{Name: sessionCookie, Value: "secret"})
+		req.AddCookie(&http.Cookie{Name: sessionCookie(req.Host), Value: "secret"})
 	}
 	for k, v := range r.header {
 		req.Header.Add(k, v)
@@ -115,7 +117,7 @@ func TestVisitorsLogInAndOut(t *testing.T) {
 		t.Fatalf("got %d to %q, %v", r.StatusCode, r.Header.Get("Location"), r.Cookies())
 	}
 	c := r.Cookies()[0]
-	if c.Name != "det_session" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/det/" || c.Secure {
+	if c.Name != "det_session_example.com" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/det/" || c.Secure {
 		t.Errorf("got the cookie %v", c)
 	}
 	r = s.do(t, request{method: "POST", path: "/det/logout", form: url.Values{"csrf": {"token of secret"}}})
@@ -165,7 +167,7 @@ func TestFormsNeedTheirToken(t *testing.T) {
 		{"another site", request{form: good, header: map[string]string{"Sec-Fetch-Site": "cross-site"}}, http.StatusForbidden, 0},
 		{"another origin", request{form: good, header: map[string]string{"Origin": "https://evil.example"}}, http.StatusForbidden, 0},
 		{"no session", request{form: good, out: true}, http.StatusSeeOther, 0},
-		{"two sessions", request{form: good, header: map[string]string{"Cookie": "det_session=planted"}}, http.StatusSeeOther, 0},
+		{"two sessions", request{form: good, header: map[string]string{"Cookie": "det_session_example.com=planted"}}, http.StatusSeeOther, 0},
 		{"no text", request{form: url.Values{"csrf": good["csrf"], "a": {"\xff"}}}, http.StatusBadRequest, 0},
 		{"too large", request{form: url.Values{"csrf": good["csrf"], "a": {strings.Repeat("x", formLimit)}}}, http.StatusRequestEntityTooLarge, 0},
 		{"the form", request{form: good}, http.StatusSeeOther, 1},

@@ -39,7 +39,7 @@ type Visit struct {
 }
 
 func (s *Site) visit(w http.ResponseWriter, r *http.Request) *Visit {
-	v := &Visit{Request: r, Now: s.cfg.Now(), w: w, site: s, session: sessionOf(r)}
+	v := &Visit{Request: r, Now: s.cfg.Now(), w: w, site: s, session: s.sessionOf(r)}
 	v.API = s.client(r, v.session)
 	return v
 }
@@ -188,7 +188,7 @@ func (v *Visit) fail(err error) {
 	switch {
 	case v.Context().Err() != nil: // the visitor has left
 	case ok && e.Kind == client.Unauthenticated:
-		v.dropSession()
+		v.setSession("")
 		v.toLogin()
 	case ok && statuses[e.Kind] != 0:
 		v.showError(statuses[e.Kind], sentence(e))

@@ -12,6 +12,7 @@ func experimentRows(l *lab) []row {
 		{"/det/experiments?q=search&state=succeeded&sort=best", []string{name, "1–1 of 1"}},
 		{search, []string{name, "slot-hours", "USD", "Archive", "Trials"}},
 		{training, []string{"running", "Pause"}},
+		{training + "/kill", []string{"Steps since the latest checkpoint are lost."}},
 		{search + "/hyperparameters", []string{"Parallel coordinates", "3 trials of 3"}},
 		{search + "/search", []string{"the search has ended", "Timeline, newest first"}},
 		{search + "/configuration", []string{"max_trials: 3", "As submitted"}},
@@ -63,8 +64,8 @@ func testExperiments(t *testing.T, l *lab, b *browser) {
 		id := l.create("training.yaml")
 		tb := b.open(t)
 		tb.withoutScript()
-		tb.visit("/det/experiments/" + id)
-		tb.submit("Kill", nil)
+		tb.visit("/det/experiments/" + id + "/kill")
+		tb.submit("Kill the experiment", nil)
 		tb.await("The experiment was killed.")
 		l.await("it has ended", func() error { return l.stateIs(id, "killed") })
 		tb.visit("/det/experiments/" + id)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,23 +9,39 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// verb is an action that a button does at once.
+// verb is an action that has no other fields.
 type verb struct {
 	Name string
 	// done is the message afterwards.
 	done string
-	// ask is the question of a button that a script asks; the action can be undone if it is empty.
-	ask string
+	// effect is told before an action that cannot be undone; a button does the others at once.
+	effect string
 }
 
-// verbs are the actions without a page of their own.
+// verbs are the actions without a form of their own.
 var verbs = []verb{
 	{"pause", "The experiment pauses after a checkpoint.", ""},
 	{"activate", "The experiment is active again.", ""},
-	{"cancel", "The experiment ends after a checkpoint.", "Cancel this experiment?"},
-	{"kill", "The experiment was killed.", "Kill this experiment? Steps since the latest checkpoint are lost."},
+	{"cancel", "The experiment ends after a checkpoint.", "It ends after a checkpoint."},
+	{"kill", "The experiment was killed.", "Steps since the latest checkpoint are lost."},
 	{"archive", "The experiment is archived.", ""},
 	{"unarchive", "The experiment is no longer archived.", ""},
+}
+
+// capital returns the name with a capital letter.
+func capital(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
+
+// ask shows the page before an action that cannot be undone.
+func (b verb) ask(v *ui.Visit) error {
+	reply, err := read(v)
+	if err != nil {
+		return err
+	}
+	x := reply.GetExperiment()
+	return v.Confirm(ui.Confirmation{
+		Question: fmt.Sprintf("%s experiment %d, “%s”?", capital(b.Name), x.GetId(), x.GetName()), Effects: []string{b.effect},
+		Button: capital(b.Name) + " the experiment", Back: address(x.GetId()),
+	})
 }
 
 func (b verb) serve(v *ui.Visit) error {
@@ -41,8 +58,6 @@ func (b verb) serve(v *ui.Visit) error {
 // action is a button or a link to the page of an action.
 type action struct {
 	Text, Path string
-	// Ask is the question before it.
-	Ask string
 	// Page is set for a link, and Danger for what cannot be undone.
 	Page, Danger bool
 }
@@ -55,12 +70,8 @@ func actionsOn(x *apiv1.Experiment, by *apiv1.User) []action {
 	var all []action
 	add := func(names ...string) {
 		for _, name := range names {
-			a := action{Text: strings.ToUpper(name[:1]) + name[1:], Path: address(x.GetId()) + "/" + name, Danger: name == "kill" || name == "delete"}
-			i := slices.IndexFunc(verbs, func(b verb) bool { return b.Name == name })
-			if a.Page = i < 0; !a.Page {
-				a.Ask = verbs[i].ask
-			}
-			all = append(all, a)
+			atOnce := slices.ContainsFunc(verbs, func(b verb) bool { return b.Name == name && b.effect == "" })
+			all = append(all, action{Text: capital(name), Path: address(x.GetId()) + "/" + name, Page: !atOnce, Danger: name == "kill" || name == "delete"})
 		}
 	}
 	here := !x.GetUnmanaged()

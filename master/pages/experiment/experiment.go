@@ -55,6 +55,9 @@ func Pages() []ui.Page {
 	}
 	for _, verb := range verbs {
 		all = append(all, ui.Page{Pattern: "POST " + pattern + "/" + verb.Name, Serve: verb.serve})
+		if verb.effect != "" {
+			all = append(all, ui.Page{Pattern: "GET " + pattern + "/" + verb.Name, Serve: verb.ask})
+		}
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,8 +166,8 @@ func TestActionsOn(t *testing.T) {
 		var got []string
 		for _, a := range actionsOn(tt.x, tt.by) {
 			got = append(got, a.Path[strings.LastIndexByte(a.Path, '/')+1:])
-			if a.Ask != "" != (strings.HasSuffix(a.Path, "/kill") || strings.HasSuffix(a.Path, "/cancel")) {
-				t.Errorf("%s: %s asks %q", name, a.Path, a.Ask)
+			if word := got[len(got)-1]; a.Page == slices.Contains([]string{"pause", "activate", "archive", "unarchive"}, word) {
+				t.Errorf("%s: %s has a page: %v", name, word, a.Page)
 			}
 		}
 		if d := cmp.Diff(strings.Join(got, " "), tt.want); d != "" {
@@ -241,5 +242,19 @@ func TestPlacesOf(t *testing.T) {
 	}
 	if got := placesOf(make([]*apiv1.Project, mostProjects+1), nil, 1); got != nil {
 		t.Errorf("got %d places to choose from", len(got))
+	}
+}
+
+// What cannot be undone asks on a page, without script too.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	site := pagetest.New(t, Pages(), answers(t))
+	page := site.Get("/det/experiments/7/kill", http.StatusOK)
+	site.WantTexts(page, "Kill experiment 7,", "Steps since the latest checkpoint are lost.", "Kill the experiment", `href="/det/experiments/7"`)
+	site.WantEscaped(page)
+	site.WantTexts(site.Get("/det/experiments/7/cancel", http.StatusOK), "It ends after a checkpoint.")
+	site.Get("/det/experiments/7/pause", http.StatusSeeOther) // there is no question
+	if sent := site.Sent(); len(sent) > 0 {
+		t.Errorf("got the calls %q", sent)
 	}
 }

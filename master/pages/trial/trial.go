@@ -40,6 +40,7 @@ func Pages() []ui.Page {
 		{Pattern: "GET " + pattern + "/system/data.csv", Serve: serveSystemCSV},
 		{Pattern: "GET " + pattern + "/system/data.svg", Serve: serveSystemSVG},
 		{Pattern: "GET " + pattern + "/checkpoints/{checkpoint}", Serve: serveCheckpoint},
+		{Pattern: "GET " + pattern + "/kill", Serve: askKill},
 		{Pattern: "POST " + pattern + "/kill", Serve: kill},
 	}
 	return append(all, logview.Pages(pattern+"/logs", openLog)...)
@@ -126,6 +127,17 @@ func serveTrial(v *ui.Visit) error {
 		return err
 	}
 	return v.Show(trialPage, fmt.Sprintf("Trial %d of experiment %d", reply.GetTrial().GetId(), x.GetExperiment().GetId()), newView(v, reply, x, checkpoints, offset))
+}
+
+func askKill(v *ui.Visit) error {
+	reply, err := read(v)
+	if err != nil {
+		return err
+	}
+	return v.Confirm(ui.Confirmation{
+		Question: fmt.Sprintf("Kill trial %d?", reply.GetTrial().GetId()), Effects: []string{"Steps since the latest checkpoint are lost."},
+		Button: "Kill the trial", Back: address(reply.GetTrial()),
+	})
 }
 
 func kill(v *ui.Visit) error {

@@ -76,6 +76,7 @@ func TestPages(t *testing.T) {
 			site.WantEscaped(body)
 		}
 	}
+	site.WantTexts(site.Get(page+"/kill", http.StatusOK), "Kill trial 3?", "Steps since the latest checkpoint are lost.")
 	if to := site.Post(page+"/kill", nil, http.StatusSeeOther).Header().Get("Location"); to != page {
 		t.Errorf("got to %s after a kill", to)
 	}

@@ -71,11 +71,8 @@
     if (again && document.activeElement !== again) again.focus({ preventScroll: true });
   });
 
-  // A form may ask before it is sent.
+  // A form in a block that was refreshed has no token.
   document.addEventListener("submit", (e) => {
-    const question = e.target.getAttribute("data-confirm");
-    if (question && !window.confirm(question)) e.preventDefault();
-    // A block that was refreshed has no token.
     const token = e.target.querySelector('input[name="csrf"]');
     if (token && !token.value) token.value = document.querySelector('.visitor input[name="csrf"]').value;
   });

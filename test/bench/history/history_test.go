@@ -149,7 +149,7 @@ func open(b *testing.B, ended int) *measured {
 			b.Fatal(err)
 		}
 	}
-	ready, err := m.Restart(b.Context(), bin, "", func(database string) error { return fill(b.Context(), database, ended) })
+	ready, err := m.Restart(b.Context(), bin, "", func(database string) error { return fill(b.Context(), database, ended, ended) })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -190,8 +190,8 @@ func (m *measured) read(b *testing.B, path string) time.Duration {
 	return each
 }
 
-// fill writes ended experiments to the store as the master does.
-func fill(ctx context.Context, database string, ended int) error {
+// fill writes ended experiments to the store as the master does, the first with the given number of trials.
+func fill(ctx context.Context, database string, ended, trials int) error {
 	s, err := store.Open(ctx, store.Config{Path: database})
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func fill(ctx context.Context, database string, ended int) error {
 	for from := 0; from < ended; from += 500 {
 		err := s.Write(ctx, func(tx *store.Tx) error {
 			for i := from; i < from+500; i++ {
-				if err := put(tx, int32(i), ended, config.Value); err != nil {
+				if err := put(tx, int32(i), int32(trials), config.Value); err != nil {
 					return err
 				}
 			}
@@ -220,9 +220,9 @@ func fill(ctx context.Context, database string, ended int) error {
 	return nil
 }
 
-// put writes the i-th ended experiment with one trial, and one trial of the first experiment with a
-// checkpoint.
-func put(tx *store.Tx, i int32, all int, config record.Config) error {
+// put writes the i-th ended experiment with one trial, and one trial of the first experiment, or then of its own,
+// with a checkpoint.
+func put(tx *store.Tx, i, trials int32, config record.Config) error {
 	docs, id := record.Docs(), firstEnded+i
 	began := time.Unix(1_700_000_000+int64(i)*60, 0).UTC()
 	x := record.Experiment{
@@ -232,10 +232,14 @@ func put(tx *store.Tx, i int32, all int, config record.Config) error {
 		Best: &record.Best{Trial: firstTrial + i, Steps: 100, Metric: 0.25}, Events: 40,
 	}
 	if i == 0 {
-		x.Trials = all
+		x.Trials = int(trials)
+	}
+	of := int32(firstEnded)
+	if i >= trials {
+		of = id
 	}
 	t := record.Trial{
-		ID: firstTrial + i, Experiment: firstEnded, Number: int(i) + 1, RequestID: fmt.Sprintf("request-%d", i), Tasks: []string{fmt.Sprintf("task-%d", i)},
+		ID: firstTrial + i, Experiment: of, Number: int(i) + 1, RequestID: fmt.Sprintf("request-%d", i), Tasks: []string{fmt.Sprintf("task-%d", i)},
 		Life: lifecycle.Trial{State: lifecycle.Completed, Run: 1, Latest: fmt.Sprintf("checkpoint-%d", i)}, Seed: 7,
 		Hparams: map[string]any{"lr": 0.1, "layers": 3.0}, Created: began, Ended: began.Add(time.Hour), Steps: 100, LatestSteps: 100,
 		Best: &record.Best{Trial: firstTrial + i, Steps: 100, Metric: 0.25}, Latest: &record.Best{Trial: firstTrial + i, Steps: 100, Metric: 0.25},

@@ -7,8 +7,11 @@ package ui
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Root is the path below which all pages are.
@@ -84,11 +87,27 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = limits.SetReadDeadline(s.cfg.Now().Add(readTime)) // not supported by recorders in tests
 	_ = limits.SetWriteDeadline(s.cfg.Now().Add(writeTime))
 	h, pattern := s.mux.Handler(r)
+	if !isAddress(r.URL) {
+		h, pattern = http.NotFoundHandler(), ""
+	}
 	if pattern == "" {
 		s.serveUnmatched(h, w, r) //nolint:contextcheck // a Visit has the context of its request
 		return
 	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// isAddress reports whether an address can be one of a page: it is text, and has no names such as .. that would lead
+// a call of the API to another object.
+func isAddress(u *url.URL) bool {
+	text := u.Path
+	for name, values := range u.Query() {
+		text += name + strings.Join(values, "")
+	}
+	if !utf8.ValidString(text) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Split(u.Path, "/"), func(name string) bool { return name == "." || name == ".." })
 }
 
 // serveUnmatched shows the error of the mux as a page.

@@ -376,3 +376,17 @@ func TestResponsesInProcessKeepTheirStatus(t *testing.T) {
 		_ = r.Body.Close()
 	}
 }
+
+// An address must not lead the call of the API to another object, or make it fail.
+func TestAddressesAreOfPages(t *testing.T) {
+	s := newSite(t, Page{Pattern: "GET /det/tasks/{id}", Serve: func(v *Visit) error { return v.Show(testPage, "Task", v.PathValue("id")) }})
+	for path, want := range map[string]int{
+		"/det/tasks/a%2Fb": http.StatusOK, "/det/tasks/a..b": http.StatusOK, "/det/tasks/t?q=%C3%BC": http.StatusOK, "/det/tasks/t?q=%zz": http.StatusOK,
+		"/det/tasks/%2e%2e": http.StatusNotFound, "/det/tasks/%2E": http.StatusNotFound, "/det/tasks/a%2F..%2Fb": http.StatusNotFound,
+		"/det/tasks/%ff": http.StatusNotFound, "/det/tasks/t?p=%zz&q=%ff": http.StatusNotFound,
+	} {
+		if r := s.do(t, request{path: path}); r.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, r.StatusCode, want)
+		}
+	}
+}

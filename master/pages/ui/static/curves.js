@@ -65,11 +65,24 @@
       this.load(true);
     }
 
+    // load reads the data and draws them. Long answers are a lot of work for the master: the next is not asked
+    // for before ten times as long has passed.
     async load(rebuild) {
+      const began = performance.now();
+      this.next = Infinity;
+      try {
+        await this.read(rebuild);
+      } finally {
+        const now = performance.now();
+        this.next = now + 10 * (now - began);
+      }
+    }
+
+    async read(rebuild) {
       const src = this.figure.dataset.src;
       let answer;
       try {
-        answer = await fetch(src, { headers: this.tag ? { "If-None-Match": this.tag } : {} });
+        answer = await fetch(src, { headers: this.tag ? { "If-None-Match": this.tag } : {}, signal: AbortSignal.timeout(60000) });
       } catch {
         return;
       }
@@ -229,7 +242,7 @@
   const charts = [...document.querySelectorAll("figure.curves")].map((f) => new Chart(f));
   const poll = () => {
     if (document.visibilityState !== "visible") return;
-    for (const c of charts) if (c.live !== false) c.load();
+    for (const c of charts) if (c.live !== false && performance.now() >= c.next) c.load();
   };
   setInterval(poll, every);
   document.addEventListener("visibilitychange", poll);

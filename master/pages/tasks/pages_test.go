@@ -151,9 +151,10 @@ func TestStart(t *testing.T) {
 	for _, numbers := range []string{"", "x", "-1", "3;4", strings.Repeat("1,", 101)} {
 		s.Post("/det/tasks/new", url.Values{"kind": {"TensorBoard"}, "experiments": {numbers}}, http.StatusUnprocessableEntity)
 	}
-	for _, form := range []url.Values{{"kind": {"command"}}, {"kind": {"command"}, "program": {"x"}, "slots": {"-1"}}, {"kind": {"command"}, "program": {"\xff"}}} {
+	for _, form := range []url.Values{{"kind": {"command"}}, {"kind": {"command"}, "program": {"x"}, "slots": {"-1"}}} {
 		s.WantTexts(s.Post("/det/tasks/new", form, http.StatusUnprocessableEntity).Body.String(), `role="alert"`)
 	}
+	s.Post("/det/tasks/new", url.Values{"kind": {"command"}, "program": {"\xff"}}, http.StatusBadRequest)
 	s.WantTexts(s.Post("/det/tasks/new", url.Values{"kind": {"shell"}, "name": {`"><x>`}}, http.StatusUnprocessableEntity).Body.String(),
 		"Resources.slots: must be at most 8.", "&#34;&gt;&lt;x&gt;")
 }

@@ -112,7 +112,7 @@ func serveOverview(v *ui.Visit) error {
 			return err
 		}
 	}
-	return v.Show(overviewPage, title(reply), newOverview(v, reply, q, trials, best.GetTrials()))
+	return v.Show(overviewPage, title(reply), newOverview(v.User, v.URL.Query(), reply, trials, best.GetTrials()))
 }
 
 // bestTrials returns the best trials of an experiment.

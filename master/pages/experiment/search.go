@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
@@ -49,10 +48,7 @@ func serveSearch(v *ui.Visit) error {
 		return err
 	}
 	id := reply.GetExperiment().GetId()
-	skipped, err := strconv.Atoi(v.URL.Query().Get("offset"))
-	if err != nil || skipped < 0 {
-		skipped = 0
-	}
+	skipped := ui.Offset(v.URL.Query())
 	// The newest are last in the API.
 	history, err := v.API.HistoryPage(v.Context(), id, client.Page{Offset: -eventsOfPage, Limit: eventsOfPage}, true)
 	if err != nil {

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,14 +55,14 @@ type trial struct {
 // mostHparams is the number of hyperparameters in the table of trials.
 const mostHparams = 6
 
-func newOverview(v *ui.Visit, reply *apiv1.GetExperimentResponse, q trialQuery, list *apiv1.GetExperimentTrialsResponse, best []*apiv1.Trial) overview {
-	x := reply.GetExperiment()
+func newOverview(by *apiv1.User, params url.Values, reply *apiv1.GetExperimentResponse, list *apiv1.GetExperimentTrialsResponse, best []*apiv1.Trial) overview {
+	x, q := reply.GetExperiment(), readTrialQuery(params, smallerIsBetter(reply.GetConfig()))
 	o := overview{
 		head: newHead(reply, ""), X: x, Usage: reply.GetUsage(), Costs: costsOf(reply.GetUsage()), Waiting: waitingOf(reply), Failure: failureOf(reply),
-		Failed: reply.GetFailedTrial(), LastLines: reply.GetLastLines(), Deletions: reply.GetDeletions(), Actions: actionsOn(x, v.User),
+		Failed: reply.GetFailedTrial(), LastLines: reply.GetLastLines(), Deletions: reply.GetDeletions(), Actions: actionsOn(x, by),
 		Ended: x.GetEndTime() != nil, ByDefault: "best",
 		Paging: ui.Paging{Offset: q.offset, Limit: trialsOfPage, Total: int(list.GetPagination().GetTotal())},
-		Chart:  newChart(v.URL.Query(), reply, append(list.GetTrials(), best...)),
+		Chart:  newChart(params, reply, append(list.GetTrials(), best...)),
 	}
 	if o.Ended {
 		o.Took = x.GetEndTime().AsTime().Sub(x.GetStartTime().AsTime())
@@ -144,16 +143,13 @@ var trialOrders = map[string]string{
 
 // readTrialQuery reads the parameters of a page. Sorted by a metric, the best is first.
 func readTrialQuery(v url.Values, smallerIsBetter bool) trialQuery {
-	q := trialQuery{sort: cmp.Or(v.Get("sort"), "best")}
+	q := trialQuery{sort: cmp.Or(v.Get("sort"), "best"), offset: ui.Offset(v)}
 	if trialOrders[strings.TrimPrefix(q.sort, "-")] == "" {
 		q.sort = "best"
 	}
 	q.descending = strings.HasPrefix(q.sort, "-")
 	if key := strings.TrimPrefix(q.sort, "-"); (key == "best" || key == "latest") && !smallerIsBetter {
 		q.descending = !q.descending
-	}
-	if n, err := strconv.Atoi(v.Get("offset")); err == nil && n > 0 {
-		q.offset = n
 	}
 	return q
 }

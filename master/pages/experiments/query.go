@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
 // query is the filters and the order of the list, which are in its address.
@@ -32,7 +33,7 @@ func readQuery(v url.Values) query {
 	q := query{
 		Name: v.Get("q"), Label: v.Get("label"), User: v.Get("user"), State: v.Get("state"), Pool: v.Get("pool"),
 		Workspace: number(v.Get("workspace")), Project: number(v.Get("project")), Archived: v.Get("archived") != "",
-		Sort: v.Get("sort"), Offset: int(number(v.Get("offset"))),
+		Sort: v.Get("sort"), Offset: ui.Offset(v),
 	}
 	if orders[strings.TrimPrefix(q.Sort, "-")] == "" {
 		q.Sort = byDefault

@@ -54,10 +54,7 @@ const pageRows = 50
 
 func showCheckpoints(v *ui.Visit) error {
 	q := v.URL.Query()
-	offset, err := strconv.Atoi(q.Get("offset"))
-	if err != nil || offset < 0 {
-		offset = 0
-	}
+	offset := ui.Offset(q)
 	l := checkpointList{Experiment: strings.TrimSpace(q.Get("experiment"))}
 	experiment, err := strconv.ParseInt(l.Experiment, 10, 32)
 	if l.Experiment != "" && (err != nil || experiment <= 0) {

@@ -38,10 +38,7 @@ func showQueue(v *ui.Visit) error {
 	if err != nil {
 		return err
 	}
-	offset, err := strconv.Atoi(v.URL.Query().Get("offset"))
-	if err != nil || offset < 0 {
-		offset = 0
-	}
+	offset := ui.Offset(v.URL.Query())
 	jobs, total, err := v.API.JobsPage(v.Context(), pool, offset, pageRows)
 	if err != nil {
 		return err

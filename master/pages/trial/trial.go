@@ -118,15 +118,11 @@ func serveTrial(v *ui.Visit) error {
 	if err != nil {
 		return err
 	}
-	offset, err := strconv.Atoi(v.URL.Query().Get("offset"))
-	if err != nil || offset < 0 {
-		offset = 0
-	}
-	checkpoints, err := v.API.TrialCheckpoints(v.Context(), reply.GetTrial().GetId(), offset, checkpointsOfPage)
+	checkpoints, err := v.API.TrialCheckpoints(v.Context(), reply.GetTrial().GetId(), ui.Offset(v.URL.Query()), checkpointsOfPage)
 	if err != nil {
 		return err
 	}
-	return v.Show(trialPage, fmt.Sprintf("Trial %d of experiment %d", reply.GetTrial().GetId(), x.GetExperiment().GetId()), newView(v, reply, x, checkpoints, offset))
+	return v.Show(trialPage, fmt.Sprintf("Trial %d of experiment %d", reply.GetTrial().GetId(), x.GetExperiment().GetId()), newView(v.User, v.URL.Query(), reply, x, checkpoints))
 }
 
 func askKill(v *ui.Visit) error {

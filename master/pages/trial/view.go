@@ -68,16 +68,16 @@ type checkpoint struct {
 	Download string
 }
 
-func newView(v *ui.Visit, reply *apiv1.GetTrialResponse, x *apiv1.GetExperimentResponse, list *apiv1.GetTrialCheckpointsResponse, offset int) view {
+func newView(by *apiv1.User, params url.Values, reply *apiv1.GetTrialResponse, x *apiv1.GetExperimentResponse, list *apiv1.GetTrialCheckpointsResponse) view {
 	t := reply.GetTrial()
 	metric := x.GetExperiment().GetSearcherMetric()
 	out := view{
 		head: newHead(t, ""), T: t, Name: x.GetExperiment().GetName(), Reason: t.GetReason(), LastLines: reply.GetLastLines(), Metric: metric,
-		CanKill: t.GetEndTime() == nil && t.ExternalId == nil && (v.User.GetAdmin() || v.User.GetId() == x.GetExperiment().GetUserId()),
+		CanKill: t.GetEndTime() == nil && t.ExternalId == nil && (by.GetAdmin() || by.GetId() == x.GetExperiment().GetUserId()),
 		Ran:     time.Duration(t.GetWallClockTime().GetValue() * float64(time.Second)).Round(time.Second),
 		Best:    valueOf(t.GetBestValidation(), metric), Latest: valueOf(t.GetLatestValidation(), metric),
-		Hparams: pairsOf(t), Chart: newChart(v.URL.Query(), t, metric),
-		Paging: ui.Paging{Offset: offset, Limit: checkpointsOfPage, Total: int(list.GetPagination().GetTotal())},
+		Hparams: pairsOf(t), Chart: newChart(params, t, metric),
+		Paging: ui.Paging{Offset: ui.Offset(params), Limit: checkpointsOfPage, Total: int(list.GetPagination().GetTotal())},
 	}
 	for _, c := range list.GetCheckpoints() {
 		out.Checkpoints = append(out.Checkpoints, newCheckpoint(t, c))

@@ -75,3 +75,11 @@ func TestNavigationShowsWhereTheVisitorIs(t *testing.T) {
 		}
 	}
 }
+
+func TestOffset(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "40": 40, "-1": 0, "x": 0, "2147483648": 0} {
+		if got := Offset(url.Values{"offset": {text}}); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}

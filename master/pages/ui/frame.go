@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/url"
+	"strconv"
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -109,6 +110,15 @@ func (f *Frame) Column(byDefault, key, text string) template.HTML {
 // Paging is the part of a list that a page shows. Its template is "paging", which takes the dict of Frame
 // and Paging.
 type Paging struct{ Offset, Limit, Total int }
+
+// Offset returns the number of rows before those of the page with these parameters; 0 if they say nonsense.
+func Offset(q url.Values) int {
+	n, err := strconv.ParseInt(q.Get("offset"), 10, 32)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return int(n)
+}
 
 // First returns the number of the first row, from 1, or 0 if there are no rows.
 func (p Paging) First() int { return min(p.Offset+1, p.Total) }

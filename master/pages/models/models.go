@@ -49,6 +49,7 @@ type list struct {
 	Name     string
 	Archived bool
 	Rows     []row
+	Paging   ui.Paging
 }
 
 // row is a model of the list.
@@ -70,6 +71,7 @@ func showList(v *ui.Visit) error {
 		}
 	}
 	slices.SortStableFunc(l.Rows, func(a, b row) int { return b.GetLastUpdatedTime().AsTime().Compare(a.GetLastUpdatedTime().AsTime()) })
+	l.Rows, l.Paging = ui.Part(l.Rows, v.URL.Query())
 	return v.Show(listPage, "Models", l)
 }
 
@@ -79,6 +81,7 @@ type model struct {
 
 	Path      string
 	Versions  []version
+	Paging    ui.Paging
 	MayChange bool
 	Metadata  string
 }
@@ -96,7 +99,9 @@ func showModel(v *ui.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.Show(modelPage, "Model "+out.GetModel().GetName(), newModel(out, v.User))
+	m := newModel(out, v.User)
+	m.Versions, m.Paging = ui.Part(m.Versions, v.URL.Query())
+	return v.Show(modelPage, "Model "+out.GetModel().GetName(), m)
 }
 
 func newModel(out *apiv1.GetModelVersionsResponse, by *apiv1.User) model {

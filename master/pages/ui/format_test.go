@@ -83,3 +83,18 @@ func TestOffset(t *testing.T) {
 		}
 	}
 }
+
+func TestPart(t *testing.T) {
+	rows := make([]int, 250)
+	for offset, want := range map[string]struct {
+		rows           int
+		previous, next string
+	}{
+		"": {100, "", "100"}, "100": {100, "0", "200"}, "200": {50, "100", ""}, "999": {0, "150", ""},
+	} {
+		part, p := Part(rows, url.Values{"offset": {offset}})
+		if len(part) != want.rows || p.Previous() != want.previous || p.Next() != want.next {
+			t.Errorf("%q: got %d rows, %q and %q", offset, len(part), p.Previous(), p.Next())
+		}
+	}
+}

@@ -120,6 +120,15 @@ func Offset(q url.Values) int {
 	return int(n)
 }
 
+// rowsOfPart is the number of rows of a page of a list that the API returns as a whole.
+const rowsOfPart = 100
+
+// Part returns the rows of the page with these parameters.
+func Part[T any](all []T, q url.Values) ([]T, Paging) {
+	p := Paging{Offset: min(Offset(q), len(all)), Limit: rowsOfPart, Total: len(all)}
+	return all[p.Offset:min(p.Offset+p.Limit, len(all))], p
+}
+
 // First returns the number of the first row, from 1, or 0 if there are no rows.
 func (p Paging) First() int { return min(p.Offset+1, p.Total) }
 

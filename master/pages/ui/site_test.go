@@ -350,7 +350,7 @@ func TestCallsOfVisitorsWhoLeaveEnd(t *testing.T) {
 		<-begun
 		leave()
 	}()
-	if r, err := (inProcess{api: api, visitor: visitor, log: slog.New(slog.DiscardHandler)}).RoundTrip(out); err == nil { //nolint:bodyclose // there is none
+	if r, err := (inProcess{api: api, visitor: visitor, log: slog.New(slog.DiscardHandler)}).RoundTrip(out); err == nil {
 		t.Errorf("got %v", r)
 	}
 	if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -56,7 +56,8 @@ func userPath(id int32) string { return fmt.Sprintf("%s/%d", listPath, id) }
 type list struct {
 	Users []*apiv1.User
 	// All reports that inactive users are shown, too.
-	All bool
+	All    bool
+	Paging ui.Paging
 	// Username and Display are the fields of a form that is shown again with its Problem.
 	Username, Display, Problem string
 }
@@ -68,6 +69,7 @@ func showUsers(v *ui.Visit, l list) (err error) {
 		return err
 	}
 	slices.SortFunc(l.Users, func(a, b *apiv1.User) int { return cmp.Compare(a.GetUsername(), b.GetUsername()) })
+	l.Users, l.Paging = ui.Part(l.Users, v.URL.Query())
 	if l.Problem != "" {
 		return v.ShowInvalid(listPage, "Users", l)
 	}

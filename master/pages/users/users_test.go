@@ -1,6 +1,7 @@
 package users_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -94,4 +95,18 @@ func TestAccount(t *testing.T) {
 	wrong["PATCH /api/v1/users/{user}"] = `403 {"message": "currentPassword: is not the password of user 'alice'"}`
 	s = pagetest.New(t, users.Pages(), wrong)
 	s.WantTexts(s.Post("/det/account/password", url.Values{"password": {strong}, "again": {strong}}, http.StatusUnprocessableEntity).Body.String(), "The current password is not correct.")
+}
+
+func TestUsersArePaged(t *testing.T) {
+	t.Parallel()
+	with, list := api("true"), ""
+	for i := range 150 {
+		list += fmt.Sprintf(`, {"id": %d, "username": "u%03d"}`, i+10, i)
+	}
+	with["GET /api/v1/users"] = `{"users": [` + list[2:] + `]}`
+	s := pagetest.New(t, users.Pages(), with)
+	page := s.Get("/det/users", http.StatusOK)
+	s.WantTexts(page, "u099", "1–100 of 150", "/det/users?offset=100")
+	s.WantNone(page, "u100")
+	s.WantTexts(s.Get("/det/users?offset=100", http.StatusOK), "u149", "101–150 of 150")
 }

@@ -60,6 +60,7 @@ func idOf(v *ui.Visit) (int32, error) {
 // list is the data of list.html.
 type list struct {
 	Workspaces []*apiv1.Workspace
+	Paging     ui.Paging
 	// Archived reports that archived workspaces are shown, too.
 	Archived bool
 	// Name is the field of the form, which is shown again with its Problem.
@@ -75,6 +76,7 @@ func showWorkspaces(v *ui.Visit, l list) (err error) {
 		return err
 	}
 	slices.SortFunc(l.Workspaces, func(a, b *apiv1.Workspace) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	l.Workspaces, l.Paging = ui.Part(l.Workspaces, v.URL.Query())
 	if l.Problem != "" {
 		return v.ShowInvalid(listPage, "Workspaces", l)
 	}
@@ -99,6 +101,7 @@ type workspace struct {
 
 	Path     string
 	Projects []*apiv1.Project
+	Paging   ui.Paging
 	// MayChange reports that the visitor may archive it.
 	MayChange bool
 	// ProjectName and ProjectText are the fields of the form, which is shown again with its Problem.
@@ -119,6 +122,7 @@ func showOne(v *ui.Visit, w workspace) error {
 		return err
 	}
 	slices.SortStableFunc(w.Projects, compareProjects)
+	w.Projects, w.Paging = ui.Part(w.Projects, v.URL.Query())
 	w.Path, w.MayChange = address(listPath, id), mayChange(v.User, w.GetUserId(), w.GetImmutable())
 	if w.Problem != "" {
 		return v.ShowInvalid(workspacePage, "Workspace "+w.GetName(), w)

@@ -42,8 +42,11 @@ func holds(process *os.File, c engine.InspectResponse) bool {
 	f := os.NewFile(uintptr(fd), "cgroup")
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, 64<<10))
-	return err == nil && c.ID != "" && strings.Contains(string(data), c.ID)
+	return err == nil && len(c.ID) >= idLength && strings.Contains(string(data), c.ID)
 }
+
+// idLength is the length of the engine's container IDs. A shorter text could be part of any name.
+const idLength = 64
 
 // openNamespace opens the network namespace of a container.
 func openNamespace(c engine.InspectResponse) (*os.File, error) {

@@ -24,7 +24,7 @@ func completions() []completion {
 	return []completion{
 		{"det-deploy tas", words("task")},
 		{"det-deploy task ", words("describe kill list logs run wait")},
-		{"det-deploy task kill ", words("sleeper done")},
+		{"det-deploy task kill ", words("sleeper waiter")},
 		{"det-deploy task logs slee", words("sleeper")},
 		{"det-deploy task describe ", words("sleeper done")},
 		{"det-deploy task wait ", words("sleeper done")},
@@ -80,7 +80,7 @@ type shell struct {
 func shells() map[string]shell {
 	return map[string]shell{
 		"bash": {[]string{"bash", "--norc", "--noprofile", "-i"}, `PS1='$ '; bind 'set show-all-if-ambiguous on' 'set page-completions off' 'set completion-query-items 0' 'set bell-style none' 'set enable-bracketed-paste off'`},
-		"zsh":  {[]string{"zsh", "-f", "-i"}, `PS1='$ '; unsetopt always_last_prompt prompt_sp beep; LISTMAX=1000`},
+		"zsh":  {[]string{"zsh", "-f", "-i"}, `PS1='$ '; unsetopt always_last_prompt list_ambiguous prompt_sp beep; LISTMAX=1000`},
 	}
 }
 

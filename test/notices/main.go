@@ -68,7 +68,8 @@ func findParts(ctx context.Context) ([]part, error) {
 	}
 	parts := []part{
 		{"The Go standard library and runtime", []string{filepath.Join(strings.TrimSpace(string(root)), "LICENSE")}},
-		{"htmx", []string{dist + "htmx.LICENSE"}}, {"uPlot", []string{dist + "uPlot.LICENSE"}},
+		{"htmx", []string{dist + "htmx.LICENSE"}},
+		{"uPlot", []string{dist + "uPlot.LICENSE"}},
 	}
 	modules := map[string]string{}
 	for _, system := range []string{"linux", "darwin"} {

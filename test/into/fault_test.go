@@ -117,14 +117,21 @@ func (w *world) openAll(s service) *streams {
 	w.T.Helper()
 	all := &streams{mark: fmt.Sprintf("98765.%d", port.Free(w.T)), programs: map[string]*program{}}
 	local := port.Free(w.T)
-	w.Run("task", "exec", s.task, "--", "truncate", "-s", "1T", "big")
+	big := "big-" + fmt.Sprint(local) // its name is in the command line of tar
+	w.Run("task", "exec", s.task, "--", "truncate", "-s", "1T", big)
 	all.programs["a terminal"] = w.start(true, "task", "exec", "-it", s.task, "--", "sleep", all.mark)
 	all.programs["a program"] = w.start(false, "task", "exec", "-i", s.task, "--", "sh", "-c", "sleep "+all.mark+"; true")
-	all.programs["a copy"] = w.start(false, "task", "cp", s.task+":big", "-")
+	all.programs["a copy"] = w.start(false, "task", "cp", s.task+":"+big, "-")
 	all.programs["a forwarded port"] = w.start(false, "task", "port-forward", s.task, fmt.Sprintf("%d:%d", local, s.port))
 	w.Eventually("the programs run", patience, func() error {
 		if list := running(all.mark); len(list) < 3 { // sleep twice, and a shell
 			return fmt.Errorf("%q", list)
+		}
+		return nil
+	})
+	w.Eventually("the copy runs", patience, func() error {
+		if len(running(big)) == 0 {
+			return errors.New("tar does not run")
 		}
 		return nil
 	})
@@ -209,7 +216,7 @@ func running(mark string) (out []string) {
 	for _, f := range files {
 		line, _ := os.ReadFile(f) // it may have exited
 		words := strings.ReplaceAll(strings.TrimSuffix(string(line), "\x00"), "\x00", " ")
-		if strings.Contains(words, mark) && !strings.Contains(words, "task exec") {
+		if strings.Contains(words, mark) && !strings.Contains(words, "task exec") && !strings.Contains(words, "task cp") {
 			out = append(out, words)
 		}
 	}

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +11,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/internal/wait"
 )
 
 // dir is the directory of one container:
@@ -124,6 +127,26 @@ func (d dir) readPhase() (container.Phase, error) {
 		return "", err
 	}
 	return d.phaseOf(s, alive), nil
+}
+
+// settlePatience limits how long the first line of a held status file is waited for.
+const settlePatience = 10 * time.Second
+
+// settledPhase is readPhase, but waits for the first line while the lock is held. Without it the lock may be
+// that of an earlier agent that was killed before it started the program, and is released in a moment.
+func (d dir) settledPhase(ctx context.Context) (container.Phase, error) {
+	for end := time.Now().Add(settlePatience); ; {
+		s, alive, err := d.inspectStatus()
+		if err != nil {
+			return "", err
+		}
+		if !alive || s.started || d.hasBundle() || time.Now().After(end) {
+			return d.phaseOf(s, alive), nil
+		}
+		if err := wait.For(ctx, killInterval); err != nil {
+			return "", err
+		}
+	}
 }
 
 func (d dir) phaseOf(s status, alive bool) container.Phase {

@@ -132,9 +132,9 @@ func (r *Runtime) List(context.Context, string) ([]string, error) {
 }
 
 // Inspect reads the files written by the wrapper.
-func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error) {
+func (r *Runtime) Inspect(ctx context.Context, id string) (container.Status, error) {
 	d := r.containerDir(id)
-	phase, err := d.readPhase()
+	phase, err := d.settledPhase(ctx)
 	if err != nil {
 		return container.Status{}, fmt.Errorf("inspect process %s: %w", id, err)
 	}

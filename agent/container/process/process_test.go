@@ -463,3 +463,21 @@ func TestPathOfATaskIsNotTheAgents(t *testing.T) {
 		}
 	}
 }
+
+// An agent that is killed before it starts the program may hold the lock for a moment longer.
+func TestTaskThatWasNeverStartedIsAbsent(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	d := r.containerDir("early")
+	if err := os.Mkdir(string(d), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.openFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, f.close)
+	if s, err := r.Inspect(t.Context(), "early"); err != nil || s.Phase != container.Absent {
+		t.Errorf("got %v and %v, want a container that was never started", s.Phase, err)
+	}
+}

@@ -89,7 +89,7 @@ func testExec(t *testing.T, m *master, c rm.ContainerID) {
 	if _, said, code := output(t, m, c, stream.Program{Argv: []string{"nonexistent"}}, ""); code != 127 || !strings.Contains(said, "not found") {
 		t.Errorf("got %d and %q for a program that does not exist", code, said)
 	}
-	x, err := m.rm.Exec(t.Context(), c, stream.Program{Argv: []string{"sh", "-c", "trap 'echo interrupted; exit 7' INT; echo ready; while true; do sleep 0.1; done"}})
+	x, err := m.rm.Exec(t.Context(), c, stream.Program{Argv: []string{"sh", "-c", "trap 'echo interrupted; exit 7' INT; echo ready; while :; do :; done"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -208,7 +208,7 @@ func (b bench) awaitSize(p stream.Process, want string) {
 
 func (b bench) insideKeys() {
 	b.start("keys", "sleep 600")
-	p := b.exec("keys", `trap 'echo trapped; exit 5' INT; echo ready; while :; do sleep 0.1; done`, &stream.Size{Columns: 80, Rows: 24})
+	p := b.exec("keys", `trap 'echo trapped; exit 5' INT; echo ready; while :; do :; done`, &stream.Size{Columns: 80, Rows: 24})
 	b.awaitText(p.Stdout(), "ready")
 	if _, err := p.Write([]byte{3}); err != nil {
 		b.t.Fatal(err)

@@ -49,7 +49,7 @@ func (q question) answers(ctx context.Context) bool {
 	return q.get(ctx, "api/status", &status) == nil
 }
 
-// look returns what Jupyter knows about the use of the notebook.
+// look asks Jupyter about the use of the notebook.
 func (q question) look(ctx context.Context) (s seen, err error) {
 	if err := q.get(ctx, "api/kernels", &s.Kernels); err != nil {
 		return s, err

@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
-// seen is what is known about the use of a notebook at one moment.
+// seen is the use of a notebook at one moment.
 type seen struct {
 	Kernels   []kernel
 	Terminals []terminal

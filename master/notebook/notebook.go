@@ -50,7 +50,7 @@ type Watch struct {
 	of map[rm.AllocationID]*state
 }
 
-// state is what is known about a notebook.
+// state is the use of a notebook and the time of the next look.
 type state struct {
 	idle.Use
 
@@ -105,7 +105,7 @@ func (w *Watch) lookAtAll(ctx context.Context) {
 	_ = g.Wait() // it returns no error
 }
 
-// forgetEnded removes what is known about notebooks that do not run.
+// forgetEnded removes the states of notebooks that do not run.
 func (w *Watch) forgetEnded(list []task.Notebook) {
 	running := make(map[rm.AllocationID]bool, len(list))
 	for _, n := range list {
@@ -118,7 +118,7 @@ func (w *Watch) forgetEnded(list []task.Notebook) {
 	}
 }
 
-// stateOf returns what is known about a notebook, which counts as used when it is first seen.
+// stateOf returns the state of a notebook, which counts as used when it is first seen.
 func (w *Watch) stateOf(n task.Notebook) *state {
 	s, found := w.of[n.Allocation]
 	if !found {

@@ -5,7 +5,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// configuration is what the page of the configuration shows.
+// configuration is the data of the page of the configuration.
 type configuration struct {
 	head
 

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// edit is what the pages that fork or continue an experiment show.
+// edit is the data of the pages that fork or continue an experiment.
 type edit struct {
 	head
 

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// code is what the page of the files shows.
+// code is the data of the page of the files.
 type code struct {
 	head
 

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// head is what all pages of an experiment begin with.
+// head is the data of the head of each page of an experiment.
 type head struct {
 	ID       int32
 	Name     string

@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// hyperparameters is what the page of the hyperparameters shows.
+// hyperparameters is the data of the page of the hyperparameters.
 type hyperparameters struct {
 	head
 

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// moving is what the page that moves an experiment shows.
+// moving is the data of the page that moves an experiment.
 type moving struct {
 	head
 

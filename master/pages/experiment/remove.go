@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// removal is what the page that deletes an experiment shows.
+// removal is the data of the page that deletes an experiment.
 type removal struct {
 	head
 

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// search is what the page of the search shows.
+// search is the data of the page of the search.
 type search struct {
 	head
 

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// overview is what the first page of an experiment shows.
+// overview is the data of the first page of an experiment.
 type overview struct {
 	head
 

@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// system is what the page of the machines' metrics shows.
+// system is the data of the page of the machines' metrics.
 type system struct {
 	head
 

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// head is what all pages of a trial begin with.
+// head is the data of the head of each page of a trial.
 type head struct {
 	ID, Experiment int32
 	State          string
@@ -28,7 +28,7 @@ func newHead(t *apiv1.Trial, current string) head {
 	return h
 }
 
-// view is what the page of a trial shows.
+// view is the data of the page of a trial.
 type view struct {
 	head
 

@@ -1,6 +1,10 @@
 package pages_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/det-deploy/det-deploy/test/browser"
+)
 
 // experimentRows returns the pages of experiments. The search is experiment 1 with trials 1 to 3.
 func experimentRows(l *lab) []row {
@@ -29,50 +33,50 @@ func experimentRows(l *lab) []row {
 }
 
 // testExperiments does what the owner of experiments can do, with script and without.
-func testExperiments(t *testing.T, l *lab, b *browser) {
+func testExperiments(t *testing.T, l *lab, b *browser.Browser) {
 	search, training := "/det/experiments/"+l.search, "/det/experiments/"+l.training
 	t.Run("curves grow", func(t *testing.T) {
-		tb := b.open(t)
-		tb.visit(training)
-		tb.waitUntil(`document.querySelector("figure.curves canvas") && document.querySelectorAll("figure.curves .legend li").length === 1`)
-		before := evaluate[string](tb, `document.querySelector("#live").innerText`)
-		tb.waitUntil(`document.querySelector("#live").innerText !== ` + quote(before))
-		tb.waitUntil(`document.querySelector("figure.curves canvas") !== null`)
+		tb := b.Tab(t)
+		tb.Visit(training)
+		tb.WaitUntil(`document.querySelector("figure.curves canvas") && document.querySelectorAll("figure.curves .legend li").length === 1`)
+		before := browser.Evaluate[string](tb, `document.querySelector("#live").innerText`)
+		tb.WaitUntil(`document.querySelector("#live").innerText !== ` + browser.Quote(before))
+		tb.WaitUntil(`document.querySelector("figure.curves canvas") !== null`)
 	})
 	t.Run("pause and activate", func(t *testing.T) {
-		tb := b.open(t)
-		tb.visit(training)
-		tb.waitUntil(`document.querySelector('#live input[name="csrf"]')?.value === ""`) // the block was refreshed
-		tb.submit("Pause", nil)
-		tb.await("The experiment pauses after a checkpoint.", "Activate")
-		tb.submit("Activate", nil)
-		tb.await("The experiment is active again.", "Pause")
+		tb := b.Tab(t)
+		tb.Visit(training)
+		tb.WaitUntil(`document.querySelector('#live input[name="csrf"]')?.value === ""`) // the block was refreshed
+		tb.Submit("Pause", nil)
+		tb.Await("The experiment pauses after a checkpoint.", "Activate")
+		tb.Submit("Activate", nil)
+		tb.Await("The experiment is active again.", "Pause")
 	})
 	t.Run("a fork is checked while it is written", func(t *testing.T) {
-		tb := b.open(t)
-		tb.expect("422")
-		tb.visit(search + "/fork")
-		evaluate[bool](tb, `(() => { const e = document.querySelector("#config"); e.value += "\nnonsense: 1\n"; return e.dispatchEvent(new Event("input", {bubbles: true})); })()`)
-		tb.await("nonsense: unknown key")
-		tb.submit("Create", nil)
-		tb.waitUntil(`document.querySelector("#config")?.defaultValue.includes("nonsense")`)
-		tb.await("nonsense: unknown key")
-		tb.submit("Create", map[string]string{"config": "name: forked\nentrypoint: python3 train.py\nsearcher: {name: single, metric: validation_loss}\nhyperparameters: {rate: 0.1, batches: 10, pause: 0}"})
-		tb.await("Forked from experiment "+l.search, "forked")
+		tb := b.Tab(t)
+		tb.Expect("422")
+		tb.Visit(search + "/fork")
+		browser.Evaluate[bool](tb, `(() => { const e = document.querySelector("#config"); e.value += "\nnonsense: 1\n"; return e.dispatchEvent(new Event("input", {bubbles: true})); })()`)
+		tb.Await("nonsense: unknown key")
+		tb.Submit("Create", nil)
+		tb.WaitUntil(`document.querySelector("#config")?.defaultValue.includes("nonsense")`)
+		tb.Await("nonsense: unknown key")
+		tb.Submit("Create", map[string]string{"config": "name: forked\nentrypoint: python3 train.py\nsearcher: {name: single, metric: validation_loss}\nhyperparameters: {rate: 0.1, batches: 10, pause: 0}"})
+		tb.Await("Forked from experiment "+l.search, "forked")
 	})
 	t.Run("archive and delete without script", func(t *testing.T) {
 		id := l.create("training.yaml")
-		tb := b.open(t)
-		tb.withoutScript()
-		tb.visit("/det/experiments/" + id + "/kill")
-		tb.submit("Kill the experiment", nil)
-		tb.await("The experiment was killed.")
+		tb := b.Tab(t)
+		tb.WithoutScript()
+		tb.Visit("/det/experiments/" + id + "/kill")
+		tb.Submit("Kill the experiment", nil)
+		tb.Await("The experiment was killed.")
 		l.await("it has ended", func() error { return l.stateIs(id, "killed") })
-		tb.visit("/det/experiments/" + id)
-		tb.submit("Archive", nil)
-		tb.await("The experiment is archived.", "Unarchive")
-		tb.visit("/det/experiments/" + id + "/delete")
-		tb.submit("Delete experiment "+id, nil)
-		tb.await("Experiment " + id + " is being deleted")
+		tb.Visit("/det/experiments/" + id)
+		tb.Submit("Archive", nil)
+		tb.Await("The experiment is archived.", "Unarchive")
+		tb.Visit("/det/experiments/" + id + "/delete")
+		tb.Submit("Delete experiment "+id, nil)
+		tb.Await("Experiment " + id + " is being deleted")
 	})
 }

@@ -2,13 +2,9 @@ package pages_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
+	"github.com/det-deploy/det-deploy/test/browser"
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
@@ -52,7 +48,7 @@ func TestPages(t *testing.T) {
 	}
 	looks := rest.Choose([]look{{1280, "light"}, {360, "dark"}}, []look{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}})
 	l := openLab(t)
-	b := openBrowser(t, l.URL)
+	b := browser.Open(t, l.URL)
 	t.Run("the login", func(t *testing.T) { testLogin(t, b) })
 	for _, r := range append(rows(l), experimentRows(l)...) {
 		t.Run(r.path, func(t *testing.T) { testPage(t, b, r, looks) })
@@ -71,70 +67,54 @@ type look struct {
 	theme string
 }
 
-func testPage(t *testing.T, b *browser, r row, looks []look) {
-	tb := b.open(t)
+func testPage(t *testing.T, b *browser.Browser, r row, looks []look) {
+	tb := b.Tab(t)
 	if r.path == "/det/nothing" {
-		tb.expect("404")
+		tb.Expect("404")
 	}
 	for _, k := range looks {
-		tb.look(k.width, k.theme)
-		tb.visit(r.path)
-		tb.await(r.texts...)
+		tb.Look(k.width, k.theme)
+		tb.Visit(r.path)
+		tb.Await(r.texts...)
 		as := fmt.Sprintf("%s, %d pixels, %s", r.path, k.width, k.theme)
-		tb.wantAccessible(as)
-		tb.keep(as)
+		tb.WantAccessible(as)
+		tb.Keep(as)
 	}
-	tb.withoutScript()
-	tb.visit(r.path)
-	tb.await(r.texts...)
+	tb.WithoutScript()
+	tb.Visit(r.path)
+	tb.Await(r.texts...)
 }
 
-// keep writes a picture of the page into the directory of the variable SCREENSHOTS, for a person.
-func (tb *tab) keep(as string) {
-	dir := os.Getenv("SCREENSHOTS")
-	if dir == "" {
-		return
-	}
-	picture, err := chromedp.Run(tb.ctx, chromedp.FullScreenshot(100))
-	if err != nil {
-		tb.t.Fatal(err)
-	}
-	name := strings.Trim(strings.NewReplacer("/", "_", ", ", "-", " ", "").Replace(as), "_") + ".png"
-	if err := os.WriteFile(filepath.Join(dir, name), picture, 0o600); err != nil {
-		tb.t.Error(err)
-	}
-}
-
-func testLogin(t *testing.T, b *browser) {
-	tb := b.open(t)
-	tb.expect("401")
-	tb.visit("/")
-	if at := tb.path(); at != "/det/login" {
+func testLogin(t *testing.T, b *browser.Browser) {
+	tb := b.Tab(t)
+	tb.Expect("401")
+	tb.Visit("/")
+	if at := tb.Path(); at != "/det/login" {
 		t.Fatalf("the address of the master leads to %s", at)
 	}
-	tb.wantAccessible("the login")
-	tb.submit("Log in", map[string]string{"username": "admin", "password": "wrong"})
-	tb.await("Invalid credentials")
-	tb.wantAccessible("the login after an error")
-	tb.visit("/det/nothing?a=b")
-	tb.withoutScript()
-	tb.submit("Log in", map[string]string{"username": "admin", "password": "wrong"})
-	tb.await("Invalid credentials")
-	tb.logIn()
-	tb.submit("Log out", nil)
-	tb.await("Password")
-	tb.visit("/det/")
-	if at := tb.path(); at != "/det/login" {
+	tb.WantAccessible("the login")
+	tb.Submit("Log in", map[string]string{"username": "admin", "password": "wrong"})
+	tb.Await("Invalid credentials")
+	tb.WantAccessible("the login after an error")
+	tb.Visit("/det/nothing?a=b")
+	tb.WithoutScript()
+	tb.Submit("Log in", map[string]string{"username": "admin", "password": "wrong"})
+	tb.Await("Invalid credentials")
+	tb.LogIn()
+	tb.Submit("Log out", nil)
+	tb.Await("Password")
+	tb.Visit("/det/")
+	if at := tb.Path(); at != "/det/login" {
 		t.Fatalf("after the logout the overview leads to %s", at)
 	}
-	tb.logIn()
+	tb.LogIn()
 }
 
 // testLive kills the waiting command and waits until the overview shows that.
-func testLive(t *testing.T, l *lab, b *browser) {
-	tb := b.open(t)
-	tb.visit("/det/")
-	tb.await("1 waiting job")
+func testLive(t *testing.T, l *lab, b *browser.Browser) {
+	tb := b.Tab(t)
+	tb.Visit("/det/")
+	tb.Await("1 waiting job")
 	l.Run("task", "kill", l.waiting)
-	tb.await("0 waiting jobs")
+	tb.Await("0 waiting jobs")
 }

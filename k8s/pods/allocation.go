@@ -94,6 +94,8 @@ type allocation struct {
 
 	containers []*container
 	release    *records.Release
+	// stopped is true if one of its programs exited after its pod was deleted.
+	stopped bool
 	// decided is the time of the decision to run it.
 	decided time.Time
 	// pod contains the requests and constraints of each of its pods.

@@ -95,7 +95,7 @@ func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	end := rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
 	if a.release != nil {
-		end.Cause, end.Reason = a.release.Cause, a.release.Reason
+		end.Cause, end.Reason, end.Stopped = a.release.Cause, a.release.Reason, a.stopped
 	}
 	r.state.mu.Unlock()
 	if err := r.cfg.Tasks.Ended(ctx, a.Allocation, end); err != nil {

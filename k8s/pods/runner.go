@@ -211,6 +211,7 @@ func (r *runner) diagnoseAllocation(a *allocation, c *container, s *observe.Cont
 	if s.State == apiv1.Container_STATE_TERMINATED {
 		r.state.mu.Lock()
 		ours := a.release != nil && a.release.Cause != rm.CauseAgentLost
+		a.stopped = a.stopped || s.Stopped
 		r.state.mu.Unlock()
 		if c.decidedExit != nil {
 			// When the pod is deleted, a kubelet may report an exit of a container that never ran.

@@ -41,7 +41,9 @@ func TestStreamsOnARealNode(t *testing.T) {
 	if err := m.rm.Kill(t.Context(), id, "killed by ann"); err != nil {
 		t.Fatal(err)
 	}
-	m.await(id, "it has ended", over)
+	if w := m.await(id, "it has ended", over); !w.end.Stopped {
+		t.Errorf("got %+v for a program that exits with 0 upon SIGTERM, want that it was told to", w.end)
+	}
 	_, _ = held.Wait() // ends with the container
 	_ = held.Close()
 	if _, err := m.rm.Exec(t.Context(), c, stream.Program{Argv: []string{"true"}}); !errors.Is(err, rm.ErrNotRunning) {

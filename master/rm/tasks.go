@@ -81,7 +81,9 @@ type End struct {
 	Cause Cause
 	// Reason is for people: "killed by admin", "agent gpu-3 was lost".
 	Reason string
-	At     time.Time
+	// Stopped is true if a program exited after it was told to by SIGTERM, so that its exit code says nothing.
+	Stopped bool
+	At      time.Time
 }
 
 // Cause is the cause of an allocation's end.

@@ -24,6 +24,8 @@ type Container struct {
 	Exit *agentv1.Exit
 	// Lost is true if the exit was caused by the machine or the cluster.
 	Lost bool
+	// Stopped is true if the program exited after its pod was deleted, by SIGTERM or SIGKILL.
+	Stopped bool
 	// FailedInit is the name of the failed init container, either det-deploy's or the pod spec's;
 	// its last lines explain the failure.
 	FailedInit string
@@ -97,6 +99,7 @@ const (
 func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated) Container {
 	s.State, s.Addresses = apiv1.Container_STATE_TERMINATED, portAddresses(pod)
 	s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: exitCode(t)}
+	s.Stopped = wasStopped(pod, t)
 	switch {
 	case neverRan(t):
 		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: FirstText(t.Message, t.Reason)}
@@ -113,6 +116,15 @@ func (s Container) withExit(pod *corev1.Pod, t *corev1.ContainerStateTerminated)
 		s.Lost = true
 	}
 	return s
+}
+
+// wasStopped reports whether a program exited after its pod was deleted.
+func wasStopped(pod *corev1.Pod, t *corev1.ContainerStateTerminated) bool {
+	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
+		return false
+	}
+	grace := time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+	return !t.FinishedAt.Time.Before(pod.DeletionTimestamp.Add(-grace))
 }
 
 // exitCode returns the exit code, or 128 plus the number of the signal.

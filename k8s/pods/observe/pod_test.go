@@ -2,10 +2,12 @@ package observe
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -222,5 +224,29 @@ func TestPodThatNoSchedulerHasSeen(t *testing.T) {
 				t.Errorf("got %t, want %t", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	asked := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	by := metav1.NewTime(asked.Add(30 * time.Second))
+	deleted := metav1.ObjectMeta{DeletionTimestamp: &by, DeletionGracePeriodSeconds: new(int64(30))}
+	for name, c := range map[string]struct {
+		meta  metav1.ObjectMeta
+		ended time.Time
+		want  bool
+	}{
+		"no one has deleted its pod":     {metav1.ObjectMeta{}, asked, false},
+		"it ended before":                {deleted, asked.Add(-time.Second), false},
+		"it ended upon that":             {deleted, asked, true},
+		"it ended during the time left":  {deleted, asked.Add(9 * time.Second), true},
+		"no one knows when it has ended": {deleted, time.Time{}, false},
+	} {
+		status := ended(podspec.MainContainer, corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(c.ended)})
+		pod := &corev1.Pod{ObjectMeta: c.meta, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{status}}}
+		if got := Pod(pod).Stopped; got != c.want {
+			t.Errorf("%s: got %t, want %t", name, got, c.want)
+		}
 	}
 }

@@ -46,7 +46,7 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 // siblings.
 func (a Allocation) decideEnd(e rm.End) Ending {
 	switch {
-	case a.Killed != nil && !a.allSucceeded() &&
+	case a.Killed != nil && (e.Stopped || !a.allSucceeded()) &&
 		(a.Failure == nil || e.Cause == rm.CauseNotHere || e.Cause == rm.CauseAgentLost):
 		return Ending{Cause: rm.CauseKilled, Status: a.Killed.Reason}
 	case !a.hasFinished() && (e.Cause == rm.CausePreempted || e.Cause == rm.CauseExited && a.Preempted != nil):

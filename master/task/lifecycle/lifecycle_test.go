@@ -124,6 +124,12 @@ func TestFinish(t *testing.T) {
 			Ending{Cause: rm.CauseKilled, Status: "killed by user ann"},
 		},
 		{
+			"it was told to end, and exited with 0", func() Allocation { return ended(placed(1).Kill("killed by user ann", at(4)), 0, exited(0)) },
+			rm.End{Cause: rm.CauseKilled, Stopped: true},
+			false,
+			Ending{Cause: rm.CauseKilled, Status: "killed by user ann"},
+		},
+		{
 			"it succeeded although it was to be killed", func() Allocation { return ended(placed(1).Kill("killed by user ann", at(4)), 0, exited(0)) },
 			rm.End{Cause: rm.CauseKilled},
 			false,

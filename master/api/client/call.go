@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -97,7 +99,7 @@ func again(k call, err error) bool {
 func (t *transport) send(ctx context.Context, k call) (io.ReadCloser, error) {
 	req, err := t.request(ctx, k)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.op, err)
+		return nil, err
 	}
 	resp, err := t.http.Do(req)
 	if err != nil {
@@ -115,12 +117,16 @@ func (t *transport) send(ctx context.Context, k call) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
+// request returns the request of a call.
 func (t *transport) request(ctx context.Context, k call) (*http.Request, error) {
+	if err := t.checkPath(k); err != nil {
+		return nil, err
+	}
 	var body io.Reader
 	if k.in != nil {
 		raw, err := protojson.Marshal(k.in)
 		if err != nil {
-			return nil, fmt.Errorf("write the request: %w", err)
+			return nil, fmt.Errorf("%s: write the request: %w", k.op, err)
 		}
 		body = bytes.NewReader(raw)
 	}
@@ -131,7 +137,7 @@ func (t *transport) request(ctx context.Context, k call) (*http.Request, error) 
 	u.RawQuery = k.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, k.method, u.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("write the request: %w", err)
+		return nil, fmt.Errorf("%s: write the request: %w", k.op, err)
 	}
 	if k.in != nil || k.encoding != "" {
 		req.Header.Set("Content-Type", "application/json")
@@ -146,6 +152,22 @@ func (t *transport) request(ctx context.Context, k call) (*http.Request, error) 
 		req.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	return req, nil
+}
+
+// servicePath is the path of services, whose own paths end with a slash.
+const servicePath = "/proxy/"
+
+// checkPath returns an error if an ID or a name in the path leads to another call: a segment that is empty or
+// consists of dots stays so when it is escaped.
+func (t *transport) checkPath(k call) error {
+	p := k.path
+	if strings.HasPrefix(p, servicePath) {
+		p = strings.TrimSuffix(p, "/")
+	}
+	if path.Clean(p) == p {
+		return nil
+	}
+	return &Error{Kind: Invalid, Op: k.op, Master: t.URL(), Message: `no ID or name is empty, "." or ".."`}
 }
 
 // cause removes the method and URL that the HTTP client adds to errors, because ours contain both.

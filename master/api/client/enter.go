@@ -86,7 +86,7 @@ func (in Process) call(op, method, what string, query url.Values) call {
 func (e entries) open(ctx context.Context, k call) (*websocket.Conn, error) {
 	req, err := e.request(ctx, k)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.op, err)
+		return nil, err
 	}
 	at := "ws" + strings.TrimPrefix(req.URL.String(), "http")
 	ws, resp, err := websocket.Dial(ctx, at, &websocket.DialOptions{ //nolint:bodyclose // it is in memory, or the websocket
@@ -123,7 +123,7 @@ const permitTime = 40 * time.Second
 func (e entries) exchange(ctx context.Context, k call, body io.Reader) (*http.Response, error) {
 	req, err := e.request(ctx, k)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.op, err)
+		return nil, err
 	}
 	to := e.http.Transport
 	if body != nil {

@@ -139,7 +139,7 @@ func (e experiments) ExperimentTrials(ctx context.Context, id int32, states ...s
 // ChangeExperiment applies a verb: pause, activate, cancel, kill, archive or unarchive. It may be
 // repeated.
 func (e experiments) ChangeExperiment(ctx context.Context, id int32, verb string) error {
-	return e.do(ctx, call{op: verb + " experiment " + number(id), method: http.MethodPost, path: experimentPath(id) + "/" + verb})
+	return e.do(ctx, call{op: verb + " experiment " + number(id), method: http.MethodPost, path: experimentPath(id) + "/" + url.PathEscape(verb)})
 }
 
 // DeleteExperiment deletes an ended experiment with its checkpoints, metrics and logs.

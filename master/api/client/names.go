@@ -35,7 +35,7 @@ type names struct{ *transport }
 func (n names) Names(ctx context.Context, k Noun, text string, limit int) (list []*apiv1.Name, more bool, err error) {
 	out := &apiv1.GetNamesResponse{}
 	err = n.do(ctx, call{
-		op: "look up " + strconv.Quote(text) + " in the " + string(k), method: http.MethodGet, path: "/api/v1/names/" + string(k),
+		op: "look up " + strconv.Quote(text) + " in the " + string(k), method: http.MethodGet, path: "/api/v1/names/" + url.PathEscape(string(k)),
 		query: url.Values{"text": {text}, "limit": {strconv.Itoa(limit)}}, out: out,
 	})
 	return out.GetNames(), out.GetMore(), err

@@ -68,7 +68,7 @@ func (t tasks) Shell(ctx context.Context, id string) (*apiv1.GetShellResponse, e
 
 // DialShell connects to the SSH server of a shell. The connection ends with ctx.
 func (e entries) DialShell(ctx context.Context, id string) (net.Conn, error) {
-	ws, err := e.open(ctx, call{op: "log in to shell " + id, method: http.MethodGet, path: "/proxy/" + url.PathEscape(id) + "/"})
+	ws, err := e.open(ctx, call{op: "log in to shell " + id, method: http.MethodGet, path: servicePath + url.PathEscape(id) + "/"})
 	if err != nil {
 		return nil, err
 	}

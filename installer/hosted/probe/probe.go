@@ -125,18 +125,21 @@ func (r *remote) Try(ctx context.Context, t Trial) error {
 		}
 		why := command.GetReason()
 		if waited >= t.Limit {
-			_, err := r.c.Kill(ctx, id)
-			return errors.Join(&trialError{noun: t.Noun, id: id, limit: t.Limit, why: why}, err)
+			return errors.Join(&trialError{noun: t.Noun, id: id, limit: t.Limit, why: why}, r.kill(ctx, id))
 		}
 		if why != last && why != "" {
 			t.Tell("the task is queued: " + why)
 			last = why
 		}
 		if err := t.Pause(ctx, lookEvery); err != nil {
-			_, killed := r.c.Kill(context.WithoutCancel(ctx), id)
-			return errors.Join(err, killed)
+			return errors.Join(err, r.kill(context.WithoutCancel(ctx), id))
 		}
 	}
+}
+
+// kill kills the task of a trial.
+func (r *remote) kill(ctx context.Context, id string) error {
+	return r.c.Kill(ctx, apiv1.TaskType_TASK_TYPE_COMMAND, id)
 }
 
 func trialResult(noun string, c *apiv1.Command) error {

@@ -10,11 +10,6 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// KillGeneric kills a generic task with its descendants. Killing an ended one is not an error.
-func (t tasks) KillGeneric(ctx context.Context, id string) error {
-	return t.changeGeneric(ctx, id, "kill", &apiv1.KillGenericTaskResponse{})
-}
-
 // Pause pauses a generic task and its descendants until Resume. It may be repeated.
 func (t tasks) Pause(ctx context.Context, id string) error {
 	return t.changeGeneric(ctx, id, "pause", &apiv1.PauseGenericTaskResponse{})

@@ -7,7 +7,6 @@ import (
 	"net/url"
 
 	"github.com/coder/websocket"
-	"google.golang.org/protobuf/proto"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -20,35 +19,10 @@ func (t tasks) LaunchShell(ctx context.Context, in *apiv1.LaunchCommandRequest) 
 	})
 }
 
-// KillShell kills a shell. Killing an ended one is not an error.
-func (t tasks) KillShell(ctx context.Context, id string) error {
-	return t.do(ctx, killCall("shells", id, &apiv1.KillShellResponse{}))
-}
-
 // LaunchTensorboard submits a TensorBoard. A lost response is an error, because it may have been created.
 func (t tasks) LaunchTensorboard(ctx context.Context, in *apiv1.LaunchTensorboardRequest) (*apiv1.LaunchTensorboardResponse, error) {
 	out := &apiv1.LaunchTensorboardResponse{}
 	return out, t.do(ctx, call{op: "launch TensorBoard", method: http.MethodPost, path: "/api/v1/tensorboards", in: in, out: out, once: true})
-}
-
-// KillTensorboard kills a TensorBoard. Killing an ended one is not an error.
-func (t tasks) KillTensorboard(ctx context.Context, id string) error {
-	return t.do(ctx, killCall("tensorboards", id, &apiv1.KillTensorboardResponse{}))
-}
-
-func killCall(kind, id string, out proto.Message) call {
-	return call{op: "kill task " + id, method: http.MethodPost, path: "/api/v1/" + kind + "/" + url.PathEscape(id) + "/kill", out: out}
-}
-
-// KillService kills a task that serves people: a shell, a notebook or a TensorBoard.
-func (t tasks) KillService(ctx context.Context, id string) (err error) {
-	for _, kill := range []func(context.Context, string) error{t.KillShell, t.KillNotebook, t.KillTensorboard} {
-		err = kill(ctx, id)
-		if kind := KindOf(err); kind != NotFound && kind != Unbuilt { // Unbuilt by a master of an earlier version
-			return err
-		}
-	}
-	return err
 }
 
 // Shells lists the shells that have not been removed, the latest first.

@@ -187,11 +187,20 @@ func (t tasks) ContextDirectory(ctx context.Context, id string) ([]byte, error) 
 	return archive, nil
 }
 
-// Kill kills a command. It has no effect on a command that has ended.
-func (t tasks) Kill(ctx context.Context, id string) (*apiv1.Command, error) {
-	out := &apiv1.KillCommandResponse{}
-	err := t.do(ctx, call{op: "kill task " + id, method: http.MethodPost, path: "/api/v1/commands/" + url.PathEscape(id) + "/kill", out: out})
-	return out.GetCommand(), err
+// killed are the paths of the kinds of tasks that can be killed. Determined 0.38.1 does not tell that of a command.
+var killed = map[apiv1.TaskType]string{
+	apiv1.TaskType_TASK_TYPE_UNSPECIFIED: "commands",
+	apiv1.TaskType_TASK_TYPE_COMMAND:     "commands", apiv1.TaskType_TASK_TYPE_SHELL: "shells", apiv1.TaskType_TASK_TYPE_NOTEBOOK: "notebooks",
+	apiv1.TaskType_TASK_TYPE_TENSORBOARD: "tensorboards", apiv1.TaskType_TASK_TYPE_GENERIC: "tasks",
+}
+
+// Kill kills a task of a kind, and the descendants of a generic task. Killing an ended one is not an error.
+func (t tasks) Kill(ctx context.Context, kind apiv1.TaskType, id string) error {
+	path, found := killed[kind]
+	if !found {
+		return &Error{Kind: Unbuilt, Op: "kill task " + id, Master: t.URL(), Message: "its kind is not known"}
+	}
+	return t.do(ctx, call{op: "kill task " + id, method: http.MethodPost, path: "/api/v1/" + path + "/" + url.PathEscape(id) + "/kill"})
 }
 
 // Preempt asks a running allocation to checkpoint and stop, so that it runs again later.

@@ -11,8 +11,6 @@ import (
 type kind struct {
 	// Noun names the kind, as in addresses.
 	Noun string
-	// kill kills a task of the kind.
-	kill func(ctx context.Context, api *client.Client, id string) error
 	// start launches a task of the kind and returns its ID; nil if there is no form for it.
 	start func(ctx context.Context, api *client.Client, in order) (started, error)
 	// program reports that the form asks for a program, and subjects that it asks for experiments and trials.
@@ -43,22 +41,18 @@ type started struct {
 // kinds returns the kinds of tasks by their type in the API.
 func kinds() map[apiv1.TaskType]kind {
 	return map[apiv1.TaskType]kind{
-		apiv1.TaskType_TASK_TYPE_COMMAND: {Noun: "command", kill: killCommand, start: startCommand, program: true},
+		apiv1.TaskType_TASK_TYPE_COMMAND: {Noun: "command", start: startCommand, program: true},
 		apiv1.TaskType_TASK_TYPE_SHELL: {
 			Noun: "shell", start: startShell, lost: "Open connections end, and files outside of mounted directories are lost.",
-			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillShell(ctx, id) },
 		},
 		apiv1.TaskType_TASK_TYPE_TENSORBOARD: {
 			Noun: "TensorBoard", start: startTensorboard, subjects: true, isPage: true, shared: true,
-			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillTensorboard(ctx, id) },
 		},
 		apiv1.TaskType_TASK_TYPE_NOTEBOOK: {
 			Noun: "notebook", start: startNotebook, isPage: true, lost: "Files outside of mounted directories are lost.",
-			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillNotebook(ctx, id) },
 		},
 		apiv1.TaskType_TASK_TYPE_GENERIC: {
 			Noun: "generic task", lost: "The tasks that it has created are killed, too.",
-			kill: func(ctx context.Context, api *client.Client, id string) error { return api.KillGeneric(ctx, id) },
 		},
 	}
 }
@@ -71,12 +65,7 @@ func kindOf(c *apiv1.Command) kind {
 	if k, found := kinds()[c.GetTaskType()]; found {
 		return k
 	}
-	return kind{Noun: "task", kill: killCommand}
-}
-
-func killCommand(ctx context.Context, api *client.Client, id string) error {
-	_, err := api.Kill(ctx, id)
-	return err
+	return kind{Noun: "task"}
 }
 
 func startCommand(ctx context.Context, api *client.Client, in order) (started, error) {

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"html/template"
-	"net/http"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
@@ -146,12 +145,8 @@ func killTask(v *ui.Visit) error {
 	if err != nil {
 		return err
 	}
-	k := kindOf(detail.GetCommand())
-	if k.kill == nil {
-		return &ui.Refusal{Status: http.StatusNotImplemented, Message: "Tasks of this kind cannot be killed here."}
-	}
-	if err := k.kill(v.Context(), v.API, id); err != nil {
+	if err := v.API.Kill(v.Context(), detail.GetCommand().GetTaskType(), id); err != nil {
 		return err
 	}
-	return v.Done(Path(id), "The "+k.Noun+" is being killed.")
+	return v.Done(Path(id), "The "+kindOf(detail.GetCommand()).Noun+" is being killed.")
 }

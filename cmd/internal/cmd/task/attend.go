@@ -82,7 +82,7 @@ func (o *attended) stopTask(ctx context.Context, master *client.Client, id strin
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
 	o.Notef("Killing task %s. Ctrl-C again leaves now.", id)
-	if _, err := master.Kill(ctx, id); err != nil {
+	if err := master.Kill(ctx, apiv1.TaskType_TASK_TYPE_COMMAND, id); err != nil {
 		o.Notef("The task continues. Kill it with: det-deploy task kill %s", id)
 		return err
 	}

@@ -25,21 +25,19 @@ func newKill(s *term.Streams) *cobra.Command {
 
 func runKill(ctx context.Context, o *command.Remote, master *client.Client) error {
 	killed, err := command.ForEach(o.Args, func(id string) ([]*apiv1.Command, error) {
-		before, _ := master.CommandDetail(ctx, id) // the request itself reports the error
-		c, err := master.Kill(ctx, id)
+		before, err := master.CommandDetail(ctx, id)
 		if client.KindOf(err) == client.NotFound {
-			c, err = killService(ctx, master, id, err)
-		}
-		if client.KindOf(err) == client.NotFound {
-			c, err = killGeneric(ctx, master, id, err)
-		}
-		if client.KindOf(err) == client.NotFound {
-			return killArray(ctx, o, master, id, err)
+			return killOther(ctx, o, master, id, err)
 		}
 		if err == nil {
-			o.Tell(killNote(before.GetCommand()), id)
+			err = master.Kill(ctx, before.GetCommand().GetTaskType(), id)
 		}
-		return []*apiv1.Command{c}, err
+		if err != nil {
+			return nil, err
+		}
+		o.Tell(killNote(before.GetCommand()), id)
+		after, err := master.CommandDetail(ctx, id)
+		return []*apiv1.Command{after.GetCommand()}, err
 	})
 	return errors.Join(err, o.AnswerJSON(&apiv1.GetCommandsResponse{Commands: slices.Concat(killed...)}))
 }
@@ -55,38 +53,19 @@ func killNote(before *apiv1.Command) string {
 	return "Task %s has already ended."
 }
 
-// killService kills a shell or a TensorBoard. It returns noTask if there is neither.
-func killService(ctx context.Context, master *client.Client, id string, noTask error) (*apiv1.Command, error) {
-	err := master.KillService(ctx, id)
-	if kind := client.KindOf(err); kind == client.NotFound || kind == client.Unbuilt { // by a master of an earlier version
-		return nil, noTask
-	}
-	if err != nil {
+// killOther kills the trial of a task, or the tasks of an array. It returns noTask if there is neither.
+func killOther(ctx context.Context, o *command.Remote, master *client.Client, id string, noTask error) ([]*apiv1.Command, error) {
+	if err := killTrial(ctx, o, master, id, noTask); !errors.Is(err, noTask) {
 		return nil, err
 	}
-	reply, err := master.CommandDetail(ctx, id)
-	return reply.GetCommand(), err
-}
-
-// killGeneric kills a generic task with its descendants. It returns noTask if there is none.
-func killGeneric(ctx context.Context, master *client.Client, id string, noTask error) (*apiv1.Command, error) {
-	err := master.KillGeneric(ctx, id)
-	if kind := client.KindOf(err); kind == client.NotFound || kind == client.Unbuilt { // by a master of an earlier version
-		return nil, noTask
-	}
-	if err != nil {
-		return nil, err
-	}
-	reply, err := master.CommandDetail(ctx, id)
-	return reply.GetCommand(), err
-}
-
-// killArray kills the tasks of an array, or the trial of a task. It returns noTask if there is neither.
-func killArray(ctx context.Context, o *command.Remote, master *client.Client, id string, noTask error) ([]*apiv1.Command, error) {
-	n, err := master.KillArray(ctx, id)
+	_, err := master.ArrayCommands(ctx, id)
 	if client.KindOf(err) == client.NotFound {
-		return nil, killTrial(ctx, o, master, id, noTask)
+		return nil, noTask
 	}
+	if err != nil {
+		return nil, err
+	}
+	n, err := master.KillArray(ctx, id)
 	if err != nil {
 		return nil, err
 	}

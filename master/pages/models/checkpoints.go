@@ -2,16 +2,11 @@ package models
 
 import (
 	"cmp"
-	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
-
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -74,7 +69,7 @@ func showCheckpoints(v *ui.Visit) error {
 func newCheckpoint(c *apiv1.Checkpoint) checkpoint {
 	out := checkpoint{
 		Checkpoint: c, Path: checkpointPath(c.GetUuid()), Experiment: c.GetTraining().GetExperimentId().GetValue(), Trial: c.GetTraining().GetTrialId().GetValue(),
-		Metadata: pretty(c.GetMetadata()),
+		Metadata: ui.Indented(c.GetMetadata()),
 	}
 	if v := c.GetMetadata().GetFields()["steps_completed"]; v != nil {
 		out.Step = strconv.FormatFloat(v.GetNumberValue(), 'f', -1, 64)
@@ -95,58 +90,4 @@ func newCheckpoint(c *apiv1.Checkpoint) checkpoint {
 // IsThere reports whether the files of a checkpoint can be downloaded.
 func (c checkpoint) IsThere() bool {
 	return c.GetState() != apiv1.Checkpoint_STATE_DELETED && c.GetState() != apiv1.Checkpoint_STATE_ERROR
-}
-
-// pretty returns metadata as indented JSON, or "".
-func pretty(m *structpb.Struct) string {
-	if len(m.GetFields()) == 0 {
-		return ""
-	}
-	b, err := json.MarshalIndent(m.AsMap(), "", "  ")
-	if err != nil { // metadata may have numbers that JSON has not
-		return ""
-	}
-	return string(b)
-}
-
-// hasText reports whether the name of a model contains a text.
-func hasText(m *apiv1.Model, text string) bool {
-	return strings.Contains(strings.ToLower(m.GetName()), strings.ToLower(strings.TrimSpace(text)))
-}
-
-func showCheckpoint(v *ui.Visit) error {
-	c, err := v.API.Checkpoint(v.Context(), v.PathValue("uuid"))
-	if err != nil {
-		return err
-	}
-	return v.Show(checkpointPage, "Checkpoint "+c.GetUuid(), newCheckpoint(c))
-}
-
-// downloadCheckpoint sends all files of a checkpoint.
-func downloadCheckpoint(v *ui.Visit) error {
-	uuid := v.PathValue("uuid")
-	body, err := v.API.DownloadCheckpoint(v.Context(), uuid)
-	if err != nil {
-		return err
-	}
-	return send(v, body, "checkpoint-"+uuid+".tar.gz", "application/gzip")
-}
-
-// downloadFile sends a file of a checkpoint.
-func downloadFile(v *ui.Visit) error {
-	name := v.URL.Query().Get("path")
-	body, err := v.API.CheckpointFile(v.Context(), v.PathValue("uuid"), name, 0)
-	if err != nil {
-		return err
-	}
-	return send(v, body, path.Base(name), "application/octet-stream")
-}
-
-// send sends a body as a file.
-func send(v *ui.Visit, body io.ReadCloser, name, mediaType string) error {
-	defer body.Close() //nolint:errcheck // it was only read
-	if _, err := io.Copy(v.Attach(name, mediaType), body); err != nil {
-		panic(http.ErrAbortHandler) // a file that ends early must not seem complete
-	}
-	return nil
 }

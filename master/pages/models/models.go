@@ -2,10 +2,10 @@
 package models
 
 import (
-	"cmp"
 	"embed"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -18,6 +18,9 @@ var files embed.FS
 var (
 	listPage           = ui.MustParse(files, "list.html")
 	modelPage          = ui.MustParse(files, "model.html")
+	versionPage        = ui.MustParse(files, "version.html")
+	editPage           = ui.MustParse(files, "edit.html")
+	registerPage       = ui.MustParse(files, "register.html")
 	checkpointPage     = ui.MustParse(files, "checkpoint.html")
 	checkpointListPage = ui.MustParse(files, "checkpoints.html")
 )
@@ -29,15 +32,31 @@ const (
 
 // Pages returns the pages.
 func Pages() []ui.Page {
+	const model, version, checkpoint = modelsPath + "/{model}", modelsPath + "/{model}/versions/{version}", checkpointsPath + "/{uuid}"
 	return []ui.Page{
 		{Pattern: "GET " + modelsPath, Nav: "Models", Serve: showList},
-		{Pattern: "GET " + modelsPath + "/{model}", Serve: showModel},
-		{Pattern: "POST " + modelsPath + "/{model}/archive", Serve: archiveModel(true)},
-		{Pattern: "POST " + modelsPath + "/{model}/unarchive", Serve: archiveModel(false)},
+		{Pattern: "POST " + modelsPath, Serve: createModel},
+		{Pattern: "GET " + model, Serve: showModel},
+		{Pattern: "GET " + model + "/edit", Serve: showEdit},
+		{Pattern: "POST " + model + "/edit", Serve: changeModel},
+		{Pattern: "POST " + model + "/move", Serve: moveModel},
+		{Pattern: "POST " + model + "/archive", Serve: archiveModel(true)},
+		{Pattern: "POST " + model + "/unarchive", Serve: archiveModel(false)},
+		{Pattern: "GET " + model + "/delete", Serve: askDeleteModel},
+		{Pattern: "POST " + model + "/delete", Serve: deleteModel},
+		{Pattern: "GET " + version, Serve: showVersion},
+		{Pattern: "GET " + version + "/edit", Serve: showEditVersion},
+		{Pattern: "POST " + version + "/edit", Serve: changeVersion},
+		{Pattern: "GET " + version + "/delete", Serve: askDeleteVersion},
+		{Pattern: "POST " + version + "/delete", Serve: deleteVersion},
 		{Pattern: "GET " + checkpointsPath, Nav: "Checkpoints", Serve: showCheckpoints},
-		{Pattern: "GET " + checkpointsPath + "/{uuid}", Serve: showCheckpoint},
-		{Pattern: "GET " + checkpointsPath + "/{uuid}/download", Serve: downloadCheckpoint},
-		{Pattern: "GET " + checkpointsPath + "/{uuid}/file", Serve: downloadFile},
+		{Pattern: "GET " + checkpoint, Serve: showCheckpoint},
+		{Pattern: "GET " + checkpoint + "/download", Serve: downloadCheckpoint},
+		{Pattern: "GET " + checkpoint + "/file", Serve: downloadFile},
+		{Pattern: "GET " + checkpoint + "/register", Serve: showRegister},
+		{Pattern: "POST " + checkpoint + "/register", Serve: registerVersion},
+		{Pattern: "GET " + checkpoint + "/delete", Serve: askDeleteCheckpoint},
+		{Pattern: "POST " + checkpoint + "/delete", Serve: deleteCheckpoint},
 	}
 }
 
@@ -50,6 +69,9 @@ type list struct {
 	Archived bool
 	Rows     []row
 	Paging   ui.Paging
+	// New is the name in the form that creates a model, which is shown again with its Problem.
+	New, Text string
+	Problem   string
 }
 
 // row is a model of the list.
@@ -60,7 +82,11 @@ type row struct {
 }
 
 func showList(v *ui.Visit) error {
-	l := list{Name: v.URL.Query().Get("name"), Archived: v.URL.Query().Has("archived")}
+	q := v.URL.Query()
+	return showModels(v, list{Name: q.Get("name"), Archived: q.Has("archived")})
+}
+
+func showModels(v *ui.Visit, l list) error {
 	all, err := v.API.Models(v.Context(), client.ModelQuery{Archived: l.Archived})
 	if err != nil {
 		return err
@@ -72,58 +98,26 @@ func showList(v *ui.Visit) error {
 	}
 	slices.SortStableFunc(l.Rows, func(a, b row) int { return b.GetLastUpdatedTime().AsTime().Compare(a.GetLastUpdatedTime().AsTime()) })
 	l.Rows, l.Paging = ui.Part(l.Rows, v.URL.Query())
+	if l.Problem != "" {
+		return v.ShowInvalid(listPage, "Models", l)
+	}
 	return v.Show(listPage, "Models", l)
 }
 
-// model is the data of model.html.
-type model struct {
-	*apiv1.Model
-
-	Path      string
-	Versions  []version
-	Paging    ui.Paging
-	MayChange bool
-	Metadata  string
+// hasText reports whether the name of a model contains a text.
+func hasText(m *apiv1.Model, text string) bool {
+	return strings.Contains(strings.ToLower(m.GetName()), strings.ToLower(strings.TrimSpace(text)))
 }
 
-// version is a version of a model.
-type version struct {
-	*apiv1.ModelVersion
-
-	// Path is the path of its checkpoint.
-	Path string
-}
-
-func showModel(v *ui.Visit) error {
-	out, err := v.API.ModelVersions(v.Context(), v.PathValue("model"))
+func createModel(v *ui.Visit) error {
+	l := list{New: v.Field("name"), Text: v.Field("description")}
+	made, err := v.API.CreateModel(v.Context(), &apiv1.PostModelRequest{Name: l.New, Description: l.Text})
+	if ui.IsInvalid(err) {
+		l.Problem = ui.Sentence(err)
+		return showModels(v, l)
+	}
 	if err != nil {
 		return err
 	}
-	m := newModel(out, v.User)
-	m.Versions, m.Paging = ui.Part(m.Versions, v.URL.Query())
-	return v.Show(modelPage, "Model "+out.GetModel().GetName(), m)
-}
-
-func newModel(out *apiv1.GetModelVersionsResponse, by *apiv1.User) model {
-	m := model{Model: out.GetModel(), Path: modelPath(out.GetModel().GetName()), Metadata: pretty(out.GetModel().GetMetadata())}
-	m.MayChange = by.GetAdmin() || by.GetId() == m.GetUserId()
-	for _, one := range out.GetModelVersions() {
-		m.Versions = append(m.Versions, version{one, checkpointPath(one.GetCheckpoint().GetUuid())})
-	}
-	slices.SortStableFunc(m.Versions, func(a, b version) int { return cmp.Compare(b.GetVersion(), a.GetVersion()) })
-	return m
-}
-
-func archiveModel(archived bool) func(*ui.Visit) error {
-	done := "The model is no longer archived."
-	if archived {
-		done = "The model is archived."
-	}
-	return func(v *ui.Visit) error {
-		name := v.PathValue("model")
-		if err := v.API.ArchiveModel(v.Context(), name, archived); err != nil {
-			return err
-		}
-		return v.Done(modelPath(name), done)
-	}
+	return v.Done(modelPath(made.GetName()), "The model was created.")
 }

@@ -78,7 +78,7 @@ func newTask(detail *apiv1.GetCommandResponse, whole *apiv1.GetTaskResponse, by 
 	c := detail.GetCommand()
 	t := task{
 		Command: c, Kind: kindOf(c).Noun, Path: Path(c.GetId()), Took: took(c, now), Tags: tags(c), Queue: detail.GetQueue(),
-		Machines: machinesOf(whole), Attempts: attemptsOf(whole), Config: pretty(detail.GetConfig()), Image: imageOf(detail.GetConfig(), c),
+		Machines: machinesOf(whole), Attempts: attemptsOf(whole), Config: ui.Indented(detail.GetConfig()), Image: imageOf(detail.GetConfig(), c),
 	}
 	mine := by.GetAdmin() || by.GetId() == c.GetUserId()
 	t.MayKill = mine && c.GetEndTime() == nil

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,18 +61,6 @@ func attemptsOf(t *apiv1.GetTaskResponse) []attempt {
 		})
 	}
 	return out
-}
-
-// pretty returns a configuration as indented JSON.
-func pretty(config *structpb.Struct) string {
-	if config == nil {
-		return ""
-	}
-	b, err := json.MarshalIndent(config.AsMap(), "", "  ")
-	if err != nil { // it has no other values than those of JSON
-		return ""
-	}
-	return string(b)
 }
 
 // imageOf returns the image of a task for the devices that it has.

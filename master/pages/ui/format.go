@@ -36,7 +36,7 @@ func (t *Template) execute(b *bytes.Buffer, block string, f *Frame) error {
 // functions returns the functions of templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"static": staticAddress, "name": name, "plain": Plain, "time": showTime, "since": showSince,
+		"static": staticAddress, "name": name, "plain": Plain, "lines": PlainLines, "time": showTime, "since": showSince,
 		"duration": Duration, "bytes": Bytes, "number": Number, "count": Count, "percent": Percent,
 		"state": state, "dict": dict,
 	}

@@ -23,13 +23,14 @@ type Data struct {
 
 // Line is a curve for the script.
 type Line struct {
-	Name  string  `json:"name"`
-	Link  string  `json:"link,omitempty"`
-	Other bool    `json:"other,omitempty"`
-	X     numbers `json:"x"`
+	Name  string `json:"name"`
+	Link  string `json:"link,omitempty"`
+	Other bool   `json:"other,omitempty"`
+	// X has all digits, which times need.
+	X []float64 `json:"x"`
 	// Y is null where the value is no number, and Lost says where that is.
-	Y    numbers `json:"y"`
-	Lost numbers `json:"lost,omitempty"`
+	Y    numbers   `json:"y"`
+	Lost []float64 `json:"lost,omitempty"`
 }
 
 // numbers are written with six digits, and null for what is no number.
@@ -45,7 +46,7 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 		switch {
 		case math.IsNaN(v) || math.IsInf(v, 0):
 			out = append(out, "null"...)
-		case v == math.Trunc(v) && math.Abs(v) < 1e15: // steps and times
+		case v == math.Trunc(v) && math.Abs(v) < 1e15:
 			out = strconv.AppendFloat(out, v, 'f', -1, 64)
 		default:
 			out = strconv.AppendFloat(out, v, 'g', 6, 64)
@@ -58,7 +59,7 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 func NewData(x, y string, all []Series, live bool) Data {
 	d := Data{X: x, Y: y, Live: live, Curves: []Line{}}
 	for _, s := range all {
-		l := Line{Name: s.Name, Link: s.Link, Other: s.Other, X: numbers{}, Y: numbers{}}
+		l := Line{Name: s.Name, Link: s.Link, Other: s.Other, X: []float64{}, Y: numbers{}}
 		for _, p := range s.Points {
 			l.X, l.Y = append(l.X, p.X), append(l.Y, p.Y)
 			if math.IsNaN(p.Y) || math.IsInf(p.Y, 0) {
@@ -93,14 +94,12 @@ func WriteCSV(w io.Writer, x, y string, all []Series) error {
 			if !p.At.IsZero() {
 				at = p.At.UTC().Format(time.RFC3339Nano)
 			}
-			_ = c.Write([]string{Cell(s.Name), format(p.X), format(p.Y), at})
+			_ = c.Write([]string{Cell(s.Name), strconv.FormatFloat(p.X, 'f', -1, 64), strconv.FormatFloat(p.Y, 'g', -1, 64), at})
 		}
 	}
 	c.Flush()
 	return c.Error()
 }
-
-func format(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Cell returns a text for a CSV file. Spreadsheets calculate what begins with some characters; a quote keeps
 // them from it.

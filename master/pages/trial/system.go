@@ -30,31 +30,40 @@ type reading struct {
 	per  float64
 }
 
-// readings are the metrics that the profiler reports.
+// readings are the metrics that the profiler reports. What it calls disk_iops is no rate, and not one of them.
 var readings = []reading{
 	{"gpu", "gpu_util", "%", 1},
 	{"gpu", "gpu_free_memory", "GB", 1e9},
 	{"cpu", "cpu_util_simple", "%", 1},
-	{"memory", "memory_free", "GB", 1e9},
+	{"memory", "memory_free", "GB", 1}, // unlike the GPU's
 	{"network", "net_throughput_sent", "MB/s", 1e6},
 	{"network", "net_throughput_recv", "MB/s", 1e6},
 	{"disk", "disk_throughput_read", "MB/s", 1e6},
 	{"disk", "disk_throughput_write", "MB/s", 1e6},
-	{"disk", "disk_iops", "1/s", 1},
 	{"disk", "disk_util", "%", 1},
 }
 
 // label returns the name with the unit.
 func (r reading) label() string { return r.name + " (" + r.unit + ")" }
 
-// readingOf returns the reading in an address, or the first.
-func readingOf(v *ui.Visit) reading {
+// reported returns the readings of a trial, or all of them before it has reported any.
+func reported(t *apiv1.Trial) []reading {
+	groups := t.GetSummaryMetrics().GetFields()
+	known := slices.DeleteFunc(slices.Clone(readings), func(r reading) bool { return groups[r.group] == nil })
+	if len(known) == 0 {
+		return readings
+	}
+	return known
+}
+
+// readingOf returns the reading in an address, or the first of a trial.
+func readingOf(v *ui.Visit, t *apiv1.Trial) reading {
 	for _, r := range readings {
 		if r.name == v.URL.Query().Get("metric") {
 			return r
 		}
 	}
-	return readings[0]
+	return reported(t)[0]
 }
 
 func serveSystem(v *ui.Visit) error {
@@ -63,11 +72,11 @@ func serveSystem(v *ui.Visit) error {
 		return err
 	}
 	t := reply.GetTrial()
-	r := readingOf(v)
+	r := readingOf(v, t)
 	data := system{newHead(t, "/system"), curve.Chart{
 		Title: r.label() + " by time", Page: address(t) + "/system", Data: address(t) + "/system/data", Look: curve.ReadLook(v.URL.Query()), Metric: r.name,
 	}}
-	for _, r := range readings {
+	for _, r := range reported(t) {
 		data.Chart.Metrics = append(data.Chart.Metrics, r.name)
 	}
 	return v.Show(systemPage, fmt.Sprintf("System metrics of trial %d", t.GetId()), data)
@@ -96,21 +105,42 @@ func serveSystemSVG(v *ui.Visit) error {
 	if err != nil {
 		return err
 	}
-	return v.SVG(plot.Curves(r.label(), "seconds since 1970", r.label(), curve.Drawing(all), curve.ReadLook(v.URL.Query()).Log))
+	x := fromFirst(all)
+	return v.SVG(plot.Curves(r.label(), x, r.label(), curve.Drawing(all), curve.ReadLook(v.URL.Query()).Log))
+}
+
+// fromFirst changes the times of points to seconds since the first of all, and returns the name of their axis.
+func fromFirst(all []curve.Series) string {
+	var first curve.Point
+	for _, s := range all {
+		if len(s.Points) > 0 && (first.At.IsZero() || s.Points[0].X < first.X) {
+			first = s.Points[0]
+		}
+	}
+	for _, s := range all {
+		for i := range s.Points {
+			s.Points[i].X -= first.X
+		}
+	}
+	if first.At.IsZero() {
+		return "seconds"
+	}
+	return "seconds since " + first.At.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
 // readSystem returns the curves of a reading.
 func readSystem(v *ui.Visit) (all []curve.Series, r reading, t *apiv1.Trial, err error) {
-	r = readingOf(v)
 	reply, err := read(v)
 	if err != nil {
 		return nil, r, nil, err
 	}
-	reports, err := v.API.TrialMetrics(v.Context(), reply.GetTrial().GetId(), r.group)
+	t = reply.GetTrial()
+	r = readingOf(v, t)
+	reports, err := v.API.TrialMetrics(v.Context(), t.GetId(), r.group)
 	if err != nil && !isGone(err) {
 		return nil, r, nil, err
 	}
-	return curve.Smooth(systemSeries(reports, r), curve.ReadLook(v.URL.Query()).Smooth), r, reply.GetTrial(), nil
+	return curve.Smooth(systemSeries(reports, r), curve.ReadLook(v.URL.Query()).Smooth), r, t, nil
 }
 
 // mostSystem is the number of curves of a group.

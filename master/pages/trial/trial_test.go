@@ -43,7 +43,7 @@ func answers(t testing.TB) pagetest.API {
 		return &apiv1.DownsampledMetrics{Group: group, Data: []*apiv1.DataPoint{{Batches: 5, Values: object(t, map[string]any{hostile: y})}}}
 	}
 	report := &apiv1.GetMetricsResponse{Metrics: []*apiv1.MetricsReport{{
-		EndTime: timestamppb.New(time.Unix(100, 0)), Metrics: object(t, map[string]any{"avg_metrics": map[string]any{hostile: map[string]any{"GPU-1": map[string]any{"gpu_util": 40}}}}),
+		EndTime: timestamppb.New(time.UnixMilli(1796013834250)), Metrics: object(t, map[string]any{"avg_metrics": map[string]any{hostile: map[string]any{"GPU-1": map[string]any{"gpu_util": 40}}}}),
 	}}}
 	return pagetest.API{
 		"GET /api/v1/trials/3":             pagetest.JSON(t, &apiv1.GetTrialResponse{Trial: trial, LastLines: []string{hostile}}),
@@ -66,8 +66,8 @@ func TestPages(t *testing.T) {
 		"":             {"0.25</strong> at 5 batches", "2 kB", page + "/checkpoints/c1", page + "/kill"},
 		"/curves.json": {`"name":"validation","x":[5],"y":[0.5]`, `"name":"training","x":[5],"y":[0.75]`, `"live":true`},
 		"/curves.csv":  {"training,5,0.75,"}, "/curves.svg": {"<svg"},
-		"/system": {"gpu_util"}, "/system/data.json": {`"y":"gpu_util (%)"`, `GPU-1","x":[100],"y":[40]`},
-		"/system/data.csv": {"100,40,1970-01-01T00:01:40Z"}, "/system/data.svg?metric=nonsense": {"<svg"},
+		"/system": {"gpu_util"}, "/system/data.json": {`"y":"gpu_util (%)"`, `GPU-1","x":[1796013834.25],"y":[40]`},
+		"/system/data.csv": {"1796013834.25,40,2026-11-30T04:43:54.25Z"}, "/system/data.svg?metric=nonsense": {"<svg", "seconds since 2026-11-30 04:43:54 UTC"},
 		"/checkpoints/c1": {"the files"},
 	} {
 		body := site.Get(page+path, http.StatusOK)
@@ -98,16 +98,27 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+func TestReadingsAreThoseThatATrialReports(t *testing.T) {
+	t.Parallel()
+	got := reported(&apiv1.Trial{SummaryMetrics: object(t, map[string]any{"cpu": map[string]any{}, "validation_metrics": map[string]any{}})})
+	if len(got) != 1 || got[0].name != "cpu_util_simple" {
+		t.Errorf("got %v", got)
+	}
+	if got := reported(&apiv1.Trial{}); len(got) != len(readings) {
+		t.Errorf("got %v before there are reports", got)
+	}
+}
+
 func TestSystemSeries(t *testing.T) {
 	t.Parallel()
 	at := func(second int64, v map[string]any) *apiv1.MetricsReport {
 		return &apiv1.MetricsReport{EndTime: timestamppb.New(time.Unix(second, 0)), Metrics: object(t, map[string]any{"avg_metrics": v})}
 	}
 	reports := []*apiv1.MetricsReport{
-		at(2, map[string]any{"a": map[string]any{"memory_free": 3e9, "other": 7}}), at(1, map[string]any{"a": map[string]any{"memory_free": 2e9}, "b": "x"}),
-		at(3, map[string]any{"memory_free": 5e9}), at(4, nil),
+		at(2, map[string]any{"a": map[string]any{"memory_free": 3, "other": 7}}), at(1, map[string]any{"a": map[string]any{"memory_free": 2}, "b": "x"}),
+		at(3, map[string]any{"memory_free": 5}), at(4, nil),
 	}
-	got := systemSeries(reports, reading{"memory", "memory_free", "GB", 1e9})
+	got := systemSeries(reports, readings[3])
 	want := []curve.Series{
 		{Name: "a", Points: []curve.Point{{X: 1, Y: 2, At: time.Unix(1, 0).UTC()}, {X: 2, Y: 3, At: time.Unix(2, 0).UTC()}}},
 		{Name: "memory_free", Points: []curve.Point{{X: 3, Y: 5, At: time.Unix(3, 0).UTC()}}},

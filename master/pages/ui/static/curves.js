@@ -232,7 +232,7 @@
       this.zoom = zoom;
       const page = new URL(location.href);
       for (const [name, value] of [["from", min], ["to", max]]) {
-        if (zoom) page.searchParams.set(name, round(value));
+        if (zoom) page.searchParams.set(name, u.scales.x.time ? value.toFixed(3) : round(value));
         else page.searchParams.delete(name);
       }
       history.replaceState(null, "", page);

@@ -28,9 +28,9 @@ func NewConfig(s *term.Streams) *cobra.Command {
 		Use:   "ssh-config",
 		Short: "Print the configuration with which ssh logs in to shells",
 		Long: `Print a part of ~/.ssh/config with which ssh, scp, sftp and editors reach the shells of a
-cluster as "det-NAME": by the name of a running shell, its ID, or the beginning of its ID. The
-name is the shell's description in lower case, with hyphens for other characters. The key of a
-shell is fetched at each login, and removed after the shell's end.`,
+cluster as "det-NAME": by the name of a running shell of yours, or by an ID or the beginning of
+one. The name is the shell's description in lower case, with hyphens for other characters. The
+key of a shell is fetched at each login, and removed after the shell's end.`,
 		Example: `  det-deploy ssh-config >> ~/.ssh/config
   det-deploy ssh-config --master lab --host-prefix lab- >> ~/.ssh/config`,
 	})

@@ -96,7 +96,7 @@ func (p *proxy) list(ctx context.Context) ([]*apiv1.Shell, error) {
 		return nil, err
 	}
 	return list, keys(p.options.Keys).prune(p.options.Prefix, func(name string) bool {
-		return slices.ContainsFunc(list, func(s *apiv1.Shell) bool { return isRunning(s) && rankOf(s, "", name) > 0 })
+		return slices.ContainsFunc(list, func(s *apiv1.Shell) bool { return isRunning(s) && matchOf(s, name) != none })
 	})
 }
 

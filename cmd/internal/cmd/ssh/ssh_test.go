@@ -17,15 +17,19 @@ func TestFindShell(t *testing.T) {
 		{Id: "aaaa0000-3", Description: "train", Username: "bob", State: apiv1.Task_STATE_RUNNING},
 		{Id: "bbbb0000-4", Description: "train", Username: "ada", State: apiv1.Task_STATE_RUNNING},
 		{Id: "cccc0000-5", Description: "train", Username: "ada", State: apiv1.Task_STATE_TERMINATED},
-		{Id: "dddd0000-6", Description: "twice", Username: "eve", State: apiv1.Task_STATE_RUNNING},
-		{Id: "eeee0000-7", Description: "twice", Username: "eve", State: apiv1.Task_STATE_RUNNING},
+		{Id: "dddd0000-6", Description: "eeee", Username: "eve", State: apiv1.Task_STATE_RUNNING},
+		{Id: "eeea0000-7", Description: "aaaa", Username: "eve", State: apiv1.Task_STATE_RUNNING},
 		{Id: "ffff0000-8", Description: "soon", Username: "ada", State: apiv1.Task_STATE_QUEUED},
-		{Id: "abcd0000-9", Description: "aaaa", Username: "eve", State: apiv1.Task_STATE_RUNNING},
+		{Id: "abcd0000-9", Description: "twice", Username: "ada", State: apiv1.Task_STATE_RUNNING},
+		{Id: "abcd1111-a", Description: "twice", Username: "ada", State: apiv1.Task_STATE_RUNNING},
+		{Id: "abcd1111-b", Description: "hill", Username: "ada", State: apiv1.Task_STATE_RUNNING},
+		{Id: "abcd1111-c", Description: "hill", Username: "bob", State: apiv1.Task_STATE_RUNNING},
 	}
 	for text, want := range map[string]string{
-		"my-train-one": "5d1f6f2e-1", "My-Train-One": "5d1f6f2e-1", "5d1f6f2e-1": "5d1f6f2e-1", "5d1f6": "5d1f6f2e-1", "calm-red-fox": "5d1f7777-2",
-		"train": "bbbb0000-4", "aaaa": "abcd0000-9", "aaaa0": "aaaa0000-3",
-		"5d1f": `2 running shells have the name "5d1f"`, "twice": `2 running shells have the name "twice", such as dddd0000-6 and eeee0000-7`,
+		"my-train-one": "5d1f6f2e-1", "My-Train-One": "5d1f6f2e-1", "5d1f6f2e-1": "5d1f6f2e-1", "5d1f6": "5d1f6f2e-1", "5d1f": "5d1f6f2e-1",
+		"train": "bbbb0000-4", "aaaa": "aaaa0000-3", "aaaa0": "aaaa0000-3", "dddd0000-6": "dddd0000-6", "hill": "abcd1111-b",
+		"calm-red-fox": `no running shell has the name or ID "calm-red-fox"; shell 5d1f7777-2 of user bob has the name: use its ID`,
+		"twice":        `2 running shells have the name "twice", such as abcd0000-9 and abcd1111-a`, "eeee": `; shell dddd0000-6 of user eve has the name`,
 		"soon": `no running shell has the name or ID "soon"; shell ffff0000-8 is queued`, "5d1": "no running shell", "cccc0000-5": "is terminated", "": "no running shell",
 	} {
 		s, err := findShell(list, "ada", text)

@@ -2,7 +2,6 @@ package accounting
 
 import (
 	"context"
-	"encoding/csv"
 	"io"
 	"maps"
 	"slices"
@@ -10,28 +9,31 @@ import (
 	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/internal/spreadsheet"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 // WriteRaw writes a CSV table with a line for each entry of a list.
 func WriteRaw(w io.Writer, list []*apiv1.ResourceAllocationRawEntry) error {
-	out := [][]string{{"experiment_id", "kind", "username", "labels", "slots", "start_time", "end_time", "seconds"}}
+	out := spreadsheet.NewWriter(w)
+	out.Write("experiment_id", "kind", "username", "labels", "slots", "start_time", "end_time", "seconds")
 	for _, e := range list {
 		end := ""
 		if e.GetEndTime() != nil {
 			end = inLine(e.GetEndTime().AsTime())
 		}
-		out = append(out, []string{
+		out.Write(
 			number(e.GetExperimentId()), e.GetKind(), e.GetUsername(), strings.Join(e.GetLabels(), ","), number(e.GetSlots()),
 			inLine(e.GetStartTime().AsTime()), end, decimal(e.GetSeconds()),
-		})
+		)
 	}
-	return csv.NewWriter(w).WriteAll(out)
+	return out.Flush()
 }
 
 // WriteAggregated writes a CSV table with a line for each sum of each period.
 func WriteAggregated(w io.Writer, list []*apiv1.ResourceAllocationAggregatedEntry) error {
-	out := [][]string{{"aggregation_type", "aggregation_key", "date", "seconds"}}
+	out := spreadsheet.NewWriter(w)
+	out.Write("aggregation_type", "aggregation_key", "date", "seconds")
 	for _, e := range list {
 		for _, by := range []struct {
 			name string
@@ -43,11 +45,11 @@ func WriteAggregated(w io.Writer, list []*apiv1.ResourceAllocationAggregatedEntr
 			{"total", map[string]float64{"total": e.GetSeconds()}},
 		} {
 			for _, key := range slices.Sorted(maps.Keys(by.sums)) {
-				out = append(out, []string{by.name, key, e.GetPeriodStart(), decimal(by.sums[key])})
+				out.Write(by.name, key, e.GetPeriodStart(), decimal(by.sums[key]))
 			}
 		}
 	}
-	return csv.NewWriter(w).WriteAll(out)
+	return out.Flush()
 }
 
 // WriteAllocations writes a CSV table with a line for each allocation that had slots between from
@@ -57,9 +59,8 @@ func (b *Book) WriteAllocations(ctx context.Context, w io.Writer, from, until ti
 	if err != nil {
 		return err
 	}
-	out := [][]string{{
-		"allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time",
-	}}
+	out := spreadsheet.NewWriter(w)
+	out.Write("allocation_id", "task_type", "username", "workspace_name", "experiment_id", "slots", "start_time", "end_time", "imagepulling_time")
 	for _, e := range list {
 		id, end := "", ""
 		if x := b.Experiment(e.Job); x.ID != 0 {
@@ -72,12 +73,12 @@ func (b *Book) WriteAllocations(ctx context.Context, w io.Writer, from, until ti
 		if !e.Ran.IsZero() {
 			pulling = e.Ran.Sub(e.Start)
 		}
-		out = append(out, []string{
+		out.Write(
 			string(e.Allocation), e.Kind, e.Username, b.Workspace(e.Workspace), id, number(int32(e.Slots)), inLine(e.Start), end,
 			decimal(pulling.Seconds()),
-		})
+		)
 	}
-	return csv.NewWriter(w).WriteAll(out)
+	return out.Flush()
 }
 
 func inLine(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

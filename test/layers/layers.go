@@ -23,6 +23,7 @@ func Shared() []Row {
 		{"internal/stream/frames", []string{"internal/stream"}, "each hop between a person and a container carries the same messages"},
 		{"internal/wait", nil, "waiting for a time or an end is needed everywhere"},
 		{"internal/excerpt", nil, "whoever repeats what was sent bounds it"},
+		{"internal/spreadsheet", nil, "tables of a master, its pages and the command line are opened in spreadsheets"},
 		{"internal/document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},
 		{"internal/document/naming", nil, "names that people give are judged alike for users, pools, tasks and settings"},
 	}
@@ -50,7 +51,7 @@ func commands() []Row {
 		{"cmd/internal/build", nobody, "what a binary is called depends on nothing"},
 		{"cmd/internal/usage", nobody, "everybody may refuse a command line"},
 		{"cmd/internal/exit", []string{"cmd/internal/usage", "cloud", "installer/record"}, "it reads kinds of errors and nothing else"},
-		{"cmd/internal/term", []string{"cmd/internal/usage", "installer/event"}, "it draws what it is given"},
+		{"cmd/internal/term", []string{"cmd/internal/usage", "installer/event", "internal/spreadsheet"}, "it draws what it is given"},
 		{"cmd/internal/config", []string{"cloud/secret"}, "it knows flags and variables, not what they configure"},
 		{"cmd/internal/verdict", []string{"cmd/internal/command", "cmd/internal/term"}, "it tells what a document came to"},
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "cmd/internal/usage", "master/api/client"}, "it remembers masters and dials them"},
@@ -155,7 +156,7 @@ func master() []Row {
 		{"master/log", with("master/store", "master/quota"), "it keeps lines, whoever asks"},
 		{"master/metric", []string{"master/store", "master/quota", "master/api/status"}, "it keeps what trials report, whoever asks"},
 		{"master/quota", []string{"master/store", "master/api/status"}, "it counts bytes and does not know what they are"},
-		{"master/accounting", with("master/store"), "it keeps what was used, whoever asks"},
+		{"master/accounting", with("internal/spreadsheet", "master/store"), "it keeps what was used, whoever asks"},
 		{"master/metric/series", with("master/experiment", "master/experiment/*", "master/metric", "master/store"), "it shows clients what trials reported"},
 		{"master/audit", with("master/store"), "it keeps who did what, whoever says so"},
 		{"master/auth", with("master/api/password", "master/share", "master/store"), "it knows users, not what they do"},
@@ -206,7 +207,7 @@ func master() []Row {
 		{"master/pages/plot", nil, "a drawing is a pure function of numbers and texts"},
 		{"master/pages/ui", []string{"internal/excerpt", "master/api/client", "master/api/v1"}, "a page is a client of the API, and reads no store"},
 		{"master/pages/logview", []string{"master/api/client", "master/api/v1", "master/pages/ui"}, "it shows a log, whatever wrote it"},
-		{"master/pages/*", []string{"internal/excerpt", "master/api/client", "master/api/password", "master/api/v1", "master/pages/curve", "master/pages/hparam", "master/pages/logview", "master/pages/plot", "master/pages/ui"}, "a page is a client of the API, and reads no store"},
+		{"master/pages/*", []string{"internal/excerpt", "internal/spreadsheet", "master/api/client", "master/api/password", "master/api/v1", "master/pages/curve", "master/pages/hparam", "master/pages/logview", "master/pages/plot", "master/pages/ui"}, "a page is a client of the API, and reads no store"},
 		{"master/pages", []string{"master/pages/*"}, "it lists the pages"},
 	}
 }

@@ -2,12 +2,13 @@ package term
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/internal/spreadsheet"
 )
 
 // PrintObject writes v to Out in a format that is not a table.
@@ -103,23 +104,22 @@ func (s *Streams) PrintNames(t *Table) error {
 func (s *Streams) PrintCSV(t *Table) error { return s.printCSV(t, true) }
 
 func (s *Streams) printCSV(t *Table, headings bool) error {
-	w := csv.NewWriter(s.Out)
+	w := spreadsheet.NewWriter(s.Out)
 	heads := make([]string, 0, len(t.columns))
 	for _, c := range t.columns {
 		heads = append(heads, ColumnName(c.Head))
 	}
 	if headings {
-		_ = w.Write(heads) // Error returns its error
+		w.Write(heads...)
 	}
 	for _, row := range t.rows {
 		cells := make([]string, 0, len(row))
 		for _, cell := range row {
 			cells = append(cells, exactCell(cell))
 		}
-		_ = w.Write(cells)
+		w.Write(cells...)
 	}
-	w.Flush()
-	if err := w.Error(); err != nil {
+	if err := w.Flush(); err != nil {
 		return fmt.Errorf("cannot print CSV: %w", err)
 	}
 	return nil

@@ -128,6 +128,7 @@ func TestCSVAndNames(t *testing.T) {
 	table := term.TableOf(term.Column{Head: "ID"}, term.Column{Head: "LAST LOGIN"}, term.Column{Head: ">DURATION"}, term.Column{Head: "JOB", Wide: true})
 	table.Row(term.ID("5d1f6f2e-0f7e-4d8e-9d3b-000000000001"), now(), 90*time.Minute, "a, \"b\"")
 	table.Row("x\x1b[2J", time.Time{}, time.Duration(0))
+	table.Row("=1+1", time.Time{}, time.Duration(0), "-3")
 	s, out, _ := term.Test("", true)
 	s = s.WithSize(20, 24)
 	if err := s.PrintCSV(table); err != nil {
@@ -139,8 +140,10 @@ func TestCSVAndNames(t *testing.T) {
 	want := `id,last-login,duration,job
 5d1f6f2e-0f7e-4d8e-9d3b-000000000001,2026-03-04T12:00:00Z,5400,"a, ""b"""
 x [2J,,0,
+'=1+1,,0,-3
 5d1f6f2e-0f7e-4d8e-9d3b-000000000001
 x [2J
+=1+1
 `
 	if d := cmp.Diff(want, out.String()); d != "" {
 		t.Errorf("want -, got +:\n%s", d)

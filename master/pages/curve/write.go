@@ -1,12 +1,12 @@
 package curve
 
 import (
-	"encoding/csv"
 	"io"
 	"math"
 	"strconv"
 	"time"
 
+	"github.com/det-deploy/det-deploy/internal/spreadsheet"
 	"github.com/det-deploy/det-deploy/master/pages/plot"
 )
 
@@ -86,30 +86,16 @@ func Drawing(all []Series) []plot.Curve {
 
 // WriteCSV writes a line for each point.
 func WriteCSV(w io.Writer, x, y string, all []Series) error {
-	c := csv.NewWriter(w)
-	_ = c.Write([]string{"curve", x, Cell(y), "time"}) // Error reports it
+	c := spreadsheet.NewWriter(w)
+	c.Write("curve", x, y, "time")
 	for _, s := range all {
 		for _, p := range s.Points {
 			at := ""
 			if !p.At.IsZero() {
 				at = p.At.UTC().Format(time.RFC3339Nano)
 			}
-			_ = c.Write([]string{Cell(s.Name), strconv.FormatFloat(p.X, 'f', -1, 64), strconv.FormatFloat(p.Y, 'g', -1, 64), at})
+			c.Write(s.Name, strconv.FormatFloat(p.X, 'f', -1, 64), strconv.FormatFloat(p.Y, 'g', -1, 64), at)
 		}
 	}
-	c.Flush()
-	return c.Error()
-}
-
-// Cell returns a text for a CSV file. Spreadsheets calculate what begins with some characters; a quote keeps
-// them from it.
-func Cell(text string) string {
-	if text == "" {
-		return ""
-	}
-	switch text[0] {
-	case '=', '+', '-', '@', '\t', '\r':
-		return "'" + text
-	}
-	return text
+	return c.Flush()
 }

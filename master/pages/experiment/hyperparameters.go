@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"html/template"
 	"math"
@@ -11,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/det-deploy/det-deploy/internal/spreadsheet"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/pages/curve"
 	"github.com/det-deploy/det-deploy/master/pages/hparam"
 	"github.com/det-deploy/det-deploy/master/pages/plot"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
@@ -191,12 +190,12 @@ func serveHyperparametersCSV(v *ui.Visit) error {
 		return err
 	}
 	specs := hparam.Varying(reply.GetConfig())
-	head := []string{"trial", "state", curve.Cell(reply.GetExperiment().GetSearcherMetric())}
+	head := []string{"trial", "state", reply.GetExperiment().GetSearcherMetric()}
 	for _, s := range specs {
-		head = append(head, curve.Cell(s.Name))
+		head = append(head, s.Name)
 	}
-	w := csv.NewWriter(v.Attach(fmt.Sprintf("experiment-%d-hyperparameters.csv", reply.GetExperiment().GetId()), "text/csv; charset=utf-8"))
-	_ = w.Write(head) // Error reports it
+	w := spreadsheet.NewWriter(v.Attach(fmt.Sprintf("experiment-%d-hyperparameters.csv", reply.GetExperiment().GetId()), "text/csv; charset=utf-8"))
+	w.Write(head...)
 	for _, t := range trials {
 		metric := ""
 		if m := t.GetSearcherMetricValue(); m != nil {
@@ -209,10 +208,9 @@ func serveHyperparametersCSV(v *ui.Visit) error {
 				row = append(row, fmt.Sprint(n))
 				continue
 			}
-			row = append(row, curve.Cell(hparam.Text(flat[s.Name])))
+			row = append(row, hparam.Text(flat[s.Name]))
 		}
-		_ = w.Write(row)
+		w.Write(row...)
 	}
-	w.Flush()
-	return w.Error()
+	return w.Flush()
 }

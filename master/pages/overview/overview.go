@@ -4,9 +4,9 @@ package overview
 
 import (
 	"embed"
-	"encoding/csv"
 	"strconv"
 
+	"github.com/det-deploy/det-deploy/internal/spreadsheet"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
@@ -123,15 +123,15 @@ func (p *page) sendTable(v *ui.Visit) error {
 		return err
 	}
 	c := newChart(known.days, known.read)
-	w := csv.NewWriter(v.Attach("slots.csv", "text/csv; charset=utf-8"))
+	w := spreadsheet.NewWriter(v.Attach("slots.csv", "text/csv; charset=utf-8"))
 	head := []string{"day"}
 	for _, s := range c.Series {
 		head = append(head, s.Name)
 	}
-	_ = w.Write(head) // the visitor may have left
+	w.Write(head...)
 	for _, r := range c.Rows {
-		_ = w.Write(append([]string{r.Day}, r.Values...)) // likewise
+		w.Write(append([]string{r.Day}, r.Values...)...)
 	}
-	w.Flush()
+	_ = w.Flush() // the visitor may have left
 	return nil
 }

@@ -2,6 +2,7 @@
 package mistakes_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func TestMistakesAreAnswered(t *testing.T) {
 	var b strings.Builder
 	for _, m := range mistakes() {
 		text, code := p.types(m)
-		fmt.Fprintf(&b, "# %s\n$ det-deploy %s\n%sexit code %d\n\n", m.about, strings.Join(m.args, " "), text, code)
+		fmt.Fprintf(&b, "# %s\n$ det-deploy %s\n%sexit code %d\n\n", m.about, typed(m.args), text, code)
 		switch {
 		case m.fine != (code == 0):
 			t.Errorf("%s: got exit code %d\n%s", m.about, code, text)
@@ -102,7 +103,7 @@ func (p *person) types(m mistake) (string, int) {
 	p.t.Helper()
 	args := make([]string, len(m.args))
 	for i, a := range m.args {
-		args[i] = strings.ReplaceAll(a, "{done}", p.done)
+		args[i] = strings.NewReplacer("{done}", p.done, "{master}", strings.TrimPrefix(p.c.URL, "http://")).Replace(a)
 	}
 	cmd := exec.CommandContext(p.t.Context(), p.c.Bin, args...)
 	cmd.Dir, cmd.Stdin = p.dir, strings.NewReader(m.stdin)
@@ -119,6 +120,18 @@ func (p *person) types(m mistake) (string, int) {
 }
 
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*Z?`)
+
+// typed returns the arguments as they are typed in a shell.
+func typed(args []string) string {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(cmp.Or(a, `""`))
+	}
+	return b.String()
+}
 
 // settled replaces what differs between runs.
 func (p *person) settled(out string) string {

@@ -3,6 +3,7 @@ package mistakes_test
 // mistake is what a person types.
 type mistake struct {
 	about string
+	// args may contain {done} and {master}, the master's address without a scheme.
 	args  []string
 	stdin string
 	// fine is set if the answer is a success that says what is already so, or a warning.
@@ -19,6 +20,9 @@ func mistakes() []mistake {
 		{about: "a format that does not exist", args: words("task list --output yml")},
 		{about: "an argument too many", args: words("version 2")},
 		{about: "an argument too few", args: words("task logs")},
+
+		{about: "a variable that is not set", args: []string{"agent", "disable", ""}},
+		{about: "a variable that is not set among others", args: []string{"task", "kill", "{done}", ""}},
 
 		{about: "no program", args: words("task run")},
 		{about: "slots in words", args: words("task run --slots many -- true")},
@@ -67,6 +71,14 @@ func mistakes() []mistake {
 		{about: "a checkpoint that does not exist", args: words("checkpoint describe 00000000")},
 		{about: "a model that does not exist", args: words("model describe nothing")},
 
+		{about: "tasks of a pool that does not exist", args: words("task list --pool gpus")},
+		{about: "experiments of a pool that does not exist", args: words("experiment list --all --pool gpus")},
+		{about: "agents of a pool that does not exist", args: words("agent list --pool gpus")},
+		{about: "machines of a pool that does not exist", args: words("pool history gpus")},
+		{about: "a template that does not exist", args: words("template describe nothing")},
+		{about: "models of a workspace that does not exist", args: words("model list --workspace nothing")},
+		{about: "a session that does not exist", args: words("user sessions end nothing")},
+		{about: "an agent that is not revoked is admitted", args: words("agent admit nothing"), fine: true},
 		{about: "a pool that does not exist is described", args: words("pool describe gpus")},
 		{about: "an agent that does not exist is disabled", args: words("agent disable nothing")},
 		{about: "a job that does not exist", args: words("job update 00000000 --priority 10")},
@@ -78,6 +90,7 @@ func mistakes() []mistake {
 		{about: "a context that does not exist is used", args: words("context use nothing")},
 		{about: "a context that does not exist is removed", args: words("context remove nothing")},
 		{about: "a master that does not run", args: words("task list --master http://127.0.0.1:1")},
+		{about: "TLS with a master that has none", args: words("task list --master https://{master}")},
 		{about: "a port that is none", args: words("task list --master http://127.0.0.1:port")},
 
 		{about: "a local cluster that does not exist", args: words("local status")},

@@ -39,6 +39,18 @@ func sortLetters(name string) string {
 	return string(letters)
 }
 
+// refuseEmpty returns an error if an argument of det-deploy is empty, which a variable of a shell is that
+// is not set. The arguments of a program, which follow "--", may be empty.
+func refuseEmpty(c *cobra.Command, args []string) error {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		args = args[:n]
+	}
+	if i := slices.Index(args, ""); i >= 0 {
+		return usage.Errorf("argument %d is empty", i+1)
+	}
+	return nil
+}
+
 // mark wraps err, an error about the arguments of c, as a usage error of c.
 func mark(c *cobra.Command, err error) error {
 	return markUsage(c, usage.Check(err))

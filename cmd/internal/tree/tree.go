@@ -82,10 +82,17 @@ func finishCommand(root *cobra.Command) *cobra.Command {
 
 // markMistakes makes errors about arguments refer to the command's help.
 func markMistakes(c *cobra.Command) {
-	if check := c.Args; check != nil {
-		c.Args = func(c *cobra.Command, args []string) error { return mark(c, check(c, args)) }
-	} else if c.HasSubCommands() {
+	if check := c.Args; check == nil && c.HasSubCommands() {
 		c.Args = cobra.ArbitraryArgs // unknownVerb returns a better error
+	} else {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if check != nil {
+				if err := check(c, args); err != nil {
+					return mark(c, err)
+				}
+			}
+			return mark(c, refuseEmpty(c, args))
+		}
 	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error { return markUsage(c, run(c, args)) }

@@ -95,6 +95,9 @@ func networkReason(err error) string {
 	if n, ok := errors.AsType[syscall.Errno](err); ok {
 		return n.Error()
 	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return "it has no TLS, so its address begins with http://"
+	}
 	return err.Error()
 }
 
@@ -155,20 +158,27 @@ func (t *transport) refused(k call, r *http.Response) *Error {
 
 // lists maps API paths to the command that lists their objects.
 var lists = map[string]string{
-	"commands":    "det-deploy task list --all",
-	"tasks":       "det-deploy task list --all",
-	"experiments": "det-deploy experiment list --all",
-	"trials":      "det-deploy trial list EXPERIMENT",
-	"checkpoints": "det-deploy checkpoint list",
-	"models":      "det-deploy model list",
-	"agents":      "det-deploy agent list",
-	"users":       "det-deploy user list --all",
-	"job-queues":  "det-deploy job list",
+	"commands":       "det-deploy task list --all",
+	"tasks":          "det-deploy task list --all",
+	"experiments":    "det-deploy experiment list --all",
+	"trials":         "det-deploy trial list EXPERIMENT",
+	"checkpoints":    "det-deploy checkpoint list",
+	"models":         "det-deploy model list",
+	"agents":         "det-deploy agent list",
+	"users":          "det-deploy user list --all",
+	"job-queues":     "det-deploy job list",
+	"resource-pools": "det-deploy pool list",
+	"templates":      "det-deploy template list",
+	"services":       "det-deploy task list --all",
+	"task-arrays":    "det-deploy task list --all",
 }
 
 // see returns the command that lists the objects of the call.
 func (k call) see() string {
-	noun, _, _ := strings.Cut(strings.TrimPrefix(k.path, "/api/v1/"), "/")
+	noun, rest, _ := strings.Cut(strings.TrimPrefix(k.path, "/api/v1/"), "/")
+	if noun == "users" && strings.Contains(rest, "/sessions/") {
+		return "det-deploy user sessions list"
+	}
 	return lists[noun]
 }
 

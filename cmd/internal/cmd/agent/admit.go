@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/command"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 func newAdmit(s *term.Streams) *cobra.Command {
@@ -28,7 +30,15 @@ type admitted struct {
 }
 
 func runAdmit(ctx context.Context, o *command.Remote, master *client.Client) error {
+	revoked, err := master.RevokedAgents(ctx)
+	if err != nil {
+		return err
+	}
 	done, err := command.ForEach(o.Args, func(id string) (string, error) {
+		if !slices.ContainsFunc(revoked, func(a *apiv1.RevokedAgent) bool { return a.GetId() == id }) {
+			o.Tell("Agent %s is not revoked.", id)
+			return id, nil
+		}
 		err := master.AdmitAgent(ctx, id)
 		if err == nil {
 			o.Tell("Admitted agent %s. It may join again.", id)

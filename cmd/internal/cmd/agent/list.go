@@ -52,9 +52,12 @@ func runList(ctx context.Context, o *listOptions, master *client.Client) error {
 		return revokedList().Run(ctx, o, master)
 	case o.BySlot:
 		return slotList().Run(ctx, o, master)
-	default:
-		return agentList().Run(ctx, o, master)
 	}
+	list := agentList()
+	if o.Pool != "" {
+		list.None = "No agents are connected to pool " + o.Pool + "."
+	}
+	return list.Run(ctx, o, master)
 }
 
 type agentItems = command.List[*listOptions, *apiv1.Agent]
@@ -85,6 +88,9 @@ func fetchAgents(ctx context.Context, o *listOptions, master *client.Client) ([]
 		return nil, err
 	}
 	agents = slices.DeleteFunc(agents, func(a *apiv1.Agent) bool { return o.Pool != "" && !slices.Contains(a.GetResourcePools(), o.Pool) })
+	if len(agents) == 0 {
+		return nil, command.CheckPools(ctx, master, o.Pool)
+	}
 	slices.SortFunc(agents, func(x, y *apiv1.Agent) int { return cmp.Compare(x.GetId(), y.GetId()) })
 	return agents, nil
 }

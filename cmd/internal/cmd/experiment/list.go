@@ -62,7 +62,11 @@ func fetchExperiments(ctx context.Context, o *listOptions, master *client.Client
 		return nil, err
 	}
 	o.Limit = o.List.ServerLimit()
-	return master.Experiments(ctx, o.ExperimentQuery)
+	list, err := master.Experiments(ctx, o.ExperimentQuery)
+	if err == nil && len(list) == 0 {
+		err = command.CheckPools(ctx, master, o.Pools...)
+	}
+	return list, err
 }
 
 func columns() []command.Column[*apiv1.Experiment] {

@@ -45,7 +45,16 @@ func fetchModels(ctx context.Context, o *listOptions, master *client.Client) (li
 	if o.workspaces, err = master.WorkspaceNames(ctx); err != nil {
 		return nil, err
 	}
-	return master.Models(ctx, o.ModelQuery)
+	query := o.ModelQuery
+	query.Workspaces = nil
+	for _, text := range o.Workspaces {
+		id, err := command.ResolveNumber(ctx, master, client.Workspaces, text)
+		if err != nil {
+			return nil, err
+		}
+		query.Workspaces = append(query.Workspaces, o.workspaces[id])
+	}
+	return master.Models(ctx, query)
 }
 
 func (o *listOptions) columns() []command.Column[*apiv1.Model] {

@@ -19,6 +19,9 @@ func registry(t *testing.T) string {
 	mux.HandleFunc("GET /api/v1/workspaces", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"workspaces": [{"id": 1, "name": "Uncategorized"}, {"id": 2, "name": "vision"}]}`))
 	})
+	mux.HandleFunc("GET /api/v1/names/workspaces", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"names": [{"id": "2", "name": "vision"}]}`))
+	})
 	mux.HandleFunc("GET /api/v1/models", func(w http.ResponseWriter, r *http.Request) {
 		if q := r.URL.Query(); q.Get("archived") != "false" || q.Get("labels") != "a" || q.Get("workspaceNames") != "vision" {
 			t.Errorf("got the query %v", q)

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"time"
@@ -16,28 +15,9 @@ import (
 )
 
 func newDescribe(s *term.Streams) *cobra.Command {
-	return command.NewDescribe(s, command.Description[*apiv1.ResourcePool]{Fetch: fetchPool, Pairs: pairs, Names: client.Pools}, &cobra.Command{
+	return command.NewDescribe(s, command.Description[*apiv1.ResourcePool]{Fetch: command.FindPool, Pairs: pairs, Names: client.Pools}, &cobra.Command{
 		Use: "describe POOL", Short: "Show a resource pool", Example: "  det-deploy pool describe gpu",
 	})
-}
-
-// missingError reports a resource pool that does not exist.
-type missingError struct{ name string }
-
-func (e *missingError) Error() string { return fmt.Sprintf("there is no resource pool %q", e.name) }
-func (e *missingError) Hint() string  { return "det-deploy pool list" }
-
-func fetchPool(ctx context.Context, master *client.Client, name string) (*apiv1.ResourcePool, error) {
-	pools, err := master.Pools(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range pools {
-		if p.GetName() == name {
-			return p, nil
-		}
-	}
-	return nil, &missingError{name}
 }
 
 func pairs(p *apiv1.ResourcePool) [][2]string {

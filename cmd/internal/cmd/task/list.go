@@ -116,6 +116,9 @@ func fetchTasks(ctx context.Context, o *listOptions, master *client.Client) ([]*
 	}
 	o.Limit = o.List.ServerLimit()
 	list, err := master.TaskHistory(ctx, o.TaskQuery)
+	if err == nil && len(list) == 0 {
+		return nil, command.CheckPools(ctx, master, o.Pools...)
+	}
 	slices.SortStableFunc(list, func(x, y *apiv1.Command) int {
 		return cmp.Compare(y.GetStartTime().AsTime().UnixNano(), x.GetStartTime().AsTime().UnixNano())
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -68,25 +67,27 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 	if !ready {
 		return found, []resource.Drift{{Path: "files", Have: "refer to missing resources", Want: "complete"}}, nil
 	}
-	drift := append(f.settingsDrift(ctx, m, content[manifest.ConfigFile]), manifests.Compare(m, want)...)
-	same, err := f.settingsStored(ctx)
-	if err == nil && !same {
-		drift = append(drift, resource.Drift{Path: "settings", Have: "outdated", Want: "current"})
+	drift := describeFiles(manifests.Compare(m, want), f.masterYAMLDrift(ctx, m, content[manifest.ConfigFile]))
+	stored, err := f.storedSettings(ctx)
+	if err != nil {
+		return found, nil, err
 	}
-	return found, drift, err
+	return found, append(drift, compareRecorded(stored, f.settings)...), nil
 }
 
-// settingsStored reports whether the bucket has the current settings.
-func (f *configuration) settingsStored(ctx context.Context) (bool, error) {
+// storedSettings returns the settings in the bucket, or none if it has none that can be read.
+func (f *configuration) storedSettings(ctx context.Context) (have map[string]string, err error) {
 	o, err := f.c.Objects.Get(ctx, settingsKey)
 	if cloud.KindOf(err) == cloud.NotFound {
-		return false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	var have map[string]string
-	return json.Unmarshal(o.Data, &have) == nil && maps.Equal(have, f.settings), nil
+	if json.Unmarshal(o.Data, &have) != nil {
+		return nil, nil
+	}
+	return have, nil
 }
 
 // Create writes the files and then the manifest that names them.

@@ -73,9 +73,9 @@ func spotOf(p provider.Provider) provider.Spot {
 	return provider.Spot{}
 }
 
-// settingsDrift returns the keys in which the stored master.yaml differs from the wanted one, those of pools
+// masterYAMLDrift returns the keys in which the stored master.yaml differs from the wanted one, those of pools
 // last. It returns none if the stored one cannot be read, because its hash shows that it differs.
-func (f *configuration) settingsDrift(ctx context.Context, have manifest.Manifest, want []byte) []resource.Drift {
+func (f *configuration) masterYAMLDrift(ctx context.Context, have manifest.Manifest, want []byte) []resource.Drift {
 	stored := have.Files[manifest.ConfigFile]
 	if stored.Key == "" || stored.SHA256 == storedFile(want).SHA256 {
 		return nil

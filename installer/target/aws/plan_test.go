@@ -46,7 +46,7 @@ func TestFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 	})
 }
 
-// A changed pool is shown by its keys.
+// A changed pool is shown by its keys, and a setting that is recorded by its name.
 func TestPlanShowsKeysOfChangedPools(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
@@ -58,10 +58,13 @@ func TestPlanShowsKeysOfChangedPools(t *testing.T) {
 		must(t, err)
 		var b strings.Builder
 		must(t, p.Render(&b))
-		for _, want := range []string{".max_instances: 5 → 8", ".spot: false → true", "/etc/determined/master.yaml: "} {
+		for _, want := range []string{".max_instances: 5 → 8", ".spot: false → true", "settings.spot: absent → present"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("the plan lacks %q:\n%s", want, b.String())
 			}
+		}
+		if strings.Contains(b.String(), "master.yaml") {
+			t.Errorf("the plan shows the file beside its keys:\n%s", b.String())
 		}
 	})
 }

@@ -141,8 +141,8 @@ func (a Agent) Validate(path string) document.Errors {
 	} {
 		e.Check(port >= 0 && port <= 65535, at(key), "must be between 0 and 65535 (is %d)", port)
 	}
-	e = append(e, document.OneOf(at("slot_type"), a.SlotType, []string{SlotAuto, SlotCUDA, SlotGPU, SlotROCm, SlotCPU, SlotNone})...)
-	e = append(e, document.OneOf(at("container_runtime"), a.ContainerRuntime, []string{RuntimeAuto, RuntimeDocker, RuntimeProcess})...)
+	e = append(e, document.OneOf(at("slot_type"), a.SlotType, slotTypes())...)
+	e = append(e, document.OneOf(at("container_runtime"), a.ContainerRuntime, runtimes())...)
 	if _, _, err := a.TaskUserRange(); err != nil {
 		e.Check(false, at("task_users"), "%v", err)
 	}

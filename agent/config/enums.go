@@ -29,5 +29,15 @@ type Log struct {
 
 // Validate returns an error if the level is unknown.
 func (l Log) Validate(path string) document.Errors {
-	return document.OneOf(document.Join(path, "level"), l.Level, []string{"trace", "debug", "info", "warn", "error", "fatal"})
+	return document.OneOf(document.Join(path, "level"), l.Level, logLevels())
 }
+
+func logLevels() []string {
+	return []string{"trace", "debug", "info", "warn", "error", "fatal"}
+}
+
+func slotTypes() []string {
+	return []string{SlotAuto, SlotCUDA, SlotGPU, SlotROCm, SlotCPU, SlotNone}
+}
+
+func runtimes() []string { return []string{RuntimeAuto, RuntimeDocker, RuntimeProcess} }

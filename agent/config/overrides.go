@@ -20,11 +20,24 @@ func Overrides() []document.Override {
 		default:
 			rows = append(rows, document.Override{
 				Path: e.Path, Env: document.EnvName(e.Path), Flag: document.FlagName(e.Path),
-				Usage: usageOf(e.Doc), Bool: e.Kind == "true or false",
+				Usage: usageOf(e.Doc), Bool: e.Kind == "true or false", Values: valuesOf(e.Path),
 			})
 		}
 	}
 	return rows
+}
+
+// valuesOf returns all values of a setting that has few.
+func valuesOf(path string) []string {
+	switch path {
+	case "log.level":
+		return logLevels()
+	case "slot_type":
+		return slotTypes()
+	case "container_runtime":
+		return runtimes()
+	}
+	return nil
 }
 
 // usageOf returns a setting's documentation as the usage of a flag, which begins with a lower-case

@@ -32,6 +32,13 @@ func textFlag(flag, path, usage string) Flag {
 	return Flag{Override: document.Override{Flag: flag, Path: path, Usage: usage}}
 }
 
+// wordFlag returns a flag whose value is one of a few words.
+func wordFlag(flag, path, usage string, words ...string) Flag {
+	f := textFlag(flag, path, usage)
+	f.Values = words
+	return f
+}
+
 func boolFlag(flag, path, usage string) Flag {
 	f := textFlag(flag, path, usage)
 	f.Bool = true
@@ -199,8 +206,8 @@ func taskFlags() Table {
 		secretFlag("registry-password", "tasks.registry.password", "reference to the password at the registry"),
 		absoluteFlag("harness-wheel", "tasks.harness_wheel", "wheel of the library determined, for trials whose image lacks it"),
 		textFlag("notebook-timeout", "tasks.notebook_timeout", "maximum idle time of a notebook"),
-		textFlag("scheduler-type", "scheduler.type", "priority, fair_share or round_robin"),
+		wordFlag("scheduler-type", "scheduler.type", "priority, fair_share or round_robin", "priority", "fair_share", "round_robin"),
 		boolFlag("preemption", "scheduler.preemption", "preempt tasks of lower priority for those of higher"),
-		textFlag("fitting-policy", "scheduler.fitting_policy", "fitting policy: best or worst"),
+		wordFlag("fitting-policy", "scheduler.fitting_policy", "fitting policy: best or worst", "best", "worst"),
 	}
 }

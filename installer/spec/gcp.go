@@ -166,7 +166,7 @@ func gcpPlaceFlags() Table {
 		textFlag("subnetwork", "network.subnetwork", "subnetwork of the existing network"),
 		textFlag("host-project", "network.host_project", "project that shares the existing network"),
 		boolFlag("share-access", "network.share_access", "grant the cluster's accounts Compute Network User on the shared subnetwork"),
-		textFlag("firewall", "network.firewall", "firewall rules in an existing network: own or existing"),
+		wordFlag("firewall", "network.firewall", "firewall rules in an existing network: own or existing", "own", "existing"),
 		textFlag("master-service-account", "roles.master", "existing service account of the master, or default"),
 		textFlag("agent-service-account", "roles.agent", "existing service account of agents, default or none"),
 	}

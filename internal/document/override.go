@@ -21,6 +21,8 @@ type Override struct {
 	Reference bool
 	// Bool marks a flag that needs no value.
 	Bool bool
+	// Values are all values of a setting that has few.
+	Values []string
 	// Default is the default that the help shows, an int or bool; the flag's value has the same
 	// type. It is nil if the help shows no default.
 	Default any

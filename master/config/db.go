@@ -49,7 +49,7 @@ func (d DB) Validate(path string) document.Errors {
 	if d.Type != "" {
 		e = append(e, document.OneOf(at("type"), d.Type, []string{DBEmbedded, DBPostgres})...)
 	}
-	e = append(e, document.OneOf(at("ssl_mode"), d.SSLMode, []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})...)
+	e = append(e, document.OneOf(at("ssl_mode"), d.SSLMode, sslModes())...)
 	parts := d.Host != "" || d.User != "" || d.Name != "" || d.Port != "" || !d.Password.IsZero()
 	switch {
 	case !d.URL.IsZero() && parts:
@@ -90,3 +90,8 @@ func (p DBPort) Number() (port int, ok bool) {
 
 // DocumentShape implements document.Shaper.
 func (DBPort) DocumentShape() string { return "port" }
+
+// sslModes returns the TLS modes of a connection to PostgreSQL.
+func sslModes() []string {
+	return []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
+}

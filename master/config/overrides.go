@@ -11,20 +11,20 @@ import (
 // Environment variables take precedence over the file, and flags over both.
 func Overrides() []document.Override {
 	rows := []document.Override{
-		{Path: "log.level", Usage: "trace, debug, info, warn, error or fatal"},
+		{Path: "log.level", Usage: "trace, debug, info, warn, error or fatal", Values: logLevels()},
 		{Path: "log.color", Usage: "use colors on a terminal", Bool: true},
 		{Path: "port", Usage: "port to listen on; 0 means 8443 with TLS and 8080 without"},
 		{Path: "root", Usage: "no effect: the web pages are part of the program"},
 		{Path: "data_dir", Usage: "directory of the embedded database and the cluster's keys"},
 		{Path: "cluster_name", Usage: "name of the cluster shown to users"},
-		{Path: "db.type", Usage: "embedded or postgres"},
+		{Path: "db.type", Usage: "embedded or postgres", Values: []string{DBEmbedded, DBPostgres}},
 		{Path: "db.url", Usage: "PostgreSQL connection URL, or a reference to it", Reference: true},
 		{Path: "db.user", Usage: "PostgreSQL user"},
 		{Path: "db.password", Usage: "PostgreSQL password, or a reference to it", Reference: true},
 		{Path: "db.host", Usage: "PostgreSQL host"},
 		{Path: "db.port", Usage: "PostgreSQL port"},
 		{Path: "db.name", Usage: "PostgreSQL database"},
-		{Path: "db.ssl_mode", Usage: "disable, allow, prefer, require, verify-ca or verify-full"},
+		{Path: "db.ssl_mode", Usage: "disable, allow, prefer, require, verify-ca or verify-full", Values: sslModes()},
 		{Path: "db.ssl_root_cert", Usage: "CA file for the database's certificate"},
 		{Path: "security.default_task.user", Usage: "Unix user of tasks whose owner has none"},
 		{Path: "security.default_task.uid", Usage: "user ID"},

@@ -52,7 +52,7 @@ func commands() []Row {
 		{"cmd/internal/usage", nobody, "everybody may refuse a command line"},
 		{"cmd/internal/exit", []string{"cmd/internal/usage", "cloud", "installer/record"}, "it reads kinds of errors and nothing else"},
 		{"cmd/internal/term", []string{"cmd/internal/usage", "installer/event", "internal/spreadsheet"}, "it draws what it is given"},
-		{"cmd/internal/config", []string{"cloud/secret"}, "it knows flags and variables, not what they configure"},
+		{"cmd/internal/config", []string{"cloud/secret", "cmd/internal/usage"}, "it knows flags and variables, not what they configure"},
 		{"cmd/internal/verdict", []string{"cmd/internal/command", "cmd/internal/term"}, "it tells what a document came to"},
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "cmd/internal/usage", "master/api/client"}, "it remembers masters and dials them"},
 		{"cmd/internal/command", []string{"cmd/internal/contexts", "cmd/internal/directory", "cmd/internal/exit", "cmd/internal/show", "cmd/internal/term", "cmd/internal/usage", "master/api/client", "master/api/v1"}, "it makes commands, whatever they do"},

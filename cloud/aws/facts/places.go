@@ -1,9 +1,21 @@
 package facts
 
+import "slices"
+
 // PlaceOf returns the place of a region, such as "Oregon", or "" for an unknown region. No call returns
 // places without further permissions.
 // https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-regions.html
 func PlaceOf(region string) string { return places()[region] }
+
+// Known returns the regions of AWS whose place is known, sorted, each with the place after a tab.
+func Known() []string {
+	var out []string
+	for region, place := range places() {
+		out = append(out, region+"\t"+place)
+	}
+	slices.Sort(out)
+	return out
+}
 
 func places() map[string]string {
 	return map[string]string{

@@ -1,9 +1,21 @@
 package facts
 
+import "slices"
+
 // PlaceOf returns the place of a region, such as "Iowa", or "" for an unknown region. No call returns
 // places.
 // https://cloud.google.com/compute/docs/regions-zones
 func PlaceOf(region string) string { return places()[region] }
+
+// Known returns the regions of Google Cloud whose place is known, sorted, each with the place after a tab.
+func Known() []string {
+	var out []string
+	for region, place := range places() {
+		out = append(out, region+"\t"+place)
+	}
+	slices.Sort(out)
+	return out
+}
 
 func places() map[string]string {
 	return map[string]string{

@@ -10,34 +10,38 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/internal/document"
 )
 
 // Declare adds the flag of each override to flags.
 func Declare(flags *pflag.FlagSet, table []document.Override) {
 	for _, o := range table {
-		usage := o.Usage
+		text := o.Usage
 		if o.Env != "" {
-			usage += " (" + o.Env + ")"
+			text += " (" + o.Env + ")"
 		}
 		switch def := o.Default.(type) {
 		case int:
-			flags.Int(o.Flag, def, usage)
+			flags.Int(o.Flag, def, text)
 		case bool:
-			flags.Bool(o.Flag, def, usage)
+			flags.Bool(o.Flag, def, text)
 		default:
-			declareText(flags, o, usage)
+			declareText(flags, o, text)
 		}
 	}
 }
 
 // declareText adds a flag whose value is validated by the document's decoder.
-func declareText(flags *pflag.FlagSet, o document.Override, usage string) {
+func declareText(flags *pflag.FlagSet, o document.Override, text string) {
 	if !o.Bool {
-		flags.String(o.Flag, "", usage)
+		flags.String(o.Flag, "", text)
+		if len(o.Values) > 0 {
+			usage.SetWords(flags, o.Flag, o.Values)
+		}
 		return
 	}
-	flags.Var(new(truth), o.Flag, usage)
+	flags.Var(new(truth), o.Flag, text)
 	flags.Lookup(o.Flag).NoOptDefVal = "true"
 }
 

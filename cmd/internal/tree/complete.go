@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
 // completeWords makes completion offer the values of flags that list them, and file names only for
@@ -17,7 +19,10 @@ func completeWords(c *cobra.Command) {
 		if _, has := c.GetFlagCompletionFunc(f.Name); has {
 			return
 		}
-		values := strings.Split(f.Value.Type(), "|")
+		values := usage.Words(f)
+		if len(values) == 0 {
+			values = strings.Split(f.Value.Type(), "|")
+		}
 		if len(values) < 2 {
 			if !namesFiles(f.Name + " " + f.Usage) {
 				_ = c.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions) // as below

@@ -24,7 +24,8 @@ var _ clouds.Provider = (*provider)(nil)
 
 func newWords() clouds.Words {
 	return clouds.Words{
-		Name: name, On: "AWS", Account: "account", List: "list --all-regions", ListRegion: "the environment's",
+		Regions: awswire.KnownRegions(),
+		Name:    name, On: "AWS", Account: "account", List: "list --all-regions", ListRegion: "the environment's",
 		Master: func(string) string { return "master" },
 		Console: func(in *wire.CloudCluster, id string) string {
 			return "aws ec2 get-console-output --latest --output text --region " + in.Place() + " --instance-id " + id

@@ -59,6 +59,8 @@ type Words struct {
 	// List is the command that lists all clusters, such as "list --all-regions". ListRegion describes the
 	// default region of list.
 	List, ListRegion string
+	// Regions are the known regions, each with its place after a tab.
+	Regions []string
 	// Master returns the name of the master's machine.
 	Master func(cluster string) string
 	// Console returns the command that shows the boot log of a machine.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -35,6 +36,7 @@ func NewSelection(s *term.Streams, p Provider) *Selection {
 
 // AddFlags declares the flags of a verb.
 func (w *Selection) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
+	defer usage.SetWords(f, "region", w.Words.Regions)
 	w.Provider.AddFlags(v, f)
 	if v == cluster.List {
 		f.StringVar(&w.Region, "region", "", "region (default "+w.Words.ListRegion+")")

@@ -26,7 +26,8 @@ var (
 
 func newWords() clouds.Words {
 	return clouds.Words{
-		Name: name, On: "Google Cloud", Account: "project", List: "list", ListRegion: "all",
+		Regions: gcpwire.KnownRegions(),
+		Name:    name, On: "Google Cloud", Account: "project", List: "list", ListRegion: "all",
 		Master: func(cluster string) string { return "det-" + cluster + "-master" },
 		Console: func(in *wire.CloudCluster, id string) string {
 			zone, machine, _ := strings.Cut(id, "/")

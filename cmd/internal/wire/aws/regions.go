@@ -20,6 +20,9 @@ const (
 	usageLooks = 8
 )
 
+// KnownRegions returns the regions of AWS whose place is known, each with the place after a tab.
+func KnownRegions() []string { return facts.Known() }
+
 // Regions lists the regions enabled for the account: preferred first, then those with clusters, then those
 // with machines, each sorted by name.
 func (a Advice) Regions(ctx context.Context, profile, preferred string) ([]term.Choice, error) {

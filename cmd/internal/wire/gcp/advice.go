@@ -76,6 +76,9 @@ func (a Account) Projects(ctx context.Context) ([]term.Choice, error) {
 	return out, err
 }
 
+// KnownRegions returns the regions of Google Cloud whose place is known, each with the place after a tab.
+func KnownRegions() []string { return facts.Known() }
+
 // Regions lists the regions that the project may use: preferred, the environment's, first, then those with
 // clusters, then those with machines, each sorted by name.
 func (a Account) Regions(ctx context.Context) (all []term.Choice, preferred string, err error) {

@@ -89,7 +89,7 @@ func (s *decisions) carryOut(a search.Action) (int32, error) {
 		return s.createTrial(a.Trial, *a.Create)
 	case search.StopTrial:
 		if t, found := s.d.trials.numbered(a.Trial); found {
-			t.Stopped, t.Reason = true, a.Reason
+			t.Stopped, t.Full, t.Reason = true, a.Full, a.Reason
 			t.Life = t.Life.Stop(lifecycle.StoppingCompleted)
 			s.d.setTrial(t)
 		}

@@ -111,7 +111,7 @@ func TestReadCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(len(curves), sim.Trained, sim.Recorded, sim.Trials), "2 9 12 [{1 4 0.4 true} {2 1 0.9 true} {3 4 0.4 true}]"; got != want {
+	if got, want := fmt.Sprint(len(curves), sim.Trained, sim.Recorded, sim.Trials), "2 9 12 [{1 4 0.4 false} {2 1 0.9 true} {3 4 0.4 false}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for text, want := range map[string]string{

@@ -36,8 +36,10 @@ type Trial struct {
 	RunBegan time.Time     `json:"run_began,omitzero"`
 	Trained  time.Duration `json:"trained_ns,omitempty"`
 
-	// Stopped reports that the search stopped the trial, Told that the search has processed its end.
+	// Stopped reports that the search stopped the trial, Full that this was at its full length, and Told
+	// that the search has processed its end.
 	Stopped bool `json:"stopped,omitempty"`
+	Full    bool `json:"full,omitempty"`
 	Told    bool `json:"told,omitempty"`
 	// Progress is reported by the program, between 0 and 1.
 	Progress    float64   `json:"progress,omitempty"`

@@ -25,6 +25,8 @@ type Action struct {
 	Kind   Kind   `json:"kind"`
 	Trial  int    `json:"trial,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Full reports that StopTrial is for a trial that has trained its full length.
+	Full bool `json:"full,omitempty"`
 
 	Create  *Create `json:"create,omitempty"`
 	Rank    *Rank   `json:"rank,omitempty"`

@@ -72,7 +72,7 @@ func (s *State) applyAction(a Action) {
 		s.insertRank(a.Trial, *a.Rank)
 		s.trials[a.Trial-1].rung = a.Rank.Rung + 1
 	case StopTrial:
-		s.trials[a.Trial-1].stopped = true
+		s.trials[a.Trial-1].stopped, s.trials[a.Trial-1].full = true, a.Full
 		s.counts[s.trials[a.Trial-1].bracket].running--
 	case DropTrial:
 		s.dropTrial(a.Trial)

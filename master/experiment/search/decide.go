@@ -77,7 +77,7 @@ func (s *State) decideValidated(in Input, c *count) []Action {
 			continue
 		}
 		c.running--
-		return append(out, Action{Kind: StopTrial, Trial: in.Trial, Reason: s.stopReason(in, reason, last)})
+		return append(out, Action{Kind: StopTrial, Trial: in.Trial, Full: last, Reason: s.stopReason(in, reason, last)})
 	}
 	return out
 }

@@ -36,7 +36,8 @@ type Simulated struct {
 	// Reached is the length of the trial. Best is its best metric up to there, NaN without a point.
 	Reached Number `json:"reached"`
 	Best    Number `json:"best"`
-	Stopped bool   `json:"stopped"`
+	// Stopped reports that the search stopped the trial before its full length.
+	Stopped bool `json:"stopped"`
 }
 
 // Simulate runs the search on recorded curves. Trial i uses curve i; if there are fewer curves than
@@ -149,7 +150,7 @@ func (p *player) result() Simulation {
 	out.Outcome, out.Took = p.state.Outcome(), Number(p.now)
 	for i := range out.Trials {
 		t := &out.Trials[i]
-		t.Stopped = p.state.Stopped(t.Trial)
+		t.Stopped = p.state.StoppedEarly(t.Trial)
 		out.Trained += t.Reached
 		if c := p.state.config; out.Best == nil || isBetter(c.rankKey(t.Best), c.rankKey(out.Best.Best)) {
 			out.Best = t

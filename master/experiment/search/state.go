@@ -25,6 +25,8 @@ type trial struct {
 	// rung is the first rung that the trial has not reached.
 	rung           int
 	stopped, ended bool
+	// full reports that it was stopped at its full length.
+	full bool
 	// end is the outcome of a trial that has ended.
 	end End
 }
@@ -62,6 +64,9 @@ func (s *State) Running() int {
 
 // Stopped reports whether the search stopped a trial.
 func (s *State) Stopped(number int) bool { return s.hasTrial(number) && s.trials[number-1].stopped }
+
+// StoppedEarly reports whether the search stopped a trial before its full length.
+func (s *State) StoppedEarly(number int) bool { return s.Stopped(number) && !s.trials[number-1].full }
 
 // Ended reports whether a trial has ended.
 func (s *State) Ended(number int) bool { return s.hasTrial(number) && s.trials[number-1].ended }

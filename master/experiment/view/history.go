@@ -21,9 +21,15 @@ func (e *Experiments) History(ctx context.Context, id int32, offset, limit int) 
 	if err != nil {
 		return nil, err
 	}
-	h := history{ids: map[int]int32{}, stopped: map[int32]bool{}}
+	h := history{ids: map[int]int32{}, stopped: map[int32]string{}}
 	for _, t := range trials {
-		h.ids[t.Number], h.stopped[t.ID] = t.ID, t.Stopped
+		h.ids[t.Number] = t.ID
+		switch {
+		case t.Full:
+			h.stopped[t.ID] = "done"
+		case t.Stopped:
+			h.stopped[t.ID] = "stopped early"
+		}
 	}
 	from, to, page := cutPage(len(all), int32(offset), int32(limit))
 	out := &apiv1.GetExperimentHistoryResponse{Pagination: page}
@@ -33,10 +39,10 @@ func (e *Experiments) History(ctx context.Context, id int32, offset, limit int) 
 	return out, nil
 }
 
-// history maps the positions of trials in the search to their IDs, and has those that the search stopped.
+// history maps the positions of trials in the search to their IDs, and has how the search stopped trials.
 type history struct {
 	ids     map[int]int32
-	stopped map[int32]bool
+	stopped map[int32]string
 }
 
 func (h history) show(v record.Event) *apiv1.ExperimentEvent {
@@ -53,9 +59,9 @@ func (h history) describe(v record.Event) string {
 	case record.Created:
 		return joinReason("the experiment was created", v.Reason)
 	case record.Asked:
-		return joinReason(fmt.Sprintf("%s was requested; the experiment is %s", v.Request, v.State), v.Reason)
+		return joinReason(fmt.Sprintf("%s was requested; the state is %s", v.Request, describeState(v.State)), v.Reason)
 	case record.StateChanged:
-		return joinReason(fmt.Sprintf("the experiment is %s", v.State), v.Reason)
+		return joinReason("the state is "+describeState(v.State), v.Reason)
 	case record.RunBegan:
 		return joinReason(fmt.Sprintf("trial %d started run %d", v.Trial, v.Run), v.Reason)
 	case record.RunEnded:
@@ -72,13 +78,21 @@ func (h history) describe(v record.Event) string {
 	return v.Reason
 }
 
+// describeState returns a state of an experiment in the words of lists, and ending while its trials end.
+func describeState(s lifecycle.State) string {
+	if s.Stopping() {
+		return "ending"
+	}
+	return strings.ReplaceAll(string(apiv1.StatusOf(string(s))), "_", " ")
+}
+
 // describeCause returns the cause of the end of a run. A run that was signalled to stop ends like one whose
 // machine was lost.
 func (h history) describeCause(v record.Event) string {
 	switch {
 	case v.Cause != lifecycle.Lost:
-	case v.Next == lifecycle.Done && h.stopped[v.Trial]:
-		return "stopped early"
+	case v.Next == lifecycle.Done && h.stopped[v.Trial] != "":
+		return h.stopped[v.Trial]
 	case v.Next == lifecycle.Held:
 		return "paused"
 	}

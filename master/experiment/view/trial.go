@@ -187,7 +187,7 @@ func (t *Trials) show(ctx context.Context, v experiment.TrialView) (*apiv1.Trial
 
 // trialStatus returns the state of a trial in one word.
 func trialStatus(v experiment.TrialView) apiv1.Status {
-	if v.Stopped && v.Life.State == lifecycle.Completed {
+	if v.Stopped && !v.Full && v.Life.State == lifecycle.Completed {
 		return apiv1.StatusStoppedEarly
 	}
 	return apiv1.StatusOf(v.Shown)

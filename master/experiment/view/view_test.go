@@ -160,9 +160,10 @@ func TestHistoryReportsStopReason(t *testing.T) {
 // A run that was signalled ends like one whose machine was lost.
 func TestHistoryTellsStoppedRunsFromLostOnes(t *testing.T) {
 	t.Parallel()
-	h := history{stopped: map[int32]bool{2: true}}
+	h := history{stopped: map[int32]string{2: "stopped early", 4: "done"}}
 	for want, v := range map[string]record.Event{
 		"run 1 of trial 2 ended (stopped early)": {Trial: 2, Cause: lifecycle.Lost, Next: lifecycle.Done},
+		"run 1 of trial 4 ended (done)":          {Trial: 4, Cause: lifecycle.Lost, Next: lifecycle.Done},
 		"run 1 of trial 3 ended (lost)":          {Trial: 3, Cause: lifecycle.Lost, Next: lifecycle.Again},
 		"run 1 of trial 3 ended (paused)":        {Trial: 3, Cause: lifecycle.Lost, Next: lifecycle.Held},
 		"run 1 of trial 2 ended (failed)":        {Trial: 2, Cause: lifecycle.Failed, Next: lifecycle.Done},
@@ -195,6 +196,28 @@ func TestStatusOfATrial(t *testing.T) {
 		v := experiment.TrialView{Trial: record.Trial{Life: lifecycle.Trial{State: tt.state}, Stopped: tt.stopped}, Shown: tt.shown}
 		if got := trialStatus(v); got != tt.want {
 			t.Errorf("%s, stopped %t: got %q, want %q", tt.shown, tt.stopped, got, tt.want)
+		}
+	}
+}
+
+func TestTrialOfFullLengthHasSucceeded(t *testing.T) {
+	t.Parallel()
+	v := experiment.TrialView{Trial: record.Trial{Life: lifecycle.Trial{State: lifecycle.Completed}, Stopped: true, Full: true}, Shown: "COMPLETED"}
+	if got := trialStatus(v); got != apiv1.StatusSucceeded {
+		t.Errorf("got %q, want succeeded", got)
+	}
+}
+
+func TestHistoryHasTheStatesOfLists(t *testing.T) {
+	t.Parallel()
+	for want, v := range map[string]record.Event{
+		"finish was requested; the state is ending": {Kind: record.Asked, Request: "finish", State: lifecycle.StoppingCompleted},
+		"pause was requested; the state is paused":  {Kind: record.Asked, Request: "pause", State: lifecycle.Paused},
+		"the state is succeeded":                    {Kind: record.StateChanged, State: lifecycle.Completed},
+		"the state is delete failed: no access":     {Kind: record.StateChanged, State: lifecycle.DeleteFailed, Reason: "no access"},
+	} {
+		if got := (history{}).describe(v); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (m *Master) serverConfig() server.Config {
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 		SpoolDir: cfg.DataDir, ShellHostKey: m.shells.HostKey(), CleanUpLogs: m.cleanUpLogs,
 	}
-	m.boards = m.newBoards()
+	m.boards, m.notebooks = m.newBoards(), m.newNotebooks()
 	m.proxy = m.newProxy()
 	c.Services = m.proxy
 	c.Pages = m.newPages

@@ -29,6 +29,7 @@ import (
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/metric"
 	"github.com/det-deploy/det-deploy/master/model"
+	"github.com/det-deploy/det-deploy/master/notebook"
 	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/proxy"
 	"github.com/det-deploy/det-deploy/master/quota"
@@ -65,6 +66,7 @@ type Master struct {
 	experiments  *experiment.Experiments
 	tensorBoards *tensorboard.TensorBoards
 	boards       *tensorboard.Watch
+	notebooks    *notebook.Watch
 	trialMetrics *metric.Metrics
 	checkpoints  *checkpoint.Checkpoints
 	// checkpointView converts checkpoints for clients.
@@ -178,7 +180,7 @@ func (m *Master) Run(ctx context.Context) error {
 	} {
 		g.Go(func() error { return run(ctx) })
 	}
-	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans, m.newNotebooks().Run, m.boards.Run} {
+	for _, run := range []func(context.Context){m.server.Readiness.Run, m.sweepExpired, m.workspaces.Run, m.audit.Run, m.endOrphans, m.notebooks.Run, m.boards.Run} {
 		g.Go(func() error { run(ctx); return nil })
 	}
 	return g.Wait()

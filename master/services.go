@@ -22,20 +22,27 @@ func (m *Master) newProxy() *proxy.Proxy {
 	return proxy.New(proxy.Config{
 		Login:    m.logIn,
 		Services: m.tasks, Visitors: m.auth, Streams: func() rm.Streams { return m.rm },
-		Entered: m.recordVisit, Visited: m.boards.Visited, Origin: cfg.Proxy.OriginURL(), Secure: m.certificate != nil, Log: m.log,
+		Entered: m.recordVisit, Visited: m.visited, Origin: cfg.Proxy.OriginURL(), Secure: m.certificate != nil, Log: m.log,
 	})
 }
 
 // newBoards returns the watch of TensorBoards.
 func (m *Master) newBoards() *tensorboard.Watch {
-	return tensorboard.NewWatch(tensorboard.WatchConfig{
-		Tasks: m.tasks, Visits: func(c rm.ContainerID) int { return m.proxy.Visits(c) }, Log: m.log,
-	})
+	return tensorboard.NewWatch(tensorboard.WatchConfig{Tasks: m.tasks, Visits: m.visits, Log: m.log})
 }
 
 // newNotebooks returns the watch of notebooks.
 func (m *Master) newNotebooks() *notebook.Watch {
-	return notebook.New(notebook.Config{Tasks: m.tasks, Streams: func() rm.Streams { return m.rm }, Visits: m.proxy.Visits, Log: m.log})
+	return notebook.New(notebook.Config{Tasks: m.tasks, Streams: func() rm.Streams { return m.rm }, Visits: m.visits, Log: m.log})
+}
+
+// visits returns the number of open requests to a container. The proxy is made after those who ask.
+func (m *Master) visits(c rm.ContainerID) int { return m.proxy.Visits(c) }
+
+// visited records the end of a visit to a task that is ended when nobody uses it.
+func (m *Master) visited(c rm.ContainerID) {
+	m.boards.Visited(c)
+	m.notebooks.Visited(c)
 }
 
 // recordVisit records that a user opened the pages of a service, but not each request.

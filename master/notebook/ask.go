@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
 	"github.com/det-deploy/det-deploy/master/task/jupyter"
 )
@@ -33,7 +34,7 @@ func (w *Watch) open(n task.Notebook) question {
 	return question{n, &http.Client{
 		Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return w.cfg.Streams().Dial(ctx, n.Container, n.Port)
+				return w.dial(ctx, n)
 			},
 			DisableCompression: true,
 		},
@@ -41,12 +42,25 @@ func (w *Watch) open(n task.Notebook) question {
 	}}
 }
 
+// errAway reports that a notebook could not be asked.
+var errAway = errors.New("its container cannot be reached")
+
+// dial connects to a notebook. That nothing listens is an answer of its container; with other errors its machine
+// may be away.
+func (w *Watch) dial(ctx context.Context, n task.Notebook) (net.Conn, error) {
+	conn, err := w.cfg.Streams().Dial(ctx, n.Container, n.Port)
+	if _, refused := errors.AsType[*rm.RefusedError](err); err != nil && !refused {
+		return nil, fmt.Errorf("%w: %w", errAway, err)
+	}
+	return conn, err
+}
+
 func (q question) close() { q.client.CloseIdleConnections() }
 
-// answers reports whether the notebook serves its pages.
-func (q question) answers(ctx context.Context) bool {
+// answers returns an error if the notebook does not serve its pages.
+func (q question) answers(ctx context.Context) error {
 	var status json.RawMessage
-	return q.get(ctx, "api/status", &status) == nil
+	return q.get(ctx, "api/status", &status)
 }
 
 // look asks Jupyter about the use of the notebook.

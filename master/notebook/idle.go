@@ -10,8 +10,6 @@ import (
 type seen struct {
 	Kernels   []kernel
 	Terminals []terminal
-	// Visits is the number of open requests of visitors: the connections of open pages.
-	Visits int
 }
 
 // kernel and terminal are as in Jupyter's API.
@@ -25,12 +23,9 @@ type terminal struct {
 	Active time.Time `json:"last_activity"`
 }
 
-// lastUse returns when the notebook was last used, given the last use that was known before.
-func (s seen) lastUse(t spec.IdleType, before, now time.Time) time.Time {
-	if s.Visits > 0 {
-		return now
-	}
-	latest := before
+// lastUse returns when the notebook was last used; zero if that is not known.
+func (s seen) lastUse(t spec.IdleType, now time.Time) time.Time {
+	var latest time.Time
 	for _, k := range s.Kernels {
 		switch {
 		case t == spec.KernelsOrTerminals, t == spec.KernelConnections && k.Connections > 0, t == spec.Activity && k.State == "busy":

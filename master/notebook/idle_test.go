@@ -20,18 +20,16 @@ func TestLastUse(t *testing.T) {
 		by   spec.IdleType
 		want time.Time
 	}{
-		{"nothing runs", seen{}, spec.KernelsOrTerminals, at(0)},
+		{"nothing runs", seen{}, spec.KernelsOrTerminals, time.Time{}},
 		{"a kernel exists", seen{Kernels: idle.Kernels}, spec.KernelsOrTerminals, at(9)},
 		{"a terminal exists", seen{Terminals: idle.Terminals}, spec.KernelsOrTerminals, at(9)},
-		{"a page is open", seen{Visits: 1}, spec.KernelsOrTerminals, at(9)},
-		{"nobody is connected", idle, spec.KernelConnections, at(0)},
+		{"nobody is connected", idle, spec.KernelConnections, time.Time{}},
 		{"someone is connected", seen{Kernels: []kernel{{Connections: 1}}}, spec.KernelConnections, at(9)},
 		{"the last activity", idle, spec.Activity, at(5)},
 		{"a kernel computes", seen{Kernels: []kernel{{State: "busy"}}}, spec.Activity, at(9)},
 		{"a clock is ahead", seen{Kernels: []kernel{{Active: at(60)}}}, spec.Activity, at(9)},
-		{"a page is open for activity", seen{Visits: 2}, spec.Activity, at(9)},
 	} {
-		if got := tt.seen.lastUse(tt.by, at(0), at(9)); !got.Equal(tt.want) {
+		if got := tt.seen.lastUse(tt.by, at(9)); !got.Equal(tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -1,14 +1,12 @@
 // Package notebook watches the programs of notebooks: a notebook is ready when its JupyterLab answers, and
 // is ended when nobody has used it for the time that its configuration or the cluster allows.
 //
-//	Notebooks ─▶ those that are due ─▶ ask Jupyter through rm.Streams ─▶ Ready, or decide: keep, warn, end
-//
-// The times of use are in memory only: a restarted master begins to count anew.
+//	Notebooks ─▶ those that are due ─▶ ask Jupyter through rm.Streams ─▶ Ready, or used ─▶ idle.Watch: keep, warn, end
 package notebook
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -22,13 +20,11 @@ import (
 
 // Tasks are the notebooks of the cluster. master/task implements it.
 type Tasks interface {
+	idle.Tasks
 	// Notebooks returns the running ones.
 	Notebooks() []task.Notebook
 	// Ready records that an allocation serves its pages.
 	Ready(ctx context.Context, allocation string) error
-	// WarnIdle adds a warning to the log of an allocation, and EndIdle kills it.
-	WarnIdle(ctx context.Context, id rm.AllocationID, text string) error
-	EndIdle(ctx context.Context, id rm.AllocationID, reason string) error
 }
 
 // Config configures New. All fields except for Now and Log must be set.
@@ -45,17 +41,11 @@ type Config struct {
 
 // Watch watches all notebooks.
 type Watch struct {
+	*idle.Watch
+
 	cfg Config
-	// of is used by Run, and each value by one look at a time.
-	of map[rm.AllocationID]*state
-}
-
-// state is the use of a notebook and the time of the next look.
-type state struct {
-	idle.Use
-
-	// next is when it is looked at again.
-	next time.Time
+	// next is when a notebook is looked at again. It is used by Run alone.
+	next map[rm.ContainerID]time.Time
 }
 
 const (
@@ -75,7 +65,7 @@ func New(cfg Config) *Watch {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Watch{cfg: cfg, of: map[rm.AllocationID]*state{}}
+	return &Watch{idle.NewWatch(idle.Config{Tasks: cfg.Tasks, Visits: cfg.Visits, Now: cfg.Now}), cfg, nil}
 }
 
 // Run watches until ctx ends.
@@ -88,90 +78,80 @@ func (w *Watch) Run(ctx context.Context) {
 // lookAtAll looks at the notebooks that are due.
 func (w *Watch) lookAtAll(ctx context.Context) {
 	list := w.cfg.Tasks.Notebooks()
-	w.forgetEnded(list)
+	w.SetRunning(tasksOf(list))
+	now, former := w.cfg.Now(), w.next
+	w.next = make(map[rm.ContainerID]time.Time, len(list))
 	var g errgroup.Group
 	g.SetLimit(together)
 	for _, n := range list {
+		next := former[n.Container]
 		if n.Ready && n.IdleTimeout == 0 {
 			continue
 		}
-		if s := w.stateOf(n); !s.next.After(w.cfg.Now()) {
+		if !next.After(now) {
+			next = now.Add(pauseOf(n))
 			g.Go(func() error {
-				w.lookAt(ctx, n, s)
+				if err := w.lookAt(ctx, n); err != nil && ctx.Err() == nil {
+					w.cfg.Log.Warn("cannot record the state of a notebook; trying again", "allocation_id", n.Allocation, "err", err)
+				}
 				return nil
 			})
 		}
+		w.next[n.Container] = next
 	}
 	_ = g.Wait() // it returns no error
 }
 
-// forgetEnded removes the states of notebooks that do not run.
-func (w *Watch) forgetEnded(list []task.Notebook) {
-	running := make(map[rm.AllocationID]bool, len(list))
+func tasksOf(list []task.Notebook) []idle.Task {
+	out := make([]idle.Task, 0, len(list))
 	for _, n := range list {
-		running[n.Allocation] = true
+		out = append(out, n.Task)
 	}
-	for id := range w.of {
-		if !running[id] {
-			delete(w.of, id)
-		}
-	}
+	return out
 }
 
-// stateOf returns the state of a notebook, which counts as used when it is first seen.
-func (w *Watch) stateOf(n task.Notebook) *state {
-	s, found := w.of[n.Allocation]
-	if !found {
-		s = &state{Use: idle.Use{Last: w.cfg.Now()}}
-		w.of[n.Allocation] = s
+// pauseOf returns the time until the next look at a notebook.
+func pauseOf(n task.Notebook) time.Duration {
+	if !n.Ready {
+		return 0
 	}
-	return s
+	return min(longest, n.IdleTimeout/looks)
 }
 
 // lookAt asks one notebook, and records that it is ready, or whether it is used.
-func (w *Watch) lookAt(ctx context.Context, n task.Notebook, s *state) {
+func (w *Watch) lookAt(ctx context.Context, n task.Notebook) error {
+	found, err := w.ask(ctx, n)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errAway): // it is not known to be unused
+		return nil
+	case err != nil:
+		w.cfg.Log.Debug("a notebook does not answer", "allocation_id", n.Allocation, "err", err)
+		n.Ready = false
+		return w.Judge(ctx, n.Task, silent)
+	case !n.Ready:
+		return w.cfg.Tasks.Ready(ctx, string(n.Allocation))
+	}
+	w.Used(n.Container, found.lastUse(n.IdleType, w.cfg.Now()))
+	return w.Judge(ctx, n.Task, unused)
+}
+
+// ask returns the use of a notebook, or only whether it answers if it is not ready.
+func (w *Watch) ask(ctx context.Context, n task.Notebook) (seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	q := w.open(n)
 	defer q.close()
 	if !n.Ready {
-		if q.answers(ctx) {
-			s.Use = idle.Use{Last: w.cfg.Now()}
-			w.report(n, w.cfg.Tasks.Ready(ctx, string(n.Allocation)))
-		}
-		return
+		return seen{}, q.answers(ctx)
 	}
-	s.next = w.cfg.Now().Add(min(longest, n.IdleTimeout/looks))
-	found, err := q.look(ctx)
-	if err != nil { // its machine may be away; it is not known to be unused
-		w.cfg.Log.Debug("cannot ask a notebook about its use", "allocation_id", n.Allocation, "err", err)
-		return
-	}
-	found.Visits = w.cfg.Visits(n.Container)
-	s.Use = s.Note(found.lastUse(n.IdleType, s.Last, w.cfg.Now()))
-	w.report(n, w.apply(ctx, n, s))
+	return q.look(ctx)
 }
 
-// apply carries out the decision about a notebook.
-func (w *Watch) apply(ctx context.Context, n task.Notebook, s *state) error {
-	now := w.cfg.Now()
-	switch s.Decide(n.IdleTimeout, now) {
-	case idle.Warn:
-		text := fmt.Sprintf("Nobody uses this notebook: it will be ended in %v. Open its page to keep it", s.Left(n.IdleTimeout, now))
-		if err := w.cfg.Tasks.WarnIdle(ctx, n.Allocation, text); err != nil {
-			return err
-		}
-		s.Warned = now
-	case idle.End:
-		return w.cfg.Tasks.EndIdle(ctx, n.Allocation, fmt.Sprintf("ended after %v without use (idle_timeout)", n.IdleTimeout))
-	case idle.Keep:
+// The reasons for the end of a notebook. One that does not answer has as much time as one that starts.
+var (
+	unused = idle.Ground{Warning: "Nobody uses this notebook", Advice: "Open its page to keep it", Unused: "without use (idle_timeout)"}
+	silent = idle.Ground{
+		Warning: "JupyterLab of this notebook does not answer", Advice: "Its files can be copied by det-deploy task cp",
+		Unused: "in which its JupyterLab did not answer (idle_timeout)",
 	}
-	return nil
-}
-
-// report logs an error; the next look repeats the attempt.
-func (w *Watch) report(n task.Notebook, err error) {
-	if err != nil {
-		w.cfg.Log.Warn("cannot record the state of a notebook; trying again", "allocation_id", n.Allocation, "err", err)
-	}
-}
+)

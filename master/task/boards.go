@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 	"slices"
-	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/idle"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
@@ -57,23 +57,14 @@ func (v *views) BoardsOf(experiment int32) []rm.TaskID {
 	return ids
 }
 
-// ServedBoard is a running TensorBoard.
-type ServedBoard struct {
-	Allocation  rm.AllocationID
-	Container   rm.ContainerID
-	IdleTimeout time.Duration
-	// Ready reports that it has something to show.
-	Ready bool
-}
-
 // Boards returns the running TensorBoards.
-func (run *runs) Boards() []ServedBoard {
-	var out []ServedBoard
+func (run *runs) Boards() []idle.Task {
+	var out []idle.Task
 	for _, e := range run.reg.listServing(lifecycle.TensorBoard) {
 		s := e.latestSnapshot()
 		a := s.currentAllocation()
 		if c, err := runningContainer(s, 0); err == nil && a.Killed == nil {
-			out = append(out, ServedBoard{a.ID, c, s.task.IdleTimeout, a.Ready})
+			out = append(out, idle.Task{Allocation: a.ID, Container: c, Ready: a.Ready, IdleTimeout: s.task.IdleTimeout})
 		}
 	}
 	return out

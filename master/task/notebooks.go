@@ -8,6 +8,7 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/idle"
 	"github.com/det-deploy/det-deploy/master/task/jupyter"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/task/spec"
@@ -69,18 +70,15 @@ func notebookNotes(c spec.Config) []string {
 
 // Notebook is a running notebook, as far as its program is concerned.
 type Notebook struct {
-	Allocation rm.AllocationID
-	Container  rm.ContainerID
+	// Task is ready when its program has answered.
+	idle.Task
+
 	// Path and Port are where its program answers, and Key what requests need.
 	Path string
 	Port int
 	Key  string
-	// Ready reports that it has answered.
-	Ready bool
-	// IdleTimeout is the time without use after which it is ended; zero is never. IdleType is what counts
-	// as use.
-	IdleTimeout time.Duration
-	IdleType    spec.IdleType
+	// IdleType is what counts as use.
+	IdleType spec.IdleType
 }
 
 // Notebooks returns the running notebooks.
@@ -94,9 +92,9 @@ func (run *runs) Notebooks() []Notebook {
 			continue
 		}
 		out = append(out, Notebook{
-			Allocation: a.ID, Container: c, Path: servicePath(s.task.ID), Key: s.task.Key, Ready: a.Ready,
-			Port:        spec.NumberPorts(kindOf(lifecycle.Notebook).ports, a.Ports)[0].Number,
-			IdleTimeout: s.task.IdleTimeout, IdleType: spec.IdleType(s.task.IdleType),
+			Task: idle.Task{Allocation: a.ID, Container: c, Ready: a.Ready, IdleTimeout: s.task.IdleTimeout},
+			Path: servicePath(s.task.ID), Port: spec.NumberPorts(kindOf(lifecycle.Notebook).ports, a.Ports)[0].Number,
+			Key: s.task.Key, IdleType: spec.IdleType(s.task.IdleType),
 		})
 	}
 	return out

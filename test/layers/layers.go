@@ -161,7 +161,7 @@ func master() []Row {
 		{"master/audit", with("master/store"), "it keeps who did what, whoever says so"},
 		{"master/auth", with("master/api/password", "master/share", "master/store"), "it knows users, not what they do"},
 		{"master/bundle", with("master/quota", "master/store", "master/task/archive"), "it keeps files, whatever they are sent with"},
-		{"master/task/idle", nil, "whether a task is used is a pure function"},
+		{"master/task/idle", []string{"master/rm"}, "it counts uses, whoever the task serves"},
 		{"master/task/jupyter", []string{"master/api/v1"}, "files, and nothing about tasks"},
 		{"master/task/petname", nil, "names depend on nothing"},
 		{"master/task/archive", leaves, "pure functions on a task's files"},

@@ -1,4 +1,5 @@
-// Package idle decides when a task that serves people is ended because nobody uses it. All functions are pure.
+// Package idle ends tasks that serve people when nobody uses them. The decision is pure: Use.Decide; a Watch keeps
+// the uses and carries it out.
 package idle
 
 import "time"

@@ -23,6 +23,7 @@ func experimentRows(l *lab) []row {
 		{search + "/files", []string{"It was created without files."}},
 		{search + "/fork", []string{"Configuration", "Check"}},
 		{search + "/continue", []string{"Changes of its configuration"}},
+		{search + "/edit", []string{"Description", "One in a line"}},
 		{search + "/move", []string{"Uncategorized"}},
 		{search + "/delete", []string{"3 trials with metrics, logs and history"}},
 		{trial, []string{"Hyperparameters", "rate", "There are no checkpoints."}},

@@ -95,6 +95,7 @@ func actionsOn(x *apiv1.Experiment, by *apiv1.User) []action {
 	if x.GetOriginalConfig() != "" && here {
 		add("fork")
 	}
+	add("edit")
 	if !x.GetArchived() {
 		add("move")
 	}

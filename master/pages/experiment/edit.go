@@ -2,94 +2,73 @@ package experiment
 
 import (
 	"fmt"
-	"net/http"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
-// edit is the data of the pages that fork or continue an experiment.
+// edit is the data of the page that changes the texts of an experiment.
 type edit struct {
 	head
+	texts
 
-	// Fork is set for a new experiment.
-	Fork bool
-	// Config is the text in the field, and Template the template that it overrides.
-	Config, Template string
-	Paused           bool
-	// Verdict says what is wrong with the configuration, and Good that nothing is.
-	Verdict  string
-	Good     bool
-	Warnings []string
+	// Problem is the error in the texts.
+	Problem string
 }
 
-func serveFork(v *ui.Visit) error {
+// texts are the fields of the form. Labels has one in a line.
+type texts struct{ Title, Description, Labels, Notes string }
+
+// textsOf returns the texts of an experiment as the form has them: without characters that control the display.
+func textsOf(x *apiv1.Experiment) texts {
+	return texts{
+		Title: ui.Plain(x.GetName()), Description: ui.PlainLines(x.GetDescription()),
+		Labels: ui.PlainLines(strings.Join(x.GetLabels(), "\n")), Notes: ui.PlainLines(x.GetNotes()),
+	}
+}
+
+// patch returns the change from other texts. A text that is the same in the form stays as it is.
+func (t texts) patch(id int32, from texts) *apiv1.PatchExperiment {
+	changed := func(to, from string) *wrapperspb.StringValue {
+		if to == from {
+			return nil
+		}
+		return wrapperspb.String(to)
+	}
+	p := &apiv1.PatchExperiment{
+		Id: id, Name: changed(t.Title, from.Title), Description: changed(t.Description, from.Description), Notes: changed(t.Notes, from.Notes),
+	}
+	if t.Labels != from.Labels {
+		p.Labels = ui.Labels(t.Labels)
+	}
+	return p
+}
+
+func serveEdit(v *ui.Visit) error {
 	reply, err := read(v)
 	if err != nil {
 		return err
 	}
 	x := reply.GetExperiment()
-	if x.GetOriginalConfig() == "" {
-		return &ui.Refusal{Status: http.StatusForbidden, Message: fmt.Sprintf("Experiment %d belongs to %s: only its owner and administrators can fork it.", x.GetId(), ui.Plain(x.GetUsername()))}
-	}
-	return v.Show(editPage, fmt.Sprintf("Fork experiment %d", x.GetId()), edit{head: newHead(reply, "none"), Fork: true, Config: ui.PlainLines(x.GetOriginalConfig())})
+	return v.Show(editPage, fmt.Sprintf("Edit experiment %d", x.GetId()), edit{head: newHead(reply, "none"), texts: textsOf(x)})
 }
 
-// doFork creates an experiment, or only checks its configuration if the form asks for that.
-func doFork(v *ui.Visit) error {
+func doEdit(v *ui.Visit) error {
 	reply, err := read(v)
 	if err != nil {
 		return err
 	}
-	id := reply.GetExperiment().GetId()
-	e := edit{head: newHead(reply, "none"), Fork: true, Config: v.PostFormValue("config"), Template: v.PostFormValue("template"), Paused: v.PostFormValue("paused") != ""}
-	in := &apiv1.CreateExperimentRequest{ParentId: id, Config: e.Config, Activate: !e.Paused, ValidateOnly: v.IsLive() || v.PostFormValue("check") != ""}
-	if e.Template != "" {
-		in.Template = &e.Template
+	x := reply.GetExperiment()
+	to := texts{Title: v.Field("name"), Description: v.Lines("description"), Labels: v.Lines("labels"), Notes: v.Lines("notes")}
+	_, err = v.API.PatchExperiment(v.Context(), to.patch(x.GetId(), textsOf(x)))
+	if ui.IsInvalid(err) {
+		return v.ShowInvalid(editPage, fmt.Sprintf("Edit experiment %d", x.GetId()), edit{head: newHead(reply, "none"), texts: to, Problem: ui.Sentence(err)})
 	}
-	made, err := v.API.CreateExperiment(v.Context(), in)
-	if err == nil && !in.GetValidateOnly() {
-		return v.Done(address(made.GetExperiment().GetId()), fmt.Sprintf("Forked from experiment %d.", id))
-	}
-	if e.Verdict = ui.Sentence(err); err != nil && e.Verdict == "" {
-		return err
-	}
-	if e.Verdict != "" {
-		return e.showInvalid(v, fmt.Sprintf("Fork experiment %d", id))
-	}
-	e.Good, e.Warnings = true, made.GetConfigWarnings()
-	return v.Show(editPage, fmt.Sprintf("Fork experiment %d", id), e)
-}
-
-func serveContinue(v *ui.Visit) error {
-	reply, err := read(v)
 	if err != nil {
 		return err
 	}
-	return v.Show(editPage, fmt.Sprintf("Continue experiment %d", reply.GetExperiment().GetId()), edit{head: newHead(reply, "none")})
-}
-
-func doContinue(v *ui.Visit) error {
-	reply, err := read(v)
-	if err != nil {
-		return err
-	}
-	id := reply.GetExperiment().GetId()
-	e := edit{head: newHead(reply, "none"), Config: v.PostFormValue("config")}
-	if _, err = v.API.ContinueExperiment(v.Context(), id, e.Config); err == nil {
-		return v.Done(address(id), "The experiment was continued.")
-	}
-	if e.Verdict = ui.Sentence(err); e.Verdict == "" {
-		return err
-	}
-	return e.showInvalid(v, fmt.Sprintf("Continue experiment %d", id))
-}
-
-// showInvalid shows the form again. A script that checks it while it is written takes only an answer with
-// status 200.
-func (e edit) showInvalid(v *ui.Visit, title string) error {
-	if v.IsLive() {
-		return v.Show(editPage, title, e)
-	}
-	return v.ShowInvalid(editPage, title, e)
+	return v.Done(address(x.GetId()), "The experiment was changed.")
 }

@@ -22,6 +22,7 @@ var (
 	configPage   = ui.MustParse(files, "head.html", "configuration.html")
 	filesPage    = ui.MustParse(files, "head.html", "files.html")
 	editPage     = ui.MustParse(files, "head.html", "edit.html")
+	forkPage     = ui.MustParse(files, "head.html", "fork.html")
 	searchPage   = ui.MustParse(files, "head.html", "search.html")
 
 	hyperparametersPage = ui.MustParse(files, "head.html", "hyperparameters.html")
@@ -46,6 +47,8 @@ func Pages() []ui.Page {
 		{Pattern: "GET " + pattern + "/file", Serve: serveFile},
 		{Pattern: "GET " + pattern + "/delete", Serve: serveDelete},
 		{Pattern: "POST " + pattern + "/delete", Serve: doDelete},
+		{Pattern: "GET " + pattern + "/edit", Serve: serveEdit},
+		{Pattern: "POST " + pattern + "/edit", Serve: doEdit},
 		{Pattern: "GET " + pattern + "/move", Serve: serveMove},
 		{Pattern: "POST " + pattern + "/move", Serve: doMove},
 		{Pattern: "GET " + pattern + "/fork", Serve: serveFork},

@@ -72,7 +72,7 @@ func TestPagesEscapeTexts(t *testing.T) {
 	t.Parallel()
 	site := pagetest.New(t, Pages(), answers(t))
 	for _, path := range []string{
-		"", "?sort=" + url.QueryEscape(hostile), "/configuration", "/files", "/files?path=" + url.QueryEscape(hostile), "/delete", "/move", "/fork", "/continue", "/curves.svg",
+		"", "?sort=" + url.QueryEscape(hostile), "/configuration", "/files", "/files?path=" + url.QueryEscape(hostile), "/delete", "/edit", "/move", "/fork", "/continue", "/curves.svg",
 	} {
 		site.WantEscaped(site.Get("/det/experiments/7"+path, http.StatusOK))
 	}
@@ -104,6 +104,7 @@ func TestActions(t *testing.T) {
 		"delete":         {"/delete", "/det/experiments", nil, "DELETE /api/v1/experiments/7", ""},
 		"delete records": {"/delete", "/det/experiments", url.Values{"keep": {"1"}}, "DELETE /api/v1/experiments/7?keepFiles=true", ""},
 		"move":           {"/move", "/det/experiments/7", url.Values{"project": {"5"}}, "POST /api/v1/experiments/7/move", `"destinationProjectId":5`},
+		"edit":           {"/edit", "/det/experiments/7", url.Values{"name": {" mine "}, "labels": {"a b\r\n\r\n =c"}, "notes": {"1\r\n2"}}, "PATCH /api/v1/experiments/7", `"labels":["ab","=c"],"description":"","name":"mine","notes":"1\n2"`},
 		"continue":       {"/continue", "/det/experiments/7", url.Values{"config": {"a"}}, "POST /api/v1/experiments/continue", `"overrideConfig":"a"`},
 		"fork":           {"/fork", "/det/experiments/9", url.Values{"config": {"a"}}, "POST /api/v1/experiments", `"activate":true`},
 		"a paused fork":  {"/fork", "/det/experiments/9", url.Values{"config": {"a"}, "paused": {"1"}}, "POST /api/v1/experiments", `"parentId":7`},
@@ -137,6 +138,24 @@ func TestAFormIsShownAgainWithItsError(t *testing.T) {
 		page := site.Post("/det/experiments/7"+path, url.Values{"config": {"name: mine"}}, http.StatusUnprocessableEntity).Body.String()
 		site.WantTexts(page, "not found", "name: mine</textarea>")
 	}
+	known := answers(t)
+	known["PATCH /api/v1/experiments/7"] = `400 {"error": {"code": 3, "error": "name: must not be empty"}}`
+	site = pagetest.New(t, Pages(), known)
+	page := site.Post("/det/experiments/7/edit", url.Values{"labels": {"a\nb"}, "notes": {"<b>"}}, http.StatusUnprocessableEntity).Body.String()
+	site.WantTexts(page, "Name: must not be empty.", "a\nb</textarea>", "&lt;b&gt;</textarea>")
+}
+
+func TestEditChangesWhatTheVisitorChanged(t *testing.T) {
+	t.Parallel()
+	x := &apiv1.Experiment{Name: hostile, Description: "\u202ea", Labels: []string{"\u202e", "b"}, Notes: "1\u200d2\n"}
+	if p := textsOf(x).patch(7, textsOf(x)); p.GetName() != nil || p.GetDescription() != nil || p.GetLabels() != nil || p.GetNotes() != nil {
+		t.Errorf("a form that was not changed has the patch %v", p)
+	}
+	to := textsOf(x)
+	to.Labels, to.Description = "", ""
+	if p := to.patch(7, textsOf(x)); p.GetName() != nil || p.GetDescription() == nil || p.GetLabels() == nil || len(p.GetLabels().GetValues()) > 0 {
+		t.Errorf("got the patch %v", p)
+	}
 }
 
 func TestActionsOn(t *testing.T) {
@@ -148,16 +167,16 @@ func TestActionsOn(t *testing.T) {
 		by   *apiv1.User
 		want string
 	}{
-		"running":            {&apiv1.Experiment{State: apiv1.Experiment_STATE_RUNNING}, nil, "pause cancel kill move"},
-		"paused":             {&apiv1.Experiment{State: apiv1.Experiment_STATE_PAUSED}, nil, "activate cancel kill move"},
-		"stopping":           {&apiv1.Experiment{State: apiv1.Experiment_STATE_STOPPING_CANCELED}, nil, "kill move"},
-		"ended":              {&apiv1.Experiment{State: apiv1.Experiment_STATE_COMPLETED, EndTime: ended, OriginalConfig: "a"}, nil, "continue fork move archive delete"},
-		"archived":           {&apiv1.Experiment{State: apiv1.Experiment_STATE_COMPLETED, EndTime: ended, Archived: true}, nil, "unarchive delete"},
+		"running":            {&apiv1.Experiment{State: apiv1.Experiment_STATE_RUNNING}, nil, "pause cancel kill edit move"},
+		"paused":             {&apiv1.Experiment{State: apiv1.Experiment_STATE_PAUSED}, nil, "activate cancel kill edit move"},
+		"stopping":           {&apiv1.Experiment{State: apiv1.Experiment_STATE_STOPPING_CANCELED}, nil, "kill edit move"},
+		"ended":              {&apiv1.Experiment{State: apiv1.Experiment_STATE_COMPLETED, EndTime: ended, OriginalConfig: "a"}, nil, "continue fork edit move archive delete"},
+		"archived":           {&apiv1.Experiment{State: apiv1.Experiment_STATE_COMPLETED, EndTime: ended, Archived: true}, nil, "edit unarchive delete"},
 		"deleting":           {&apiv1.Experiment{State: apiv1.Experiment_STATE_DELETING, EndTime: ended}, nil, ""},
 		"deletion failed":    {&apiv1.Experiment{State: apiv1.Experiment_STATE_DELETE_FAILED, EndTime: ended}, nil, "delete"},
-		"runs elsewhere":     {&apiv1.Experiment{State: apiv1.Experiment_STATE_RUNNING, Unmanaged: true, OriginalConfig: "a"}, nil, "move"},
+		"runs elsewhere":     {&apiv1.Experiment{State: apiv1.Experiment_STATE_RUNNING, Unmanaged: true, OriginalConfig: "a"}, nil, "edit move"},
 		"of another user":    {&apiv1.Experiment{State: apiv1.Experiment_STATE_RUNNING}, &apiv1.User{Id: 2}, ""},
-		"administrators may": {&apiv1.Experiment{State: apiv1.Experiment_STATE_STOPPING_KILLED}, &apiv1.User{Id: 2, Admin: true}, "kill move"},
+		"administrators may": {&apiv1.Experiment{State: apiv1.Experiment_STATE_STOPPING_KILLED}, &apiv1.User{Id: 2, Admin: true}, "kill edit move"},
 	} {
 		tt.x.UserId = owner
 		if tt.by == nil {

@@ -17,17 +17,6 @@ func readFields(v *ui.Visit) fields {
 	return fields{v.Field("name"), v.Lines("text"), v.Lines("notes"), v.Lines("labels"), v.Lines("metadata")}
 }
 
-// labels returns the labels as a patch has them.
-func (f fields) labels() *structpb.ListValue {
-	out := &structpb.ListValue{}
-	for line := range strings.Lines(f.Labels) {
-		if label := strings.TrimSpace(line); label != "" {
-			out.Values = append(out.Values, structpb.NewStringValue(label))
-		}
-	}
-	return out
-}
-
 // metadata returns the metadata as a patch has them, or the sentence about their form.
 func (f fields) metadata() (*structpb.Struct, string) {
 	object := map[string]any{}
@@ -99,7 +88,7 @@ func changeModel(v *ui.Visit) error {
 		return showEditModel(v, m, f, problem)
 	}
 	changed, err := v.API.PatchModel(v.Context(), m.GetName(), &apiv1.PatchModel{
-		Name: &f.Name, Description: &f.Text, Notes: &f.Notes, Labels: f.labels(), Metadata: metadata,
+		Name: &f.Name, Description: &f.Text, Notes: &f.Notes, Labels: ui.Labels(f.Labels), Metadata: metadata,
 	})
 	if ui.IsInvalid(err) {
 		return showEditModel(v, m, f, ui.Sentence(err))
@@ -146,7 +135,7 @@ func changeVersion(v *ui.Visit) error {
 		return newVersionEdit(m, f, problem).show(v, "Edit "+m.title())
 	}
 	_, err = v.API.PatchVersion(v.Context(), m.GetModel().GetName(), m.GetVersion(), &apiv1.PatchModelVersion{
-		Name: &f.Name, Comment: &f.Text, Notes: &f.Notes, Labels: f.labels(), Metadata: metadata,
+		Name: &f.Name, Comment: &f.Text, Notes: &f.Notes, Labels: ui.Labels(f.Labels), Metadata: metadata,
 	})
 	if ui.IsInvalid(err) {
 		return newVersionEdit(m, f, ui.Sentence(err)).show(v, "Edit "+m.title())

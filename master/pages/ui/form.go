@@ -18,6 +18,17 @@ func (v *Visit) Lines(name string) string {
 	return strings.ReplaceAll(v.PostForm.Get(name), "\r\n", "\n")
 }
 
+// Labels returns labels that a field has one in a line, as a patch has them.
+func Labels(lines string) *structpb.ListValue {
+	out := &structpb.ListValue{}
+	for line := range strings.Lines(lines) {
+		if label := strings.TrimSpace(line); label != "" {
+			out.Values = append(out.Values, structpb.NewStringValue(label))
+		}
+	}
+	return out
+}
+
 // Number returns a field with the number of an object. Its error has the sentence for a visitor who has not given one.
 func (v *Visit) Number(name, otherwise string) (int32, error) {
 	n, err := strconv.ParseInt(v.Field(name), 10, 32)

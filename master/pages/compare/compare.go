@@ -124,7 +124,7 @@ func serve(v *ui.Visit) error {
 		c.Metrics = append(c.Metrics, m.String())
 	}
 	c.Title = c.Metric + " of the best trial of each experiment by batches"
-	return v.Show(comparePage, "Compare experiments", newView(all, c))
+	return v.Show(comparePage, "Compare experiments", newView(all, trials, c))
 }
 
 func serveCurves(v *ui.Visit) error {

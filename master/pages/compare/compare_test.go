@@ -3,6 +3,7 @@ package compare
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,7 +42,7 @@ func TestReadIDs(t *testing.T) {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	const hostile = pagetest.Hostile
-	trial := &apiv1.Trial{Id: 3, ExperimentId: 7, SummaryMetrics: object(t, map[string]any{"validation_metrics": map[string]any{hostile: map[string]any{"type": "number"}}})}
+	trial := &apiv1.Trial{Id: 3, ExperimentId: 7, Hparams: object(t, map[string]any{hostile: hostile, "depth": 50}), SummaryMetrics: object(t, map[string]any{"validation_metrics": map[string]any{hostile: map[string]any{"type": "number"}}})}
 	other := &apiv1.Trial{Id: 4, ExperimentId: 8}
 	curves := []*apiv1.DownsampledMetrics{{Group: "validation", Data: []*apiv1.DataPoint{{Batches: 5, Values: object(t, map[string]any{hostile: 0.5})}}}}
 	x := func(id, trial int32, lr any) string {
@@ -58,6 +59,7 @@ func TestPage(t *testing.T) {
 	page := site.Get("/det/compare?ids=7&ids=8", http.StatusOK)
 	site.WantEscaped(page)
 	site.WantTexts(page, "2.00 EUR", "<td><bdi>2</bdi></td>", "ids=7&amp;ids=8")
+	site.WantTexts(page, "trials differ", "<bdi>depth</bdi></th><td><bdi>50</bdi></td><td><bdi></bdi></td>", "/det/experiments/8/trials/4")
 	site.WantNone(page, "<bdi>same</bdi>")
 	site.WantTexts(site.Get("/det/compare/curves.json?ids=7,8", http.StatusOK), `"x":[5],"y":[0.5]`, `"live":true`)
 	site.WantEscaped(site.Get("/det/compare/curves.svg?ids=7,8", http.StatusOK))
@@ -65,4 +67,20 @@ func TestPage(t *testing.T) {
 	site.WantTexts(site.Get("/det/compare", http.StatusOK), "Mark experiments in the")
 	site.WantTexts(site.Get("/det/compare/curves.json", http.StatusOK), `"curves":[]`)
 	site.WantTexts(site.Get("/det/compare?ids=9", http.StatusNotFound), "not found")
+}
+
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 300)
+	configs := []map[string]*structpb.Value{
+		object(t, map[string]any{"seed": 12345678, "same": 1, "none": nil, "long": long}).GetFields(),
+		object(t, map[string]any{"seed": 12345679, "same": 1, "long": long + "y"}).GetFields(),
+	}
+	var names []string
+	for _, d := range differences(configs) {
+		names = append(names, d.Name)
+	}
+	if d := cmp.Diff(names, []string{"long", "seed"}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
 }

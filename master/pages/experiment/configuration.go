@@ -1,7 +1,8 @@
 package experiment
 
 import (
-	"github.com/det-deploy/det-deploy/internal/document"
+	"sigs.k8s.io/yaml"
+
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -12,7 +13,6 @@ type configuration struct {
 	// Full is the configuration with defaults as YAML, and Original what was submitted; that is empty for other
 	// users than the owner.
 	Full, Original string
-	Actions        []action
 }
 
 func serveConfiguration(v *ui.Visit) error {
@@ -20,7 +20,7 @@ func serveConfiguration(v *ui.Visit) error {
 	if err != nil {
 		return err
 	}
-	full, err := document.MarshalWithSecrets(reply.GetConfig().AsMap()) // the API has removed them
+	full, err := yaml.Marshal(reply.GetConfig().AsMap()) // integers stay integers
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func hostileReply(t testing.TB) *apiv1.GetExperimentResponse {
 			OriginalConfig: hostile, NumTrials: 1, TrialIds: []int32{3}, BestTrialId: new(int32(3)), BestTrialSearcherMetric: wrapperspb.Double(0.5), ForkedFrom: wrapperspb.Int32(2),
 		},
 		Config: object(t, map[string]any{
-			"name": hostile, "hyperparameters": map[string]any{hostile: map[string]any{"type": "double"}},
+			"name": hostile, "hyperparameters": map[string]any{hostile: map[string]any{"type": "double"}}, "seed": 1796013833,
 		}),
 		Failure: hostile, FailedTrial: new(int32(3)), LastLines: []string{hostile},
 		Usage:     &apiv1.ResourceUsage{SlotHours: 3, Costs: []*apiv1.Cost{{Currency: "EUR", Amount: 7.5}}},
@@ -77,6 +77,7 @@ func TestPagesEscapeTexts(t *testing.T) {
 		site.WantEscaped(site.Get("/det/experiments/7"+path, http.StatusOK))
 	}
 	site.WantTexts(site.Get("/det/experiments/7", http.StatusOK), "7.50 EUR", "/det/experiments/7/trials/3/logs")
+	site.WantTexts(site.Get("/det/experiments/7/configuration", http.StatusOK), "seed: 1796013833\n")
 	site.WantTexts(site.Get("/det/experiments/7/curves.json", http.StatusOK), `"x":[5],"y":[0.5]`)
 	site.WantTexts(site.Get("/det/experiments/7/curves.csv", http.StatusOK), "trial 3,5,0.5,")
 }

@@ -117,7 +117,7 @@ func newTrial(t *apiv1.Trial, names []hparam.Spec, metric string) trial {
 	}
 	flat := hparam.Flatten(t.GetHparams())
 	for _, n := range names {
-		out.Hparams = append(out.Hparams, hparam.Text(flat[n.Name]))
+		out.Hparams = append(out.Hparams, hparam.Short(flat[n.Name]))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package hparam
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -75,14 +76,20 @@ func Value(v *structpb.Value) any {
 // longest is the number of bytes of a value in a text.
 const longest = 200
 
-// Text returns a value as a text: numbers with four digits, lists as JSON.
+// Short returns a value as a text for a table, in which a fraction has four digits.
+func Short(v *structpb.Value) string {
+	if n, ok := v.GetKind().(*structpb.Value_NumberValue); ok && n.NumberValue != math.Trunc(n.NumberValue) {
+		return plot.Number(n.NumberValue)
+	}
+	return Text(v)
+}
+
+// Text returns a value as a text: numbers with all digits, lists as JSON, and no value as "".
 func Text(v *structpb.Value) string {
 	text := ""
 	switch k := v.GetKind().(type) {
-	case nil:
+	case nil, *structpb.Value_NullValue:
 		return ""
-	case *structpb.Value_NumberValue:
-		return plot.Number(k.NumberValue)
 	case *structpb.Value_StringValue:
 		text = k.StringValue
 	default:

@@ -36,14 +36,17 @@ func TestVarying(t *testing.T) {
 func TestFlatten(t *testing.T) {
 	t.Parallel()
 	flat := Flatten(object(t, map[string]any{
-		"optimizer": map[string]any{"lr": 0.012345678}, "layers": []any{1, 2}, "name": strings.Repeat("é", 200), "on": true, "none": nil,
+		"optimizer": map[string]any{"lr": 0.012345678}, "seed": 1796013833, "layers": []any{1, 2}, "name": strings.Repeat("é", 200), "on": true, "none": nil,
 	}))
 	for name, want := range map[string]string{
-		"optimizer.lr": "0.01235", "layers": "[1,2]", "name": strings.Repeat("é", 100) + "…", "on": "true", "none": "null", "missing": "",
+		"optimizer.lr": "0.012345678", "seed": "1796013833", "layers": "[1,2]", "name": strings.Repeat("é", 100) + "…", "on": "true", "none": "", "missing": "",
 	} {
 		if got := Text(flat[name]); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
+	}
+	if lr, seed := Short(flat["optimizer.lr"]), Short(flat["seed"]); lr != "0.01235" || seed != "1796013833" {
+		t.Errorf("got %s and %s for a table", lr, seed)
 	}
 	for name, want := range map[string]any{"optimizer.lr": 0.012345678, "on": true, "none": nil, "missing": nil, "layers": "[1,2]"} {
 		if got := Value(flat[name]); got != want {

@@ -13,7 +13,6 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/curve"
-	"github.com/det-deploy/det-deploy/master/pages/plot"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -24,12 +23,7 @@ var comparePage = ui.MustParse(files, "compare.html")
 
 // Pages returns the pages of this package.
 func Pages() []ui.Page {
-	return []ui.Page{
-		{Pattern: "GET /det/compare", Serve: serve},
-		{Pattern: "GET /det/compare/curves.json", Serve: serveCurves},
-		{Pattern: "GET /det/compare/curves.csv", Serve: serveCSV},
-		{Pattern: "GET /det/compare/curves.svg", Serve: serveSVG},
-	}
+	return append(curve.Pages("/det/compare/curves", readCurves), ui.Page{Pattern: "GET /det/compare", Serve: serve})
 }
 
 // most is the number of experiments that are compared.
@@ -127,56 +121,35 @@ func serve(v *ui.Visit) error {
 	return v.Show(comparePage, "Compare experiments", newView(all, trials, c))
 }
 
-func serveCurves(v *ui.Visit) error {
-	all, m, live, err := readCurves(v)
-	if err != nil {
-		return err
-	}
-	return v.JSON(curve.NewData("batches", m.String(), all, live))
-}
-
-func serveCSV(v *ui.Visit) error {
-	all, m, _, err := readCurves(v)
-	if err != nil {
-		return err
-	}
-	return curve.WriteCSV(v.Attach("compare.csv", "text/csv; charset=utf-8"), "batches", m.String(), all)
-}
-
-func serveSVG(v *ui.Visit) error {
-	all, m, _, err := readCurves(v)
-	if err != nil {
-		return err
-	}
-	name := ui.Plain(m.String())
-	return v.SVG(plot.Curves(name, "batches", name, curve.Drawing(all), curve.ReadLook(v.URL.Query()).Log))
-}
-
 // readCurves returns the curve of the best trial of each experiment.
-func readCurves(v *ui.Visit) (all []curve.Series, m curve.Metric, live bool, err error) {
+func readCurves(v *ui.Visit) (p curve.Plot, err error) {
 	list, err := readExperiments(v)
 	if err != nil {
-		return nil, m, false, err
+		return p, err
 	}
 	trials, err := readTrials(v, list)
-	if err != nil || len(trials) == 0 {
-		return nil, m, false, err
+	if err != nil {
+		return p, err
 	}
-	m = curve.Choose(curve.MetricsOf(trials), v.URL.Query().Get("metric"), searcherMetric(list))
+	m := curve.Choose(curve.MetricsOf(trials), v.URL.Query().Get("metric"), searcherMetric(list))
+	p = curve.Plot{X: "batches", Y: m.String(), File: "compare"}
+	if len(trials) == 0 {
+		return p, nil
+	}
 	curves, err := v.API.CompareTrials(v.Context(), trialsOf(list), []string{m.String()}, curve.Most)
 	if err != nil {
-		return nil, m, false, err
+		return p, err
 	}
 	for _, reply := range list {
 		x := reply.GetExperiment()
-		live = live || x.GetEndTime() == nil
+		p.Live = p.Live || x.GetEndTime() == nil
 		for _, c := range curves {
 			if c.GetTrial().GetExperimentId() == x.GetId() {
 				s := curve.FromTrial(c, m)
 				s.Name = fmt.Sprintf("%d %s, %s", x.GetId(), ui.Plain(cmp.Or(x.GetName(), "?")), s.Name)
-				all = append(all, s)
+				p.Curves = append(p.Curves, s)
 			}
 		}
 	}
-	return curve.Smooth(all, curve.ReadLook(v.URL.Query()).Smooth), m, live, nil
+	return p, nil
 }

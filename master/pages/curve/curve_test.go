@@ -65,7 +65,7 @@ func TestFromTrial(t *testing.T) {
 		Trial:   &apiv1.Trial{Id: 7, ExperimentId: 2},
 		Metrics: []*apiv1.DownsampledMetrics{{Group: "training", Data: []*apiv1.DataPoint{point(1, 9)}}, {Group: "validation", Data: []*apiv1.DataPoint{point(1, 0.123456789), point(2, "NaN"), point(3, "Infinity"), point(4, 3)}}},
 	}, Metric{"validation", "loss"})
-	b, err := json.Marshal(NewData("batches", "validation.loss", []Series{s}, true))
+	b, err := json.Marshal(NewData(Plot{X: "batches", Y: "validation.loss", Curves: []Series{s}, Live: true}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,10 +55,10 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// NewData returns the data of curves.
-func NewData(x, y string, all []Series, live bool) Data {
-	d := Data{X: x, Y: y, Live: live, Curves: []Line{}}
-	for _, s := range all {
+// NewData returns the data of a plot.
+func NewData(p Plot) Data {
+	d := Data{X: p.X, Y: p.Y, Time: p.Time, Live: p.Live, Curves: []Line{}}
+	for _, s := range p.Curves {
 		l := Line{Name: s.Name, Link: s.Link, Other: s.Other, X: []float64{}, Y: numbers{}}
 		for _, p := range s.Points {
 			l.X, l.Y = append(l.X, p.X), append(l.Y, p.Y)

@@ -6,7 +6,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/curve"
-	"github.com/det-deploy/det-deploy/master/pages/plot"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -18,30 +17,10 @@ const (
 	otherPoints = 60
 )
 
-func serveCurves(v *ui.Visit) error {
+// readPlot returns the chart of the experiment in the address of a page.
+func readPlot(v *ui.Visit) (curve.Plot, error) {
 	all, m, live, err := readCurves(v)
-	if err != nil {
-		return err
-	}
-	return v.JSON(curve.NewData("batches", m.String(), all, live))
-}
-
-func serveCurvesCSV(v *ui.Visit) error {
-	all, m, _, err := readCurves(v)
-	if err != nil {
-		return err
-	}
-	return curve.WriteCSV(v.Attach("experiment-"+v.PathValue("experiment")+".csv", "text/csv; charset=utf-8"), "batches", m.String(), all)
-}
-
-func serveCurvesSVG(v *ui.Visit) error {
-	all, m, _, err := readCurves(v)
-	if err != nil {
-		return err
-	}
-	look := curve.ReadLook(v.URL.Query())
-	name := ui.Plain(m.String())
-	return v.SVG(plot.Curves(name, "batches", name, curve.Drawing(all), look.Log))
+	return curve.Plot{X: "batches", Y: m.String(), File: "experiment-" + v.PathValue("experiment"), Curves: all, Live: live}, err
 }
 
 // readCurves returns the curves of the best trials of an experiment and of some others.
@@ -70,8 +49,7 @@ func readCurves(v *ui.Visit) (all []curve.Series, m curve.Metric, live bool, err
 		}
 	}
 	grey, err := readSeries(v, others, m, otherPoints, true)
-	all = curve.Smooth(append(all, grey...), curve.ReadLook(v.URL.Query()).Smooth)
-	return all, m, reply.GetExperiment().GetEndTime() == nil, err
+	return append(all, grey...), m, reply.GetExperiment().GetEndTime() == nil, err
 }
 
 func idsOf(trials []*apiv1.Trial) []int32 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/curve"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -36,9 +37,6 @@ func Pages() []ui.Page {
 	all := []ui.Page{
 		{Pattern: "GET " + pattern, Serve: serveOverview},
 		{Pattern: "GET " + pattern + "/{tail...}", Serve: serveTail},
-		{Pattern: "GET " + pattern + "/curves.json", Serve: serveCurves},
-		{Pattern: "GET " + pattern + "/curves.csv", Serve: serveCurvesCSV},
-		{Pattern: "GET " + pattern + "/curves.svg", Serve: serveCurvesSVG},
 		{Pattern: "GET " + pattern + "/hyperparameters", Serve: serveHyperparameters},
 		{Pattern: "GET " + pattern + "/hyperparameters.csv", Serve: serveHyperparametersCSV},
 		{Pattern: "GET " + pattern + "/search", Serve: serveSearch},
@@ -56,6 +54,7 @@ func Pages() []ui.Page {
 		{Pattern: "GET " + pattern + "/continue", Serve: serveContinue},
 		{Pattern: "POST " + pattern + "/continue", Serve: doContinue},
 	}
+	all = append(all, curve.Pages(pattern+"/curves", readPlot)...)
 	for _, verb := range verbs {
 		all = append(all, ui.Page{Pattern: "POST " + pattern + "/" + verb.Name, Serve: verb.serve})
 		if verb.effect != "" {

@@ -11,7 +11,6 @@ import (
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/curve"
-	"github.com/det-deploy/det-deploy/master/pages/plot"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -82,65 +81,21 @@ func serveSystem(v *ui.Visit) error {
 	return v.Show(systemPage, fmt.Sprintf("System metrics of trial %d", t.GetId()), data)
 }
 
-func serveSystemData(v *ui.Visit) error {
-	all, r, t, err := readSystem(v)
-	if err != nil {
-		return err
-	}
-	d := curve.NewData("time", r.label(), all, t.GetEndTime() == nil)
-	d.Time = true
-	return v.JSON(d)
-}
-
-func serveSystemCSV(v *ui.Visit) error {
-	all, r, t, err := readSystem(v)
-	if err != nil {
-		return err
-	}
-	return curve.WriteCSV(v.Attach(fmt.Sprintf("trial-%d-%s.csv", t.GetId(), r.name), "text/csv; charset=utf-8"), "seconds since 1970", r.label(), all)
-}
-
-func serveSystemSVG(v *ui.Visit) error {
-	all, r, _, err := readSystem(v)
-	if err != nil {
-		return err
-	}
-	x := fromFirst(all)
-	return v.SVG(plot.Curves(r.label(), x, r.label(), curve.Drawing(all), curve.ReadLook(v.URL.Query()).Log))
-}
-
-// fromFirst changes the times of points to seconds since the first of all, and returns the name of their axis.
-func fromFirst(all []curve.Series) string {
-	var first curve.Point
-	for _, s := range all {
-		if len(s.Points) > 0 && (first.At.IsZero() || s.Points[0].X < first.X) {
-			first = s.Points[0]
-		}
-	}
-	for _, s := range all {
-		for i := range s.Points {
-			s.Points[i].X -= first.X
-		}
-	}
-	if first.At.IsZero() {
-		return "seconds"
-	}
-	return "seconds since " + first.At.UTC().Format("2006-01-02 15:04:05 UTC")
-}
-
-// readSystem returns the curves of a reading.
-func readSystem(v *ui.Visit) (all []curve.Series, r reading, t *apiv1.Trial, err error) {
+// readSystem returns the chart of a reading.
+func readSystem(v *ui.Visit) (curve.Plot, error) {
 	reply, err := read(v)
 	if err != nil {
-		return nil, r, nil, err
+		return curve.Plot{}, err
 	}
-	t = reply.GetTrial()
-	r = readingOf(v, t)
+	t := reply.GetTrial()
+	r := readingOf(v, t)
 	reports, err := v.API.TrialMetrics(v.Context(), t.GetId(), r.group)
 	if err != nil && !isGone(err) {
-		return nil, r, nil, err
+		return curve.Plot{}, err
 	}
-	return curve.Smooth(systemSeries(reports, r), curve.ReadLook(v.URL.Query()).Smooth), r, t, nil
+	return curve.Plot{
+		X: "time", Y: r.label(), File: fmt.Sprintf("trial-%d-%s", t.GetId(), r.name), Curves: systemSeries(reports, r), Live: t.GetEndTime() == nil, Time: true,
+	}, nil
 }
 
 // mostSystem is the number of curves of a group.

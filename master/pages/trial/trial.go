@@ -10,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pages/curve"
 	"github.com/det-deploy/det-deploy/master/pages/logview"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
@@ -32,17 +33,13 @@ func Pages() []ui.Page {
 		{Pattern: "GET /det/trials/{trial}/{tail...}", Serve: toTrial},
 		{Pattern: "GET " + pattern, Serve: serveTrial},
 		{Pattern: "GET " + pattern + "/{tail...}", Serve: toTrial},
-		{Pattern: "GET " + pattern + "/curves.json", Serve: serveCurves},
-		{Pattern: "GET " + pattern + "/curves.csv", Serve: serveCurvesCSV},
-		{Pattern: "GET " + pattern + "/curves.svg", Serve: serveCurvesSVG},
 		{Pattern: "GET " + pattern + "/system", Serve: serveSystem},
-		{Pattern: "GET " + pattern + "/system/data.json", Serve: serveSystemData},
-		{Pattern: "GET " + pattern + "/system/data.csv", Serve: serveSystemCSV},
-		{Pattern: "GET " + pattern + "/system/data.svg", Serve: serveSystemSVG},
 		{Pattern: "GET " + pattern + "/checkpoints/{checkpoint}", Serve: serveCheckpoint},
 		{Pattern: "GET " + pattern + "/kill", Serve: askKill},
 		{Pattern: "POST " + pattern + "/kill", Serve: kill},
 	}
+	all = append(all, curve.Pages(pattern+"/curves", readCurves)...)
+	all = append(all, curve.Pages(pattern+"/system/data", readSystem)...)
 	return append(all, logview.Pages(pattern+"/logs", openLog)...)
 }
 

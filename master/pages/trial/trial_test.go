@@ -65,7 +65,7 @@ func TestPages(t *testing.T) {
 	for path, texts := range map[string][]string{
 		"":             {"0.25</strong> at 5 batches", "2 kB", page + "/checkpoints/c1", page + "/kill"},
 		"/curves.json": {`"name":"validation","x":[5],"y":[0.5]`, `"name":"training","x":[5],"y":[0.75]`, `"live":true`},
-		"/curves.csv":  {"training,5,0.75,"}, "/curves.svg": {"<svg"},
+		"/curves.csv":  {",time\n", "training,5,0.75,"}, "/curves.csv?smooth=90": {"(smoothed 90 %)"}, "/curves.svg": {"<svg"}, "/curves.svg?smooth=90": {"(smoothed 90 %)"},
 		"/system": {"gpu_util"}, "/system/data.json": {`"y":"gpu_util (%)"`, `GPU-1","x":[1796013834.25],"y":[40]`},
 		"/system/data.csv": {"1796013834.25,40,2026-11-30T04:43:54.25Z"}, "/system/data.svg?metric=nonsense": {"<svg", "seconds since 2026-11-30 04:43:54 UTC"},
 		"/checkpoints/c1": {"the files"},

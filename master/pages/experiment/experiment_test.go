@@ -260,9 +260,6 @@ func TestPlacesOf(t *testing.T) {
 	if len(got) != 2 || got[0].Workspace != "b" || got[1].Projects[0].GetId() != 3 {
 		t.Errorf("got %+v", got)
 	}
-	if got := placesOf(make([]*apiv1.Project, mostProjects+1), nil, 1); got != nil {
-		t.Errorf("got %d places to choose from", len(got))
-	}
 }
 
 // What cannot be undone asks on a page, without script too.
@@ -277,4 +274,31 @@ func TestQuestions(t *testing.T) {
 	if sent := site.Sent(); len(sent) > 0 {
 		t.Errorf("got the calls %q", sent)
 	}
+}
+
+func TestMovingNeedsAnotherProject(t *testing.T) {
+	t.Parallel()
+	for text, n := range map[string]int{"There is no other project.": 0, "<select": 1, "The ID of the project": mostProjects + 1} {
+		known := answers(t)
+		projects := &apiv1.GetWorkspaceProjectsResponse{Pagination: &apiv1.Pagination{Total: int32(n)}}
+		for i := range n {
+			projects.Projects = append(projects.Projects, &apiv1.Project{Id: int32(i) + 5, WorkspaceId: 1})
+		}
+		known["GET /api/v1/workspaces/0/projects"] = pagetest.JSON(t, projects)
+		site := pagetest.New(t, Pages(), known)
+		site.WantTexts(site.Get("/det/experiments/7/move", http.StatusOK), text)
+	}
+}
+
+func TestOverviewSaysWhatAnExperimentWaitsFor(t *testing.T) {
+	t.Parallel()
+	known := answers(t)
+	known["GET /api/v1/experiments/7"] = pagetest.JSON(t, &apiv1.GetExperimentResponse{
+		Experiment: &apiv1.Experiment{Id: 7, UserId: 3, State: apiv1.Experiment_STATE_QUEUED, Reason: new("no free slots"), NumTrials: 1},
+		Queue:      &apiv1.QueuePlace{}, LastLines: []string{"a 10 %\r100 %", "\x1b[31mred\x1b[0m"},
+	})
+	site := pagetest.New(t, Pages(), known)
+	page := site.Get("/det/experiments/7", http.StatusOK)
+	site.WantTexts(page, "<bdi>no free slots</bdi>. It is the next", "<dt>Checkpoints</dt><dd>none</dd>", "100 %\nred\n", `kind=TensorBoard&amp;experiments=7"`)
+	site.WantNone(page, "have colours", "/det/experiments/7/kill")
 }

@@ -15,8 +15,9 @@ type moving struct {
 	head
 
 	X *apiv1.Experiment
-	// Places are the projects by workspace. They are empty if there are too many to choose from.
-	Places []place
+	// Places are the other projects by workspace, unless there are too many to choose from.
+	Places  []place
+	TooMany bool
 }
 
 // place is a workspace with its projects.
@@ -42,15 +43,16 @@ func serveMove(v *ui.Visit) error {
 		return err
 	}
 	x := reply.GetExperiment()
-	return v.Show(movePage, fmt.Sprintf("Move experiment %d", x.GetId()), moving{head: newHead(reply, "none"), X: x, Places: placesOf(projects, names, x.GetProjectId())})
+	m := moving{head: newHead(reply, "none"), X: x, TooMany: len(projects) > mostProjects}
+	if !m.TooMany {
+		m.Places = placesOf(projects, names, x.GetProjectId())
+	}
+	return v.Show(movePage, fmt.Sprintf("Move experiment %d", x.GetId()), m)
 }
 
 // placesOf groups projects by workspace, without the current one.
 func placesOf(projects []*apiv1.Project, names map[int32]string, current int32) []place {
 	var all []place
-	if len(projects) > mostProjects {
-		return nil
-	}
 	for _, p := range projects {
 		if p.GetId() == current {
 			continue

@@ -12,6 +12,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/curve"
 	"github.com/det-deploy/det-deploy/master/pages/hparam"
+	"github.com/det-deploy/det-deploy/master/pages/logview"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -59,7 +60,7 @@ func newOverview(by *apiv1.User, params url.Values, reply *apiv1.GetExperimentRe
 	x, q := reply.GetExperiment(), readTrialQuery(params, smallerIsBetter(reply.GetConfig()))
 	o := overview{
 		head: newHead(reply, ""), X: x, Usage: reply.GetUsage(), Costs: costsOf(reply.GetUsage()), Waiting: waitingOf(reply), Failure: failureOf(reply),
-		Failed: reply.GetFailedTrial(), LastLines: reply.GetLastLines(), Deletions: reply.GetDeletions(), Actions: actionsOn(x, by),
+		Failed: reply.GetFailedTrial(), LastLines: logview.ReadableLines(reply.GetLastLines()), Deletions: reply.GetDeletions(), Actions: actionsOn(x, by),
 		Ended: x.GetEndTime() != nil, ByDefault: "best",
 		Paging: ui.Paging{Offset: q.offset, Limit: trialsOfPage, Total: int(list.GetPagination().GetTotal())},
 		Chart:  newChart(params, reply, append(list.GetTrials(), best...)),

@@ -56,7 +56,7 @@ func TestRows(t *testing.T) {
 	list := &apiv1.GetExperimentsResponse{Experiments: []*apiv1.Experiment{runs, ended}, Pagination: &apiv1.Pagination{Total: 120}}
 	v := newView(query{Label: "gone", Offset: 50}, list, choices{labels: []string{"b"}})
 	want := []row{
-		{ID: 1, Name: "a", State: "running", Project: "w / p", Searcher: "adaptive asha", Progress: new(0.5), Metric: "loss", Best: new(0.25), Started: began},
+		{ID: 1, Name: "a", State: "running", Project: "w / p", Searcher: "adaptive_asha", Progress: new(0.5), Metric: "loss", Best: new(0.25), Started: began},
 		{ID: 2, State: "failed", Reason: "out of memory", Project: " / ", Started: began, Took: time.Hour},
 	}
 	if d := cmp.Diff(v.Rows, want); d != "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -97,7 +96,7 @@ func idOrNone(id int32) string {
 func newRow(x *apiv1.Experiment) row {
 	r := row{
 		ID: x.GetId(), Name: x.GetName(), State: stateOf(x), Reason: x.GetReason(), Labels: x.GetLabels(), User: x.GetUsername(),
-		Pool: x.GetResourcePool(), Project: x.GetWorkspaceName() + " / " + x.GetProjectName(), Searcher: strings.ReplaceAll(x.GetSearcherType(), "_", " "),
+		Pool: x.GetResourcePool(), Project: x.GetWorkspaceName() + " / " + x.GetProjectName(), Searcher: x.GetSearcherType(),
 		Trials: x.GetNumTrials(), Metric: x.GetSearcherMetric(), Started: x.GetStartTime().AsTime(), Archived: x.GetArchived(),
 	}
 	if best := x.GetBestTrialSearcherMetric(); best != nil {

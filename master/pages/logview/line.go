@@ -86,6 +86,15 @@ func Readable(line string) string {
 	return strings.Join(cells, "\t")
 }
 
+// ReadableLines returns lines by Readable.
+func ReadableLines(lines []string) []string {
+	out := make([]string, 0, len(lines))
+	for _, l := range lines {
+		out = append(out, Readable(l))
+	}
+	return out
+}
+
 // split returns the parts of a text at the given positions and between them.
 func split(text string, matches [][]int) []Part {
 	var parts []Part

@@ -30,9 +30,7 @@ type Entry interface {
 	GetMessage() string
 	GetLog() string
 	GetLevel() apiv1.LogLevel
-	GetStdtype() string
 	GetRankId() int32
-	GetAgentId() string
 }
 
 // Read reads a log.

@@ -10,6 +10,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/curve"
 	"github.com/det-deploy/det-deploy/master/pages/hparam"
+	"github.com/det-deploy/det-deploy/master/pages/logview"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
@@ -72,7 +73,7 @@ func newView(by *apiv1.User, params url.Values, reply *apiv1.GetTrialResponse, x
 	t := reply.GetTrial()
 	metric := x.GetExperiment().GetSearcherMetric()
 	out := view{
-		head: newHead(t, ""), T: t, Name: x.GetExperiment().GetName(), Reason: t.GetReason(), LastLines: reply.GetLastLines(), Metric: metric,
+		head: newHead(t, ""), T: t, Name: x.GetExperiment().GetName(), Reason: t.GetReason(), LastLines: logview.ReadableLines(reply.GetLastLines()), Metric: metric,
 		CanKill: t.GetEndTime() == nil && t.ExternalId == nil && (by.GetAdmin() || by.GetId() == x.GetExperiment().GetUserId()),
 		Ran:     time.Duration(t.GetWallClockTime().GetValue() * float64(time.Second)).Round(time.Second),
 		Best:    valueOf(t.GetBestValidation(), metric), Latest: valueOf(t.GetLatestValidation(), metric),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/dockertest"
+	"github.com/det-deploy/det-deploy/test/jupyter"
 	"github.com/det-deploy/det-deploy/test/rest"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestNotebookInAContainer(t *testing.T) {
 	rest.Only(t)
 	t.Parallel()
-	settings := notebookSettings(t)
+	settings := jupyter.Settings(t)
 	docker := dockertest.Start(t)
 	c := newCluster(t, clusterConfig{
 		Env:    []string{"DOCKER_HOST=" + docker.Host},
@@ -37,11 +38,10 @@ func TestNotebookInAContainer(t *testing.T) {
 	}
 	admin := dettest.Login(t, c.URL, "admin", password)
 	out, err := admin.Exec("", "notebook", "start", "--no-browser", "--config-file", config)
-	address := serverAddress.FindStringSubmatch(out)
-	if err != nil || address == nil {
+	if err != nil {
 		t.Fatalf("got %v and %s\n%s, want the address of the notebook", err, out, admin.OK("", "notebook", "logs", taskID.FindString(out)))
 	}
-	p := openPage(t, address[1])
-	p.useNotebook()
-	p.checkSecrets()
+	p := jupyter.Open(t, jupyter.Address(t, out))
+	p.Use()
+	p.CheckSecrets()
 }

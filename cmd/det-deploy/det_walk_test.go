@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/test/dettest"
 	"github.com/det-deploy/det-deploy/test/installed"
+	"github.com/det-deploy/det-deploy/test/jupyter"
 )
 
 // The table of the walk, the list of the client's commands, and the program that prints this list.
@@ -138,7 +139,7 @@ func (w *walker) scenery(c *cluster) *strings.Replacer {
 	dir := w.t.TempDir()
 	for name, text := range map[string]string{
 		"context/hello.txt": "hello from the context\n",
-		"notebook.yaml":     notebookSettings(w.t),
+		"notebook.yaml":     jupyter.Settings(w.t),
 		"command.yaml":      "description: from a file\nresources: {slots: 0}\n",
 		"generic.yaml":      "description: long\nentrypoint: sleep 3600\nresources: {slots: 0}\n",
 		"short.yaml":        "entrypoint: cat hello.txt\nresources: {slots: 0}\n",

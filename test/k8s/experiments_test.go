@@ -97,10 +97,12 @@ func (p *person) research() *researcher {
 	return &researcher{t: p.t, c: p.c, namespace: "default-lab-tasks"}
 }
 
+// password is that of the first users of the cluster that installs creates.
+const password = "Lovelace-1815"
+
 // installs installs a cluster whose tasks use Python, torch and the harness of this machine.
 func (p *person) installs(program string, r *researcher) {
 	p.t.Helper()
-	const password = "Lovelace-1815"
 	file := filepath.Join(p.home, "values.yaml")
 	text, err := json.Marshal(experimentValues(p.t)) // JSON is YAML
 	if err != nil {

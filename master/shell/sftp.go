@@ -47,7 +47,7 @@ func (s *session) transfer(ctx context.Context) bool {
 		return false
 	}
 	s.started = true
-	server := sftp.NewRequestServer(&untilEnd{s.channel, cancel}, sftp.Handlers{FileGet: f, FilePut: f, FileCmd: f, FileList: f},
+	server := sftp.NewRequestServer(newInOrder(ctx, s.channel, cancel), sftp.Handlers{FileGet: f, FilePut: f, FileCmd: f, FileList: f},
 		sftp.WithStartDirectory(strings.TrimSuffix(dir, "\n")))
 	go func() {
 		defer s.transfers.Release(1)
@@ -96,21 +96,6 @@ type counted struct {
 func (c *counted) Close() error {
 	defer c.ended()
 	return c.Process.Close()
-}
-
-// untilEnd is the channel of a client. What it has started ends when the client does.
-type untilEnd struct {
-	ssh.Channel
-
-	ended context.CancelFunc
-}
-
-func (u *untilEnd) Read(b []byte) (int, error) {
-	n, err := u.Channel.Read(b)
-	if err != nil {
-		u.ended()
-	}
-	return n, err
 }
 
 // Filecmd changes files.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"io"
+	"log"
 	"log/slog"
 
 	"github.com/lmittmann/tint"
@@ -24,6 +25,13 @@ func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour, ReplaceAttr: boundAttr})
 	}
 	return slog.NewTextHandler(logfile.Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: boundAttr})
+}
+
+// takeOverLog lets the lines that libraries write to the standard logger be those of h, at level debug. A service
+// of a task, for example, can send net/http what it logs at each visit.
+func takeOverLog(h slog.Handler) {
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(h, slog.LevelDebug).Writer())
 }
 
 // boundAttr truncates long values, so that a log line has at most some kilobytes.

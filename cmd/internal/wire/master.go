@@ -26,7 +26,9 @@ type MasterOptions struct {
 
 // RunMaster runs a master until ctx ends.
 func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) error {
-	p := parts.Of(cfg, masterLog(cfg, o))
+	h := masterLog(cfg, o)
+	takeOverLog(h)
+	p := parts.Of(cfg, h)
 	if o.OnHold {
 		return master.RunOnHold(ctx, p)
 	}

@@ -68,6 +68,8 @@ type Source struct {
 	Path string
 	// Back is the link to the object of the log.
 	Back ui.Link
+	// Tabs are links to the other pages of that object, if it has several.
+	Tabs []ui.Link
 	// File is the name of the downloaded file.
 	File string
 	// Ranks is the number of processes, for the filter by rank.

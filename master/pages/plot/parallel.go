@@ -21,7 +21,7 @@ func Parallel(title string, columns []Column, marks []Mark) template.HTML {
 		Axes   []vertical
 		Others string
 		Marks  []line
-	}{frame: frame{Title: title, Width: width, Height: height, Left: 40, Right: width - 60, Top: 28, Base: height - 14}}
+	}{frame: frame{Title: title, Wide: true, Width: wide, Height: height, Left: 40, Right: wide - 60, Top: 28, Base: height - 14}}
 	if len(columns) < 2 {
 		return ""
 	}

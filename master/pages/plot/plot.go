@@ -34,8 +34,13 @@ type tick struct {
 	Text string
 }
 
+// wide is the width of parallel coordinates.
+const wide = 960.0
+
 // frame is what all plots with two axes have.
 type frame struct {
+	// Wide is set for a plot of the whole page.
+	Wide                   bool
 	Title, X, Y            string
 	Width, Height          float64
 	Left, Right, Top, Base float64

@@ -99,6 +99,7 @@ func openLog(v *ui.Visit) (logview.Source, error) {
 	return logview.Source{
 		Title: fmt.Sprintf("Log of trial %d", t.GetId()), Path: address(t) + "/logs", File: fmt.Sprintf("trial-%d.log", t.GetId()),
 		Back:  ui.Link{Text: fmt.Sprintf("Trial %d of experiment %d", t.GetId(), t.GetExperimentId()), Href: address(t)},
+		Tabs:  newHead(t, "/logs").Tabs,
 		Ended: t.GetEndTime() != nil, Read: logview.OfTrial(v.API, t.GetId()),
 	}, nil
 }

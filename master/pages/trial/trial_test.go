@@ -54,6 +54,7 @@ func answers(t testing.TB) pagetest.API {
 		}}}),
 		"GET /api/v1/trials/metrics/trial_metrics": `{"result":` + pagetest.JSON(t, report) + "}\n",
 		"GET /checkpoints/c1":                      "the files",
+		"GET /api/v1/trials/3/logs":                "",
 		"POST /api/v1/trials/3/kill":               "{}",
 	}
 }
@@ -76,6 +77,7 @@ func TestPages(t *testing.T) {
 			site.WantEscaped(body)
 		}
 	}
+	site.WantTexts(site.Get(page+"/logs", http.StatusOK), `<a href="`+page+`/logs" aria-current="page">Log</a>`)
 	site.WantTexts(site.Get(page+"/kill", http.StatusOK), "Kill trial 3?", "Steps since the latest checkpoint are lost.")
 	if to := site.Post(page+"/kill", nil, http.StatusSeeOther).Header().Get("Location"); to != page {
 		t.Errorf("got to %s after a kill", to)

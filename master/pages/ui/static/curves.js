@@ -14,6 +14,17 @@
   const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
   const round = (v) => (v == null ? "–" : String(Number(v.toPrecision(6))));
 
+  // Times on the axis, as the pages write them: by the distance of marks, the text of one, and what is added at the
+  // first of a year, month, day, hour, minute or second.
+  const times = [
+    [31536000, "{YYYY}", null, null, null, null, null, null, 1],
+    [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [86400, "{MM}-{DD}", "\n{YYYY}", null, null, null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
+    [0.001, "{HH}:{mm}:{ss}.{fff}", "\n{YYYY}-{MM}-{DD}", null, "\n{MM}-{DD}", null, null, null, 1],
+  ];
+
   class Chart {
     constructor(figure) {
       this.figure = figure;
@@ -149,7 +160,7 @@
           cursor: { focus: { prox: 24 }, drag: { x: true, y: false } },
           focus: { alpha: shown.length > 1 ? 0.35 : 1 },
           scales: { x: { time: data.time }, y: { distr: this.log ? 3 : 1 } },
-          axes: [{ ...axis, label: data.time ? undefined : data.x }, { ...axis, label: data.y, size: 64, values: (u, ticks) => ticks.map((v) => (v == null ? "" : round(v))) }],
+          axes: [data.time ? { ...axis, values: times, space: 90 } : { ...axis, label: data.x, size: 30 }, { ...axis, label: data.y, size: 64, values: (u, ticks) => ticks.map((v) => (v == null ? "" : round(v))) }],
           series: [{}, ...shown.map((c, i) => ({ label: c.name, stroke: this.look[i].stroke, dash: this.look[i].dash, width: c.other ? 1 : 1.5, spanGaps: false, points: { show: few || c.x.length === 1, size: 5 } }))],
           hooks: {
             draw: [(u) => this.markLost(u)],
@@ -219,7 +230,7 @@
         return;
       }
       const x = u.data[0][at];
-      const where = this.data && this.data.time ? new Date(x * 1000).toLocaleString() : `${this.data ? this.data.x : ""} ${round(x)}`;
+      const where = this.data && this.data.time ? new Date(x * 1000).toLocaleString("sv") /* as the pages write times */ : `${this.data ? this.data.x : ""} ${round(x)}`;
       this.readout.textContent = `${this.curves[i - 1].name}: ${round(u.data[i][at])} at ${where}`;
     }
 

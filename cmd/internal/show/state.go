@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -18,12 +17,12 @@ func TaskState(c *apiv1.Command) string {
 
 // ExperimentState returns the state of an experiment in one word.
 func ExperimentState(x *apiv1.Experiment) string {
-	return inWords(cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String()))))
+	return inWords(x.ShownStatus())
 }
 
 // TrialState returns the state of a trial in one word, or "stopped early".
 func TrialState(m *apiv1.Trial) string {
-	return inWords(cmp.Or(m.GetStatus(), string(apiv1.StatusOf(m.GetState().String()))))
+	return inWords(m.ShownStatus())
 }
 
 // inWords returns the words of a state as people write them.

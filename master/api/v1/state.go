@@ -1,6 +1,7 @@
 package apiv1
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +32,16 @@ const (
 
 // StatusStoppedEarly is the status of a trial that the search has stopped, because others are better.
 const StatusStoppedEarly Status = "stopped_early"
+
+// ShownStatus returns the status of an experiment in one word. An earlier master sends only its state.
+func (x *Experiment) ShownStatus() string {
+	return cmp.Or(x.GetStatus(), string(StatusOf(x.GetState().String())))
+}
+
+// ShownStatus returns the status of a trial in one word. An earlier master sends only its state.
+func (x *Trial) ShownStatus() string {
+	return cmp.Or(x.GetStatus(), string(StatusOf(x.GetState().String())))
+}
 
 // StatusOf returns the status of an experiment or a trial in a state of the API. States that tasks do not
 // have keep their own word, such as paused. While it is stopping, it is still running.

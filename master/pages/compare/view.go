@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/curve"
 	"github.com/det-deploy/det-deploy/master/pages/hparam"
+	"github.com/det-deploy/det-deploy/master/pages/ui"
 )
 
 // view is what the page shows.
@@ -54,18 +54,14 @@ func newView(all []*apiv1.GetExperimentResponse, trials []*apiv1.Trial, chart cu
 	var configs, hparams []map[string]*structpb.Value
 	for _, reply := range all {
 		x := reply.GetExperiment()
-		c := column{X: x, State: cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String()))), Usage: reply.GetUsage()}
+		c := column{X: x, State: x.ShownStatus(), Usage: reply.GetUsage()}
 		if b := x.GetBestTrialSearcherMetric(); b != nil {
 			c.Best = new(b.GetValue())
 		}
 		if i := slices.IndexFunc(trials, func(t *apiv1.Trial) bool { return t.GetExperimentId() == x.GetId() }); i >= 0 {
 			c.Trial = trials[i]
 		}
-		var costs []string
-		for _, cost := range reply.GetUsage().GetCosts() {
-			costs = append(costs, fmt.Sprintf("%.2f %s", cost.GetAmount(), cost.GetCurrency()))
-		}
-		c.Costs = strings.Join(costs, " + ")
+		c.Costs = ui.Costs(reply.GetUsage())
 		v.Columns = append(v.Columns, c)
 		ids = append(ids, fmt.Sprint(x.GetId()))
 		configs = append(configs, hparam.Flatten(reply.GetConfig()))

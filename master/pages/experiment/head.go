@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
@@ -24,16 +23,11 @@ var tabs = []struct{ tail, text string }{
 
 func newHead(reply *apiv1.GetExperimentResponse, tail string) head {
 	x := reply.GetExperiment()
-	h := head{ID: x.GetId(), Name: x.GetName(), State: stateOf(x), Archived: x.GetArchived()}
+	h := head{ID: x.GetId(), Name: x.GetName(), State: x.ShownStatus(), Archived: x.GetArchived()}
 	for _, t := range tabs {
 		h.Tabs = append(h.Tabs, ui.Link{Text: t.text, Href: address(x.GetId()) + t.tail, Current: t.tail == tail})
 	}
 	return h
-}
-
-// stateOf returns the state of an experiment in one word, as the command line has it.
-func stateOf(x *apiv1.Experiment) string {
-	return cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String())))
 }
 
 // waiting is why an experiment waits.
@@ -68,19 +62,4 @@ func failureOf(reply *apiv1.GetExperimentResponse) string {
 		return ""
 	}
 	return cmp.Or(reply.GetFailure(), x.GetReason())
-}
-
-// costsOf returns the cost of an experiment, such as "12.50 USD", or "" if no price is known.
-func costsOf(u *apiv1.ResourceUsage) string {
-	text := ""
-	for i, c := range u.GetCosts() {
-		if i > 0 {
-			text += " + "
-		}
-		text += fmt.Sprintf("%.2f %s", c.GetAmount(), c.GetCurrency())
-	}
-	if n := u.GetUnpricedSlotHours(); n > 0 && text != "" {
-		text += fmt.Sprintf(" and %.2f slot-hours without a price", n)
-	}
-	return text
 }

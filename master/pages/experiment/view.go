@@ -59,7 +59,7 @@ const mostHparams = 6
 func newOverview(by *apiv1.User, params url.Values, reply *apiv1.GetExperimentResponse, list *apiv1.GetExperimentTrialsResponse, best []*apiv1.Trial) overview {
 	x, q := reply.GetExperiment(), readTrialQuery(params, smallerIsBetter(reply.GetConfig()))
 	o := overview{
-		head: newHead(reply, ""), X: x, Usage: reply.GetUsage(), Costs: costsOf(reply.GetUsage()), Waiting: waitingOf(reply), Failure: failureOf(reply),
+		head: newHead(reply, ""), X: x, Usage: reply.GetUsage(), Costs: ui.Costs(reply.GetUsage()), Waiting: waitingOf(reply), Failure: failureOf(reply),
 		Failed: reply.GetFailedTrial(), LastLines: logview.ReadableLines(reply.GetLastLines()), Deletions: reply.GetDeletions(), Actions: actionsOn(x, by),
 		Ended: x.GetEndTime() != nil, ByDefault: "best",
 		Paging: ui.Paging{Offset: q.offset, Limit: trialsOfPage, Total: int(list.GetPagination().GetTotal())},
@@ -106,7 +106,7 @@ func newChart(q url.Values, reply *apiv1.GetExperimentResponse, trials []*apiv1.
 
 func newTrial(t *apiv1.Trial, names []hparam.Spec, metric string) trial {
 	out := trial{
-		ID: t.GetId(), State: cmp.Or(t.GetStatus(), string(apiv1.StatusOf(t.GetState().String()))), Reason: t.GetReason(),
+		ID: t.GetId(), State: t.ShownStatus(), Reason: t.GetReason(),
 		Batches: t.GetTotalBatchesProcessed(), Restarts: t.GetRestarts(), Took: time.Duration(t.GetWallClockTime().GetValue() * float64(time.Second)).Round(time.Second),
 		Checkpoints: t.GetCheckpointCount(), Size: t.GetTotalCheckpointSize(),
 	}

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -95,7 +94,7 @@ func idOrNone(id int32) string {
 
 func newRow(x *apiv1.Experiment) row {
 	r := row{
-		ID: x.GetId(), Name: x.GetName(), State: stateOf(x), Reason: x.GetReason(), Labels: x.GetLabels(), User: x.GetUsername(),
+		ID: x.GetId(), Name: x.GetName(), State: x.ShownStatus(), Reason: x.GetReason(), Labels: x.GetLabels(), User: x.GetUsername(),
 		Pool: x.GetResourcePool(), Project: x.GetWorkspaceName() + " / " + x.GetProjectName(), Searcher: x.GetSearcherType(),
 		Trials: x.GetNumTrials(), Metric: x.GetSearcherMetric(), Started: x.GetStartTime().AsTime(), Archived: x.GetArchived(),
 	}
@@ -108,9 +107,4 @@ func newRow(x *apiv1.Experiment) row {
 		r.Progress = new(x.GetProgress().GetValue())
 	}
 	return r
-}
-
-// stateOf returns the state of an experiment in one word, as the command line has it.
-func stateOf(x *apiv1.Experiment) string {
-	return cmp.Or(x.GetStatus(), string(apiv1.StatusOf(x.GetState().String())))
 }

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ type head struct {
 }
 
 func newHead(t *apiv1.Trial, current string) head {
-	h := head{ID: t.GetId(), Experiment: t.GetExperimentId(), State: cmp.Or(t.GetStatus(), string(apiv1.StatusOf(t.GetState().String())))}
+	h := head{ID: t.GetId(), Experiment: t.GetExperimentId(), State: t.ShownStatus()}
 	for _, tab := range []struct{ tail, text string }{{"", "Overview"}, {"/logs", "Log"}, {"/system", "System"}} {
 		h.Tabs = append(h.Tabs, ui.Link{Text: tab.text, Href: address(t) + tab.tail, Current: tab.tail == current})
 	}

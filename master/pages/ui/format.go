@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 //go:embed templates
@@ -187,6 +189,21 @@ func Count(n any, singular string) string {
 
 // Percent formats a part of 1.
 func Percent(part float64) string { return strconv.FormatFloat(100*part, 'f', 0, 64) + " %" }
+
+// Costs returns what was used in money, such as "12.50 USD", or "" if no price is known.
+func Costs(u *apiv1.ResourceUsage) string {
+	text := ""
+	for i, c := range u.GetCosts() {
+		if i > 0 {
+			text += " + "
+		}
+		text += fmt.Sprintf("%.2f %s", c.GetAmount(), c.GetCurrency())
+	}
+	if n := u.GetUnpricedSlotHours(); n > 0 && text != "" {
+		text += fmt.Sprintf(" and %.2f slot-hours without a price", n)
+	}
+	return text
+}
 
 // tones maps states to the tone in which they are shown.
 var tones = map[string]string{

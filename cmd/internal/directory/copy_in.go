@@ -9,11 +9,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
 // NameOf returns the name of an existing file or directory.
 func NameOf(p string) (string, error) {
-	if _, err := os.Lstat(p); err != nil {
+	if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
+		return "", usage.Errorf("%s does not exist", p)
+	} else if err != nil {
 		return "", err
 	}
 	whole, err := filepath.Abs(p)

@@ -122,8 +122,8 @@ func pauseOf(n task.Notebook) time.Duration {
 func (w *Watch) lookAt(ctx context.Context, n task.Notebook) error {
 	found, err := w.ask(ctx, n)
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errAway): // it is not known to be unused
-		return nil
+	case ctx.Err() != nil, errors.Is(err, errAway):
+		return nil //nolint:nilerr // it is not known to be unused
 	case err != nil:
 		w.cfg.Log.Debug("a notebook does not answer", "allocation_id", n.Allocation, "err", err)
 		n.Ready = false

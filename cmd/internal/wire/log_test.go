@@ -52,7 +52,7 @@ func TestServersCannotWriteIntoTheLog(t *testing.T) {
 // visitChatty visits a server that sends a second answer after the first, and waits until that is noticed.
 func visitChatty(t *testing.T) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func visitChatty(t *testing.T) {
 		_ = c.Close()
 	}()
 	transport := &http.Transport{}
-	res, err := (&http.Client{Transport: transport}).Get("http://" + l.Addr().String()) //nolint:noctx // of a test
+	res, err := (&http.Client{Transport: transport}).Get("http://" + l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

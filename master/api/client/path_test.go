@@ -55,6 +55,7 @@ func textOf(kind reflect.Type, text string) reflect.Value {
 		if reader := reflect.ValueOf(strings.NewReader("")); reader.Type().Implements(kind) {
 			out.Set(reader)
 		}
+	default: // no text
 	}
 	return out
 }

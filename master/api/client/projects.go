@@ -55,6 +55,12 @@ func (p projects) ArchiveProject(ctx context.Context, id int32, archived bool) e
 	return p.do(ctx, call{op: verb + " project " + number(id), method: http.MethodPost, path: projectPath(id) + "/" + verb})
 }
 
+// PutProjectNotes replaces the notes of a project.
+func (p projects) PutProjectNotes(ctx context.Context, id int32, notes []*apiv1.Note) error {
+	in := &apiv1.PutProjectNotesRequest{ProjectId: id, Notes: notes}
+	return p.do(ctx, call{op: "write the notes of project " + number(id), method: http.MethodPut, path: projectPath(id) + "/notes", in: in})
+}
+
 // MoveProject moves a project with its experiments to another workspace.
 func (p projects) MoveProject(ctx context.Context, id, workspace int32) error {
 	in := &apiv1.MoveProjectRequest{ProjectId: id, DestinationWorkspaceId: workspace}

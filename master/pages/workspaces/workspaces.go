@@ -1,5 +1,4 @@
-// Package workspaces has the pages of workspaces and projects: the lists, one of each, and the forms that create
-// and archive them.
+// Package workspaces has the pages of workspaces and projects: the lists, one of each, and their forms.
 package workspaces
 
 import (
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pages/ui"
@@ -19,9 +17,11 @@ import (
 var files embed.FS
 
 var (
-	listPage      = ui.MustParse(files, "list.html")
-	workspacePage = ui.MustParse(files, "workspace.html")
-	projectPage   = ui.MustParse(files, "project.html")
+	listPage          = ui.MustParse(files, "list.html")
+	workspacePage     = ui.MustParse(files, "workspace.html")
+	workspaceEditPage = ui.MustParse(files, "workspace_edit.html")
+	projectPage       = ui.MustParse(files, "project.html")
+	projectEditPage   = ui.MustParse(files, "project_edit.html")
 )
 
 const (
@@ -31,18 +31,29 @@ const (
 
 // Pages returns the pages. Clients print addresses with further parts behind the numbers.
 func Pages() []ui.Page {
+	const workspace, project = listPath + "/{id}", projectPath + "/{id}"
 	return []ui.Page{
 		{Pattern: "GET " + listPath, Nav: "Workspaces", Serve: showList},
 		{Pattern: "POST " + listPath, Serve: createWorkspace},
-		{Pattern: "GET " + listPath + "/{id}", Serve: showWorkspace},
-		{Pattern: "GET " + listPath + "/{id}/{rest...}", Serve: showWorkspace},
-		{Pattern: "POST " + listPath + "/{id}/archive", Serve: archiveWorkspace(true)},
-		{Pattern: "POST " + listPath + "/{id}/unarchive", Serve: archiveWorkspace(false)},
-		{Pattern: "POST " + listPath + "/{id}/projects", Serve: createProject},
-		{Pattern: "GET " + projectPath + "/{id}", Serve: showProject},
-		{Pattern: "GET " + projectPath + "/{id}/{rest...}", Serve: showProject},
-		{Pattern: "POST " + projectPath + "/{id}/archive", Serve: archiveProject(true)},
-		{Pattern: "POST " + projectPath + "/{id}/unarchive", Serve: archiveProject(false)},
+		{Pattern: "GET " + workspace, Serve: showWorkspace},
+		{Pattern: "GET " + workspace + "/{rest...}", Serve: showWorkspace},
+		{Pattern: "POST " + workspace + "/projects", Serve: createProject},
+		{Pattern: "GET " + workspace + "/edit", Serve: showEditWorkspace},
+		{Pattern: "POST " + workspace + "/edit", Serve: changeWorkspace},
+		{Pattern: "POST " + workspace + "/archive", Serve: archiveWorkspace(true)},
+		{Pattern: "POST " + workspace + "/unarchive", Serve: archiveWorkspace(false)},
+		{Pattern: "GET " + workspace + "/delete", Serve: askDeleteWorkspace},
+		{Pattern: "POST " + workspace + "/delete", Serve: deleteWorkspace},
+		{Pattern: "GET " + project, Serve: showProject},
+		{Pattern: "GET " + project + "/{rest...}", Serve: showProject},
+		{Pattern: "GET " + project + "/edit", Serve: showEditProject},
+		{Pattern: "POST " + project + "/edit", Serve: changeProject},
+		{Pattern: "POST " + project + "/notes", Serve: changeNotes},
+		{Pattern: "POST " + project + "/move", Serve: moveProject},
+		{Pattern: "POST " + project + "/archive", Serve: archiveProject(true)},
+		{Pattern: "POST " + project + "/unarchive", Serve: archiveProject(false)},
+		{Pattern: "GET " + project + "/delete", Serve: askDeleteProject},
+		{Pattern: "POST " + project + "/delete", Serve: deleteProject},
 	}
 }
 
@@ -84,7 +95,7 @@ func showWorkspaces(v *ui.Visit, l list) (err error) {
 }
 
 func createWorkspace(v *ui.Visit) error {
-	name := strings.TrimSpace(v.PostForm.Get("name"))
+	name := v.Field("name")
 	made, err := v.API.CreateWorkspace(v.Context(), &apiv1.PostWorkspaceRequest{Name: name})
 	if ui.IsInvalid(err) {
 		return showWorkspaces(v, list{Name: name, Problem: ui.Sentence(err)})
@@ -95,95 +106,17 @@ func createWorkspace(v *ui.Visit) error {
 	return v.Done(address(listPath, made.GetId()), "The workspace was created.")
 }
 
-// workspace is the data of workspace.html.
-type workspace struct {
-	*apiv1.Workspace
-
-	Path     string
-	Projects []*apiv1.Project
-	Paging   ui.Paging
-	// MayChange reports that the visitor may archive it.
-	MayChange bool
-	// ProjectName and ProjectText are the fields of the form, which is shown again with its Problem.
-	ProjectName, ProjectText, Problem string
+// mayChange reports whether a user may change an object of one of the owners.
+func mayChange(by *apiv1.User, owners ...int32) bool {
+	return by.GetAdmin() || slices.Contains(owners, by.GetId())
 }
 
-func showWorkspace(v *ui.Visit) error { return showOne(v, workspace{}) }
-
-func showOne(v *ui.Visit, w workspace) error {
-	id, err := idOf(v)
-	if err != nil {
-		return err
+// done returns the message after a deletion, or after its start.
+func done(what string, ended bool) string {
+	if ended {
+		return what + " was deleted."
 	}
-	if w.Workspace, err = v.API.Workspace(v.Context(), id); err != nil {
-		return err
-	}
-	if w.Projects, err = v.API.Projects(v.Context(), id, true); err != nil {
-		return err
-	}
-	slices.SortStableFunc(w.Projects, compareProjects)
-	w.Projects, w.Paging = ui.Part(w.Projects, v.URL.Query())
-	w.Path, w.MayChange = address(listPath, id), mayChange(v.User, w.GetUserId(), w.GetImmutable())
-	if w.Problem != "" {
-		return v.ShowInvalid(workspacePage, "Workspace "+w.GetName(), w)
-	}
-	return v.Show(workspacePage, "Workspace "+w.GetName(), w)
-}
-
-// compareProjects sorts projects by name, archived ones last.
-func compareProjects(a, b *apiv1.Project) int {
-	if a.GetArchived() != b.GetArchived() {
-		return map[bool]int{true: 1, false: -1}[a.GetArchived()]
-	}
-	return cmp.Compare(a.GetName(), b.GetName())
-}
-
-// mayChange reports whether a user may archive an object of an owner.
-func mayChange(by *apiv1.User, owner int32, immutable bool) bool {
-	return !immutable && (by.GetAdmin() || by.GetId() == owner)
-}
-
-func createProject(v *ui.Visit) error {
-	id, err := idOf(v)
-	if err != nil {
-		return err
-	}
-	w := workspace{ProjectName: strings.TrimSpace(v.PostForm.Get("name")), ProjectText: strings.TrimSpace(v.PostForm.Get("description"))}
-	made, err := v.API.CreateProject(v.Context(), &apiv1.PostProjectRequest{Name: w.ProjectName, Description: w.ProjectText, WorkspaceId: id})
-	if ui.IsInvalid(err) {
-		w.Problem = ui.Sentence(err)
-		return showOne(v, w)
-	}
-	if err != nil {
-		return err
-	}
-	return v.Done(address(projectPath, made.GetId()), "The project was created.")
-}
-
-func archiveWorkspace(archived bool) func(*ui.Visit) error {
-	return func(v *ui.Visit) error {
-		id, err := idOf(v)
-		if err == nil {
-			err = v.API.ArchiveWorkspace(v.Context(), id, archived)
-		}
-		if err != nil {
-			return err
-		}
-		return v.Done(address(listPath, id), "The workspace is "+archiveWord(archived)+".")
-	}
-}
-
-func archiveProject(archived bool) func(*ui.Visit) error {
-	return func(v *ui.Visit) error {
-		id, err := idOf(v)
-		if err == nil {
-			err = v.API.ArchiveProject(v.Context(), id, archived)
-		}
-		if err != nil {
-			return err
-		}
-		return v.Done(address(projectPath, id), "The project is "+archiveWord(archived)+".")
-	}
+	return what + " is being deleted. It is listed until its experiments are deleted."
 }
 
 func archiveWord(archived bool) string {
@@ -191,24 +124,4 @@ func archiveWord(archived bool) string {
 		return "archived"
 	}
 	return "no longer archived"
-}
-
-// project is the data of project.html.
-type project struct {
-	*apiv1.Project
-
-	Path      string
-	MayChange bool
-}
-
-func showProject(v *ui.Visit) error {
-	id, err := idOf(v)
-	if err != nil {
-		return err
-	}
-	p, err := v.API.Project(v.Context(), id)
-	if err != nil {
-		return err
-	}
-	return v.Show(projectPage, "Project "+p.GetName(), project{p, address(projectPath, id), mayChange(v.User, p.GetUserId(), p.GetImmutable())})
 }

@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -14,9 +16,9 @@ const (
 	typeDirectory = '5'
 )
 
-// buildFiles returns the files that every container gets before it starts: det-deploy's directories,
-// owned by the account the program runs as, and an entry for that account in the files where images look
-// names up.
+// buildFiles returns the files that every container gets before it starts: det-deploy's directories and the
+// program's files, owned by the account the program runs as, and an entry for that account in the files where
+// images look names up.
 func buildFiles(r Run) []*apiv1.File {
 	uid, gid := int32(r.User.UID), int32(r.User.GID)
 	directory := func(path string, mode uint32) *apiv1.File {
@@ -34,7 +36,11 @@ func buildFiles(r Run) []*apiv1.File {
 		// The scripts of experiments create missing ones; each program less makes the start quicker.
 		out = append(out, directory(RunDir+"/train", 0o755), directory(RunDir+"/train/logs", 0o755), directory(RunDir+"/train/model", 0o755))
 	}
-	out = append(out, r.Files...)
+	for _, f := range r.Files {
+		f = proto.CloneOf(f)
+		f.Uid, f.Gid = uid, gid // the program may have to read files that no one else may
+		out = append(out, f)
+	}
 	if uid == 0 {
 		return out
 	}

@@ -335,6 +335,20 @@ func TestBuild(t *testing.T) {
 
 // Files with information about the task are readable by its user only; several containers request their
 // addresses from the master.
+func TestFilesOfTheProgramBelongToItsUser(t *testing.T) {
+	t.Parallel()
+	key := &apiv1.File{Path: "/run/determined/key", Content: []byte("hush"), Mode: 0o400}
+	r := Run{Program: Program{Files: []*apiv1.File{key}}, User: security.AgentUser{User: "ann", UID: 1000, Group: "lab", GID: 1001}}
+	files := buildFiles(r)
+	i := slices.IndexFunc(files, func(f *apiv1.File) bool { return f.GetPath() == key.GetPath() })
+	if i < 0 || files[i].GetUid() != 1000 || files[i].GetGid() != 1001 || files[i].GetMode() != 0o400 {
+		t.Errorf("got %v, want the key readable for 1000:1001 alone", files)
+	}
+	if key.GetUid() != 0 {
+		t.Errorf("the file of the program was changed: %v", key)
+	}
+}
+
 func TestInfoFiles(t *testing.T) {
 	t.Parallel()
 	r := Run{Program: Program{TrialInfo: []byte("{}\n")}, User: security.AgentUser{User: "ann", UID: 7, GID: 8}}

@@ -298,6 +298,31 @@ func TestForks(t *testing.T) {
 	}
 }
 
+// A fork of an ended task can pull its image, until the task is no longer listed.
+func TestForksKeepThePasswordOfTheRegistry(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	source := m.generic(&apiv1.CreateGenericTaskRequest{
+		Config: "entrypoint: sleep 9\nresources: {slots: 1}\nenvironment: {registry_auth: {username: robot, password: hush}}\n",
+	})
+	m.assign(first(source), 1)
+	m.changed(first(source), 0, terminated, exit(0))
+	m.ended(first(source), rm.CauseExited, "")
+	fork := m.generic(&apiv1.CreateGenericTaskRequest{ForkedFrom: &source})
+	if got := m.assign(first(fork), 1)[0].GetRegistryAuth(); got.GetPassword() != "hush" {
+		t.Errorf("got %v, want the password of the source", got)
+	}
+	if text := m.shown(source).GetConfig(); strings.Contains(text, "hush") {
+		t.Errorf("got %s, want no password shown", text)
+	}
+	if n, err := m.tasks.Collect(t.Context(), time.Now().Add(25*time.Hour), 0); n != 1 || err != nil {
+		t.Fatalf("got %d tasks removed and %v, want one", n, err)
+	}
+	if text := m.shown(source).GetConfig(); strings.Contains(text, "robot") {
+		t.Errorf("got %s, want no credentials after the task has left the lists", text)
+	}
+}
+
 func TestRefusedGenericTasks(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

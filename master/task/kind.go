@@ -28,6 +28,9 @@ type kind struct {
 	// takesData reports whether a submission may have data besides its configuration.
 	takesData bool
 
+	// forks reports that users fork its tasks, ended ones too.
+	forks bool
+
 	// owned reports whether the tasks have an Owner.
 	owned bool
 
@@ -99,7 +102,7 @@ func kindOf(k lifecycle.Kind) kind {
 		}
 	case lifecycle.Generic:
 		return kind{
-			noun: "generic task", title: "Generic task",
+			noun: "generic task", title: "Generic task", forks: true,
 			jobType: apiv1.Job_TYPE_GENERIC, taskType: apiv1.TaskType_TASK_TYPE_GENERIC, choosesNodes: true, ports: spec.TrialPorts(),
 			job:        func(t lifecycle.Task) rm.JobID { return rm.JobID(t.ID) },
 			proxyPorts: func(c spec.Config) []spec.ProxyPort { return c.Environment.ProxyPorts },

@@ -283,10 +283,13 @@ func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, err
 	return forgetSecrets(s)
 }
 
-// forgetSecrets removes from an ended task what only a run needs.
+// forgetSecrets removes from an ended task what only a run needs. A task that can be forked keeps the password
+// of its registry until it is no longer listed.
 func forgetSecrets(s snapshot) (_ snapshot, err error) {
 	s.task.SSHSeed, s.task.Key, s.task.Paused = nil, "", false
-	s.task.Config, err = spec.Forget(s.task.Config)
+	if !kindOf(s.task.Kind).forks {
+		s.task.Config, err = spec.Forget(s.task.Config)
+	}
 	return s, err
 }
 

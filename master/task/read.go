@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
 // Task returns a task of any kind, even if it is no longer listed. Its error has the code NotFound.
@@ -173,7 +174,11 @@ func (c *collector) unlistTasks(ctx context.Context, tx *store.Tx, ids []string)
 		return err
 	}
 	for _, s := range list {
-		if _, err := docs.tasks.Replace(tx, string(s.task.ID), withLast(s)); err != nil {
+		task := withLast(s)
+		if task.Config, err = spec.Forget(task.Config); err != nil {
+			return err
+		}
+		if _, err := docs.tasks.Replace(tx, string(task.ID), task); err != nil {
 			return err
 		}
 	}

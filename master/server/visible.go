@@ -99,14 +99,13 @@ func (t *taskCalls) checkFilesReader(c *call, task string) error {
 	return status.New(status.PermissionDenied, "the files of task %s are visible only to its owner and administrators", task)
 }
 
-// hideExperiment removes the submitted configuration and the environment variables from x unless the
-// caller owns it.
+// hideExperiment removes the submitted configuration and what may be secret from x unless the caller owns it.
 func (c *call) hideExperiment(x *apiv1.Experiment) {
 	if x == nil || c.allocation != "" || c.owns(x.GetUserId()) {
 		return
 	}
 	x.OriginalConfig = ""
-	x.Config = view.WithoutVariables(x.GetConfig())
+	x.Config = view.WithoutSecrets(x.GetConfig())
 }
 
 // hideWorkload removes metadata and files from a trial's checkpoint unless the caller owns it.

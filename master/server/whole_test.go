@@ -26,6 +26,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/task"
 	tasklife "github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/task/spec"
 	"github.com/det-deploy/det-deploy/master/template"
 	"github.com/det-deploy/det-deploy/master/tensorboard"
 	"github.com/det-deploy/det-deploy/master/workspace"
@@ -54,6 +55,14 @@ entrypoint: python3 train.py
 searcher: {name: single, metric: loss}
 resources: {slots_per_trial: 1}
 hyperparameters: {lr: 0.1}
+`
+
+// wholeEnvironment contains secrets.
+const wholeEnvironment = `
+environment:
+  environment_variables: [KEY=hunter2]
+  registry_auth: {username: robot, password: hunter2}
+  pod_spec: {spec: {containers: [{name: determined-container, env: [{name: KEY, value: hunter2}]}]}}
 `
 
 // newWhole returns a world with all routes.
@@ -146,7 +155,7 @@ func (w *whole) begin(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := w.x.Create(t.Context(), experiment.Order{By: owner, Config: wholeConfig, Activate: true})
+	made, err := w.x.Create(t.Context(), experiment.Order{By: owner, Config: wholeConfig + wholeEnvironment, Activate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,19 +177,23 @@ func (w *whole) begin(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shell, err := w.tasks.LaunchKind(t.Context(), tasklife.Shell, owner, &apiv1.LaunchCommandRequest{}, nil)
+	secrets, err := spec.ReadText(wholeEnvironment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	notebook, err := w.tasks.LaunchKind(t.Context(), tasklife.Notebook, owner, &apiv1.LaunchCommandRequest{}, nil)
+	shell, err := w.tasks.LaunchKind(t.Context(), tasklife.Shell, owner, &apiv1.LaunchCommandRequest{Config: secrets}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	board, err := w.tasks.LaunchBoard(t.Context(), owner, task.Board{Shows: tasklife.Board{Parts: []tasklife.BoardPart{{Experiment: made.View.ID}}}}, &apiv1.LaunchCommandRequest{}, nil)
+	notebook, err := w.tasks.LaunchKind(t.Context(), tasklife.Notebook, owner, &apiv1.LaunchCommandRequest{Config: secrets}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	generic, err := w.tasks.CreateGeneric(t.Context(), owner, 1, &apiv1.CreateGenericTaskRequest{Config: "entrypoint: sleep 9"}, nil)
+	board, err := w.tasks.LaunchBoard(t.Context(), owner, task.Board{Shows: tasklife.Board{Parts: []tasklife.BoardPart{{Experiment: made.View.ID}}}}, &apiv1.LaunchCommandRequest{Config: secrets}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	generic, err := w.tasks.CreateGeneric(t.Context(), owner, 1, &apiv1.CreateGenericTaskRequest{Config: "entrypoint: sleep 9" + wholeEnvironment}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ func (t *Templates) Get(by *apiv1.User, name string) (*apiv1.Template, error) {
 	return t.show(by, r), nil
 }
 
-// show returns a template as visible to by: only users who may change it see its secrets and
-// environment variables.
+// show returns a template as visible to by: only users who may change it see its secrets, environment
+// variables and pod spec.
 func (t *Templates) show(by *apiv1.User, r record) *apiv1.Template {
 	config, err := decodeConfig(r.Config)
 	if err != nil { // it was parsed before it was stored
@@ -40,16 +40,16 @@ func (t *Templates) show(by *apiv1.User, r record) *apiv1.Template {
 	return &apiv1.Template{Name: r.Name, Config: config, WorkspaceId: r.WorkspaceID}
 }
 
-// secretKeys returns the settings of storages and registries that are secret, and the environment
-// variables, which may be.
+// secretKeys returns the settings of storages and registries that are secret, and those of programs that may
+// be.
 func secretKeys() []string {
 	return []string{
 		"access_key", "secret_key", "connection_string", "credential",
-		"password", "auth", "identitytoken", "registrytoken", "environment_variables",
+		"password", "auth", "identitytoken", "registrytoken", "environment_variables", "pod_spec",
 	}
 }
 
-// dropSecrets removes the secrets and the environment variables from a configuration.
+// dropSecrets removes what may be secret from a configuration.
 func dropSecrets(s *structpb.Struct) {
 	for key, value := range s.GetFields() {
 		if slices.Contains(secretKeys(), key) {

@@ -148,7 +148,7 @@ func TestOnlyOwnersAndAdministratorsChangeTemplates(t *testing.T) {
 
 func TestTemplateSecretsAreHidden(t *testing.T) {
 	w := newWorld(t)
-	const text = `{"bucket":"b","checkpoint_storage":{"access_key":"k","bucket":"b"},"environment":{"environment_variables":{"cpu":["TOKEN=t"]},"image":"i"},"list":[{"password":"p","username":"u"}]}`
+	const text = `{"bucket":"b","checkpoint_storage":{"access_key":"k","bucket":"b"},"environment":{"environment_variables":{"cpu":["TOKEN=t"]},"image":"i","pod_spec":{"spec":{}}},"list":[{"password":"p","username":"u"}]}`
 	w.create(ann(), "s3", text)
 	for by, want := range map[*apiv1.User]string{
 		ann():   text,

@@ -3,6 +3,7 @@ package tensorboard
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"path"
 	"slices"
 
@@ -67,15 +68,20 @@ func (t *TensorBoards) readSources(ctx context.Context, parts []tasklife.BoardPa
 func (t *TensorBoards) cluster() string { return t.cfg.Store.Meta().ClusterID }
 
 // inherit returns the settings that a TensorBoard takes from its experiments: image, credentials of the
-// registry, variables, pod spec and pool from the latest one, and mounts from all, for reading. Variables and
-// credentials are for those who may read them.
+// registry, variables, pod spec and pool from the latest one, and mounts from all, for reading. Those who may
+// not read the whole configuration get neither variables nor credentials, and the pod's place and volumes.
 func inherit(by *apiv1.User, sources []source) (spec.Config, error) {
 	latest := sources[len(sources)-1]
 	var c spec.Config
-	c.Environment.Image, c.Environment.PodSpec = latest.config.Environment.Image, latest.config.Environment.PodSpec
-	c.Resources.ResourcePool = latest.experiment.Queue.Pool
+	of := latest.config.Environment
+	c.Environment.Image, c.Resources.ResourcePool = of.Image, latest.experiment.Queue.Pool
 	if latest.mayRead(by) {
-		c.Environment.Variables, c.Environment.RegistryAuth = latest.config.Environment.Variables, latest.config.Environment.RegistryAuth
+		c.Environment.Variables, c.Environment.RegistryAuth, c.Environment.PodSpec = of.Variables, of.RegistryAuth, of.PodSpec
+	} else {
+		var err error
+		if c.Environment.PodSpec, err = sharedPart(of.PodSpec); err != nil {
+			return c, fmt.Errorf("read the pod spec of experiment %d: %w", latest.experiment.ID, err)
+		}
 	}
 	for _, s := range sources {
 		for _, m := range s.config.BindMounts {

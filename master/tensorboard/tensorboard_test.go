@@ -142,6 +142,33 @@ func TestInheritedSettings(t *testing.T) {
 	}
 }
 
+func TestPodSpecOfOthers(t *testing.T) {
+	t.Parallel()
+	whole, err := document.RawJSON([]byte(`{"metadata":{"labels":{"team":"a"},"annotations":{"token":"hush"}},"spec":{
+		"nodeSelector":{"disk":"ssd"},"serviceAccountName":"reader","volumes":[{"name":"data"}],"initContainers":[{"name":"login","args":["hush"]}],
+		"containers":[{"name":"side","env":[{"name":"A","value":"hush"}]},
+			{"name":"determined-container","volumeMounts":[{"name":"data","mountPath":"/c"}],"env":[{"name":"A","value":"hush"}],"command":["hush"]}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := experimentOf(1, directory("/c"))
+	x.config.Environment.PodSpec = whole
+	for by, want := range map[*apiv1.User]string{
+		{Id: 7}: string(whole.JSON()),
+		{Id: 8}: `{"metadata":{"labels":{"team":"a"}},"spec":{"containers":[{"name":"determined-container","volumeMounts":[{"name":"data","mountPath":"/c"}]}],` +
+			`"nodeSelector":{"disk":"ssd"},"serviceAccountName":"reader","volumes":[{"name":"data"}]}}`,
+	} {
+		c, err := inherit(by, []source{x})
+		if got := string(c.Environment.PodSpec.JSON()); err != nil || got != want {
+			t.Errorf("user %d: got %s and %v, want %s", by.GetId(), got, err, want)
+		}
+	}
+	x.config.Environment.PodSpec = document.Raw{}
+	if c, err := inherit(&apiv1.User{Id: 8}, []source{x}); err != nil || !c.Environment.PodSpec.IsZero() {
+		t.Errorf("got %s and %v, want no pod spec", c.Environment.PodSpec.JSON(), err)
+	}
+}
+
 func TestSettingsOfTheCluster(t *testing.T) {
 	t.Parallel()
 	given := container.Images{CPU: "cluster"}

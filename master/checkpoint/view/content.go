@@ -43,8 +43,8 @@ func (v *Checkpoints) checkTask(ctx context.Context, by Caller, rec checkpoint.R
 	return checkpoint.CheckReader(ctx, v.cfg.Store, &apiv1.User{Id: by.User.GetId()}, rec)
 }
 
-// HideContent removes the metadata and the files from m, and the environment variables from its
-// configuration, unless the user may read them.
+// HideContent removes the metadata and the files from m, and what may be secret from its configuration, unless
+// the user may read them.
 func (v *Checkpoints) HideContent(ctx context.Context, by *apiv1.User, m *apiv1.Checkpoint) error {
 	rec := checkpoint.Record{UUID: m.GetUuid(), Experiment: m.GetTraining().GetExperimentId().GetValue()}
 	err := checkpoint.CheckReader(ctx, v.cfg.Store, by, rec)
@@ -53,19 +53,17 @@ func (v *Checkpoints) HideContent(ctx context.Context, by *apiv1.User, m *apiv1.
 	}
 	m.Metadata, m.Resources = &structpb.Struct{}, nil
 	if t := m.GetTraining(); t != nil {
-		t.ExperimentConfig = WithoutVariables(t.ExperimentConfig)
+		t.ExperimentConfig = WithoutSecrets(t.ExperimentConfig)
 	}
 	return nil
 }
 
-// WithoutVariables returns an experiment's configuration without environment variables. It does not
-// modify cfg.
-func WithoutVariables(cfg *structpb.Struct) *structpb.Struct {
-	const variables = "environment_variables"
-	if _, found := cfg.GetFields()["environment"].GetStructValue().GetFields()[variables]; !found {
-		return cfg
-	}
+// WithoutSecrets returns an experiment's configuration without its environment variables and its pod spec, in
+// which people write passwords. It does not modify cfg.
+func WithoutSecrets(cfg *structpb.Struct) *structpb.Struct {
 	out := proto.CloneOf(cfg)
-	delete(out.Fields["environment"].GetStructValue().GetFields(), variables)
+	environment := out.GetFields()["environment"].GetStructValue().GetFields()
+	delete(environment, "environment_variables")
+	delete(environment, "pod_spec")
 	return out
 }

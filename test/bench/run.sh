@@ -44,6 +44,9 @@ go run ./test/bench/agents -bin "$bin" || grew=1
 echo "== streams into a task beside ssh and a direct connection (sshd needs the directory /run/sshd)"
 go run ./test/bench/streams -bin "$bin"
 
+echo "== streams into a pod of a real node beside kubectl exec and kubectl port-forward"
+test/bench/streams/pod.sh || grew=1
+
 echo "== floods of requests (private memory of the master above idle: peak and remainder)"
 go run ./test/bench/flood -bin "$bin"
 

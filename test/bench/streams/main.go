@@ -1,7 +1,7 @@
 // Command streams measures streams into a container of an agent beside the same without det-deploy: a
 // direct connection, and the forwarding of a port by ssh to the same machine. The agent is part of this
 // process and serves streams as real agents do, to services of this machine instead of containers. All
-// connections are on the loopback.
+// connections are on the loopback. With -namespace, it measures those into a pod beside kubectl's.
 package main
 
 import (
@@ -22,9 +22,15 @@ import (
 func main() {
 	bin := flag.String("bin", "bin/det-deploy", "program to measure")
 	idle := flag.Int("idle", 200, "streams that are open and idle")
+	namespace := flag.String("namespace", "", "measure a pod in this namespace of the tasks of DET_MASTER, beside kubectl")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program's start
-	err := run(ctx, *bin, *idle)
+	var err error
+	if *namespace != "" {
+		err = measurePod(ctx, *bin, *namespace, printer())
+	} else {
+		err = run(ctx, *bin, *idle)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -49,11 +55,7 @@ func run(ctx context.Context, bin string, idle int) (err error) {
 	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	say := func(what, format string, args ...any) {
-		_, _ = fmt.Fprintf(out, "%s\t"+format+"\n", append([]any{what}, args...)...)
-		_ = out.Flush()
-	}
+	say := printer()
 	ways := map[string]dialer{"direct": direct, "stream": c.dial}
 	if f, err := forwardBySSH(ctx, c.Dir, s.echo, s.source); err == nil {
 		defer f.stop()
@@ -70,6 +72,15 @@ func run(ctx context.Context, bin string, idle int) (err error) {
 		}
 	}
 	return measureIdle(ctx, c, s, idle, say)
+}
+
+// printer returns a function that prints a line of figures.
+func printer() func(what, format string, args ...any) {
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	return func(what, format string, args ...any) {
+		_, _ = fmt.Fprintf(out, "%s\t"+format+"\n", append([]any{what}, args...)...)
+		_ = out.Flush()
+	}
 }
 
 func compare(ctx context.Context, dial dialer, s services, say func(what, format string, args ...any)) error {

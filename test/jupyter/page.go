@@ -109,6 +109,7 @@ func (p *Page) connect(ctx context.Context, kernel string) *websocket.Conn {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	//nolint:bodyclose // the library closes the body, or replaces it by one in memory
 	ws, _, err := websocket.Dial(ctx, p.base+"api/kernels/"+kernel+"/channels", &websocket.DialOptions{
 		HTTPClient: p.client, HTTPHeader: http.Header{"Origin": {u.Scheme + "://" + u.Host}},
 	})

@@ -201,7 +201,7 @@ func (p *person) forwards(program, id string) {
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	line, _ := bufio.NewReader(pipe).ReadString('\n')
-	res, err := http.Get("http://" + forwarded.FindString(line) + "/page") //nolint:noctx // the test ends
+	res, err := http.Get("http://" + forwarded.FindString(line) + "/page")
 	if err != nil {
 		p.t.Fatalf("%v after %q", err, line)
 	}

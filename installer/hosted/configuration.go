@@ -85,7 +85,7 @@ func (f *configuration) storedSettings(ctx context.Context) (have map[string]str
 		return nil, err
 	}
 	if json.Unmarshal(o.Data, &have) != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // they are written anew
 	}
 	return have, nil
 }
